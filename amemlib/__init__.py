@@ -1,0 +1,59 @@
+"""amemlib: how spectral optimizers store facts, as a small torch library behind an executable book."""
+
+from amemlib import (
+    equivalents,
+    experiments,
+    figures,
+    recovery,
+    runtime,
+    sampling,
+    scaling,
+    spectral,
+    sweep,
+    theory,
+    vocabularies,
+)
+from amemlib.equivalents import expected_capacity
+from amemlib.gradients import gradient_rank, initial_gradient, item_losses, loss, thresholded_gradient
+from amemlib.optim import step
+from amemlib.problem import Embeddings, Problem
+from amemlib.recovery import capacity, longest_prefix, margins, recovered
+from amemlib.sampling import sample_embeddings, sample_minibatch, sample_reduced_embeddings
+from amemlib.scaling import fit_exponent
+from amemlib.spectral import identity, newton_schulz, polar, smoothed_sign, spectral_map
+
+__all__ = [
+    "Embeddings",
+    "Problem",
+    "capacity",
+    "equivalents",
+    "expected_capacity",
+    "experiments",
+    "figures",
+    "fit_exponent",
+    "gradient_rank",
+    "identity",
+    "initial_gradient",
+    "item_losses",
+    "longest_prefix",
+    "loss",
+    "margins",
+    "newton_schulz",
+    "polar",
+    "recovered",
+    "recovery",
+    "runtime",
+    "sample_embeddings",
+    "sample_minibatch",
+    "sample_reduced_embeddings",
+    "sampling",
+    "scaling",
+    "smoothed_sign",
+    "spectral",
+    "spectral_map",
+    "step",
+    "sweep",
+    "theory",
+    "thresholded_gradient",
+    "vocabularies",
+]

@@ -1,0 +1,251 @@
+"""The named experiments: for each a frozen config, its sizes, what a cell measures, and what the theory predicts.
+
+A cell is a function of this module and its keyword arguments, plain numbers in, a plain dict out: it can run in any
+process and its result can be stored. A summary puts measured beside predicted and gives the verdict.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, fields
+
+import numpy as np
+
+from amemlib import runtime, theory
+from amemlib.equivalents import expected_capacity
+from amemlib.gradients import gradient_rank, initial_gradient
+from amemlib.problem import Problem
+from amemlib.recovery import capacity, longest_prefix, recovered
+from amemlib.sampling import sample_embeddings, sample_reduced_embeddings
+from amemlib.scaling import fit_exponent
+from amemlib.spectral import polar, smoothed_sign
+
+REPRODUCED, FINITE_SIZE, NOT_REPRODUCED, OPEN = "reproduced", "finite-size", "not reproduced", "open"
+VERDICTS = (REPRODUCED, FINITE_SIZE, NOT_REPRODUCED, OPEN)
+"""What a measurement can say of a statement, from best to worst; "open" is a statement nobody has measured yet."""
+
+SLOPE_BAND = 0.08
+"""How far a fitted exponent may lie from its limit: Muon's and SGD's differ by 1, and at d = 128…1024 the sharp count
+itself is up to 0.06 steeper than its limit."""
+COUNT_BAND = 0.05
+"""How far a mean count may lie from its sharp prediction, beyond two standard errors."""
+SHARP_DIM = 256
+"""From which d on the sharp prediction is held to that: below, the head items differ too much from their mean."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One call of a sweep: `function(**arguments)`, arguments plain values, the result a plain dict."""
+
+    function: Callable[..., dict]
+    arguments: dict
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What an experiment found: nested plain dicts of measured and predicted numbers, and the verdicts by map."""
+
+    measured: dict
+    predicted: dict
+    verdicts: dict
+
+    @property
+    def verdict(self) -> str:
+        """The worst of the verdicts."""
+        return max(self.verdicts.values(), key=VERDICTS.index)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A named experiment. `cells(config, device)` lists its calls, `summarise(config, results)` reads their results."""
+
+    name: str
+    purpose: str
+    profiles: dict
+    cells: Callable[..., Iterable[Cell]]
+    summarise: Callable[..., Summary]
+
+
+@dataclass(frozen=True)
+class OneStepConfig:
+    """Capacity of one population step against d (Theorems 3 and 5, Figures 1(a) and 2).
+
+    alpha, dims, n_items, seeds: the power law, the dimensions, N, and how many draws (seeds 0 … seeds − 1).
+    lam_over_t0: λ of h_λ in units of the bulk scale t₀.
+    sgd_dims, sgd_items, sgd_seeds: the same for SGD alone, at dimensions where its exponent can be seen.
+    first_seed: where the seeds start; the numbers of the ledger come from 1000 on.
+    """
+
+    alpha: float = 1.5
+    dims: tuple[int, ...] = (128, 256, 512, 1024)
+    n_items: int = 50_000
+    seeds: int = 3
+    lam_over_t0: float = 1.0
+    sgd_dims: tuple[int, ...] = (1024, 4096, 16384, 65536)
+    sgd_items: int = 2048
+    sgd_seeds: int = 32
+    first_seed: int = 0
+
+    def __post_init__(self):
+        theory.check_alpha(self.alpha)
+        for name in ("dims", "sgd_dims"):
+            values = getattr(self, name)
+            if len(set(values)) < 2 or len(set(values)) != len(values):
+                raise ValueError(f"{name} must hold at least two distinct dimensions, got {list(values)}")
+            for value in values:
+                theory.check_count(name, value)
+        for name in ("n_items", "sgd_items"):
+            theory.check_count(name, getattr(self, name), least=2)
+        for name in ("seeds", "sgd_seeds"):
+            theory.check_count(name, getattr(self, name))
+        theory.check_count("first_seed", self.first_seed, least=0)
+        if not (math.isfinite(self.lam_over_t0) and self.lam_over_t0 >= 0):
+            raise ValueError(f"lam_over_t0 must be finite and ≥ 0, got {self.lam_over_t0!r}")
+
+
+def measure_one_step(alpha: float, n_items: int, dim: int, lam_over_t0: float, seed: int, device: str) -> dict:
+    """Recovered items and longest recovered prefix after one population step of polar, h_λ and SGD, on one draw."""
+    problem = Problem.power_law(n_items, dim, alpha)
+    emb = sample_embeddings(problem, seed, runtime.device(device))
+    G = initial_gradient(emb, problem.frequencies)
+    rank = gradient_rank(emb, problem.frequencies)
+    lam = lam_over_t0 * theory.bulk_scale(alpha, n_items, dim)
+    memories = {"polar": polar(G, rank), "smoothed_sign": smoothed_sign(G, lam, rank), "sgd": G}
+    masks = {name: recovered(W, emb) for name, W in memories.items()}
+    return {name: {"count": int(mask.sum()), "prefix": longest_prefix(mask)} for name, mask in masks.items()}
+
+
+def measure_sgd_step(alpha: float, n_items: int, dim: int, seed: int) -> dict:
+    """Recovered items after one population SGD step, exact at any d through the two Gram matrices.
+
+    The mean of two independent draws: SGD recovers so few items that one count scatters by 15 to 20 %.
+    """
+    problem = Problem.power_law(n_items, dim, alpha)
+    draws = [sample_reduced_embeddings(problem, 2 * seed + half) for half in (0, 1)]
+    return {"sgd": {"count": sum(capacity(initial_gradient(emb, problem.frequencies), emb) for emb in draws) / 2}}
+
+
+def one_step_cells(config: OneStepConfig, device: str) -> list[Cell]:
+    """Every draw of the one-step experiment, the cheap SGD draws first."""
+    seeds = range(config.first_seed, config.first_seed + config.seeds)
+    sgd_seeds = range(config.first_seed, config.first_seed + config.sgd_seeds)
+    common = {"alpha": config.alpha, "n_items": config.n_items, "lam_over_t0": config.lam_over_t0, "device": device}
+    sgd_common = {"alpha": config.alpha, "n_items": config.sgd_items}
+    return [
+        Cell(measure_sgd_step, sgd_common | {"dim": dim, "seed": seed}) for dim in config.sgd_dims for seed in sgd_seeds
+    ] + [Cell(measure_one_step, common | {"dim": dim, "seed": seed}) for dim in config.dims for seed in seeds]
+
+
+def one_step_summary(config: OneStepConfig, results: list[dict]) -> Summary:
+    """Slopes and mean counts beside the exponents of Theorems 3 and 5 and the sharp counts.
+
+    Lists of `counts` and `seed_counts` are aligned with `dims` for polar and smoothed_sign and with `sgd_dims` for sgd;
+    `sgd_at_dims` is SGD on the draws of `dims`.
+    """
+    n_sgd = len(config.sgd_dims) * config.sgd_seeds
+    shape = (len(config.dims), config.seeds)
+    read = lambda name, field: np.array([r[name][field] for r in results[n_sgd:]]).reshape(shape)  # noqa: E731
+    seed_counts = {name: read(name, "count") for name in ("polar", "smoothed_sign")}
+    seed_counts["sgd"] = np.array([r["sgd"]["count"] for r in results[:n_sgd]]).reshape(len(config.sgd_dims), -1)
+    seed_counts["sgd_at_dims"] = read("sgd", "count")
+    dims = {"polar": config.dims, "smoothed_sign": config.dims, "sgd": config.sgd_dims, "sgd_at_dims": config.dims}
+    n_items = {name: config.n_items for name in dims} | {"sgd": config.sgd_items}
+
+    predicted_counts = {}
+    for name, name_dims in dims.items():
+        problems = [Problem.power_law(n_items[name], d, config.alpha) for d in name_dims]
+        scales = [theory.bulk_scale(config.alpha, p.n_items, p.dim) for p in problems]
+        predicted_counts[name] = [
+            expected_capacity(p, name.removesuffix("_at_dims"), config.lam_over_t0 * scale)
+            for p, scale in zip(problems, scales, strict=True)
+        ]
+    fits = {name: fit_exponent(dims[name], seed_counts[name], ceiling=n_items[name]) for name in dims}
+    sharp_fits = {name: fit_exponent(dims[name], predicted_counts[name]) for name in dims}
+    exponents = {name: theory.recovery_exponent("sgd" if "sgd" in name else "muon", config.alpha) for name in dims}
+    verdicts = {
+        name: _capacity_verdict(
+            dims[name], seed_counts[name], predicted_counts[name], fits[name].slope, exponents[name]
+        )
+        for name in ("polar", "smoothed_sign", "sgd")
+    }
+    measured = {
+        "slope": {name: fit.slope for name, fit in fits.items()},
+        "interval": {name: [fit.low, fit.high] for name, fit in fits.items()},
+        "counts": {name: counts.mean(1).tolist() for name, counts in seed_counts.items()},
+        "seed_counts": {name: counts.tolist() for name, counts in seed_counts.items()},
+        "prefixes": {name: read(name, "prefix").mean(1).tolist() for name in ("polar", "smoothed_sign", "sgd")},
+        "doubts": {name: list(fit.doubts) for name, fit in fits.items()},
+    }
+    predicted = {
+        "slope": exponents,
+        "sharp_slope": {name: fit.slope for name, fit in sharp_fits.items()},
+        "counts": predicted_counts,
+    }
+    return Summary(measured, predicted, verdicts)
+
+
+def _capacity_verdict(dims, seed_counts: np.ndarray, sharp, slope: float, exponent: float) -> str:
+    """Reproduced: counts meet the sharp prediction, the slope its limit. Finite-size: the counts, not yet the slope."""
+    judged = np.array(dims) >= SHARP_DIM
+    mean, sharp = seed_counts.mean(1), np.array(sharp)
+    repetitions = seed_counts.shape[1]
+    error = seed_counts.std(1, ddof=1) / math.sqrt(repetitions) if repetitions > 1 else np.sqrt(mean)
+    if (np.abs(mean - sharp) > COUNT_BAND * sharp + 2 * error)[judged].any():
+        return NOT_REPRODUCED
+    return REPRODUCED if judged.any() and abs(slope - exponent) <= SLOPE_BAND else FINITE_SIZE
+
+
+ONE_STEP = Experiment(
+    name="one-step",
+    purpose="capacity of one population step against d: polar, h_λ and SGD (Theorems 3 and 5, Figures 1(a) and 2)",
+    profiles={
+        "smoke": OneStepConfig(
+            dims=(32, 64, 128), n_items=2048, seeds=2, sgd_dims=(256, 1024, 4096), sgd_items=512, sgd_seeds=8
+        ),
+        "cpu": OneStepConfig(),
+        "gpu": OneStepConfig(
+            dims=(128, 181, 256, 362, 512, 724, 1024, 1448, 2048, 2896, 4096), n_items=131_072, seeds=4
+        ),
+    },
+    cells=one_step_cells,
+    summarise=one_step_summary,
+)
+
+EXPERIMENTS = {experiment.name: experiment for experiment in (ONE_STEP,)}
+"""Every experiment by name."""
+
+
+def find_experiment(name: str) -> Experiment:
+    """The experiment of that name; `ValueError` listing the names if there is none."""
+    if name not in EXPERIMENTS:
+        raise ValueError(f"experiment must be one of {', '.join(EXPERIMENTS)}, got {name!r}")
+    return EXPERIMENTS[name]
+
+
+def configure(experiment: Experiment, profile: str, overrides: dict[str, str]):
+    """The config of a profile with some of its fields replaced by the texts of `KEY=VALUE` options.
+
+    A tuple field takes comma-separated values. Raises `ValueError` for an unknown profile or key or a value of the
+    wrong kind; the config itself checks the mathematics.
+    """
+    if profile not in experiment.profiles:
+        raise ValueError(f"profile must be one of {', '.join(experiment.profiles)}, got {profile!r}")
+    base = experiment.profiles[profile]
+    types = {field.name: field.type for field in fields(base)}
+    values = asdict(base)
+    for key, text in overrides.items():
+        if key not in types:
+            raise ValueError(f"key must be one of {', '.join(types)}, got {key!r}")
+        values[key] = _parse(key, text, types[key])
+    return type(base)(**values)
+
+
+def _parse(key: str, text: str, kind: type):
+    element = {float: float, int: int, tuple[int, ...]: int, tuple[float, ...]: float}[kind]
+    word = {float: "a number", int: "a whole number"}[element]
+    try:
+        if kind in (float, int):
+            return element(text)
+        return tuple(element(part) for part in text.split(","))
+    except ValueError:
+        allowed = word if kind in (float, int) else f"{word} or several with commas between"
+        raise ValueError(f"{key} must be {allowed}, got {text!r}") from None

@@ -1,0 +1,123 @@
+"""What is to be remembered: the frequencies of the items, and the embeddings that carry them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from amemlib.theory import check_alpha, check_count
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """N facts (input i ↦ output i), how often each is seen, and the dimension d of the memory (Section 3).
+
+    frequencies: (N,) float64 on the CPU, positive, sums to 1; item i keeps its place. A power law is in decreasing
+        order, and so should be whatever is read by rank (the longest recovered prefix, `thresholded_gradient`).
+    dim: d, the embedding dimension.
+    alpha: the exponent if the frequencies are a power law, else None.
+
+    Raises `ValueError` or `TypeError` for frequencies that are not a distribution, d < 1 or α ≤ 1/2.
+    It is not a data set: embeddings are drawn by `sample_embeddings`.
+    """
+
+    frequencies: Float[Tensor, " N"]
+    dim: int
+    alpha: float | None = None
+
+    def __post_init__(self):
+        check_count("dim", self.dim)
+        check_frequencies("frequencies", self.frequencies, zeros=False)
+        total = self.frequencies.sum().item()
+        if abs(total - 1) > 1e-9:
+            raise ValueError(f"frequencies must sum to 1, got a sum of {total!r}; Problem.from_frequencies normalises")
+        if self.alpha is not None:
+            check_alpha(self.alpha)
+
+    @property
+    def n_items(self) -> int:
+        """N, the number of facts."""
+        return self.frequencies.shape[0]
+
+    @classmethod
+    def power_law(cls, n_items: int, dim: int, alpha: float) -> "Problem":
+        """p_i = i^{−α} / ζ_N(α), the frequencies of the paper (Section 3); α > 1/2."""
+        ranks = torch.arange(1, check_count("n_items", n_items) + 1, dtype=torch.float64)
+        weights = ranks ** -check_alpha(alpha)
+        return cls(weights / weights.sum(), dim, float(alpha))
+
+    @classmethod
+    def from_frequencies(cls, p, dim: int) -> "Problem":
+        """Any positive weights, for instance the word counts of a real vocabulary; divided by their sum.
+
+        p: (N,) array, tensor or sequence of positive finite numbers; the order of the items is kept.
+        """
+        weights = torch.as_tensor(np.array(p.cpu() if isinstance(p, Tensor) else p, dtype=np.float64))
+        check_frequencies("p", weights, zeros=False)
+        return cls(weights / weights.sum(), dim)
+
+
+@dataclass(frozen=True, eq=False)
+class Embeddings:
+    """The vectors of one draw: output embeddings U and input embeddings V, both (N, d), rows u_i and v_i.
+
+    U and V share shape, dtype (float32 or float64) and device and are finite, else `ValueError` or `TypeError`.
+    """
+
+    U: Float[Tensor, "N d"]
+    V: Float[Tensor, "N d"]
+
+    def __post_init__(self):
+        for name, X in (("U", self.U), ("V", self.V)):
+            if not isinstance(X, Tensor) or X.dtype not in (torch.float32, torch.float64):
+                raise TypeError(
+                    f"{name} must be a float32 or float64 tensor, got {getattr(X, 'dtype', type(X).__name__)}"
+                )
+            if X.ndim != 2 or 0 in X.shape:
+                raise ValueError(f"{name} must have shape (N, d) with N, d ≥ 1, got {tuple(X.shape)}")
+        if self.U.shape != self.V.shape:
+            raise ValueError(f"U and V must have one shape, got {tuple(self.U.shape)} and {tuple(self.V.shape)}")
+        if self.U.dtype != self.V.dtype:
+            raise TypeError(f"U and V must have one dtype, got {self.U.dtype} and {self.V.dtype}")
+        if self.U.device != self.V.device:
+            raise ValueError(f"U and V must lie on one device, got {self.U.device} and {self.V.device}")
+        for name, X in (("U", self.U), ("V", self.V)):
+            if not torch.isfinite(X).all():
+                raise ValueError(f"{name} must be finite, got NaN or infinite entries")
+
+    @property
+    def n_items(self) -> int:
+        """N, the number of rows."""
+        return self.U.shape[0]
+
+    @property
+    def dim(self) -> int:
+        """d, the number of columns."""
+        return self.U.shape[1]
+
+
+def check_frequencies(name: str, q: Tensor, n_items: int | None = None, *, zeros: bool = True) -> None:
+    """Raise unless `q` is a (N,) float tensor, finite, non-negative (positive if not `zeros`), with a positive sum."""
+    if not isinstance(q, Tensor) or not q.is_floating_point():
+        raise TypeError(f"{name} must be a floating-point tensor, got {getattr(q, 'dtype', type(q).__name__)}")
+    if q.ndim != 1 or len(q) == 0 or (n_items is not None and len(q) != n_items):
+        raise ValueError(f"{name} must have shape ({'N' if n_items is None else n_items},), got {tuple(q.shape)}")
+    wrong = ~torch.isfinite(q) | ((q < 0) if zeros else (q <= 0))
+    if wrong.any():
+        i = int(wrong.nonzero()[0])
+        allowed = "non-negative" if zeros else "positive"
+        raise ValueError(f"{name} must be {allowed} and finite, got {q[i].item()!r} at index {i}")
+    if not q.sum() > 0:
+        raise ValueError(f"{name} must have a positive sum, got {q.sum().item()!r}")
+
+
+def check_square(name: str, W: Tensor, dim: int | None = None) -> None:
+    """Raise unless `W` is a finite floating-point matrix, (d, d) where `dim` says so."""
+    if not isinstance(W, Tensor) or not W.is_floating_point():
+        raise TypeError(f"{name} must be a floating-point tensor, got {getattr(W, 'dtype', type(W).__name__)}")
+    if W.ndim != 2 or 0 in W.shape or (dim is not None and W.shape != (dim, dim)):
+        raise ValueError(f"{name} must have shape {'(m, n)' if dim is None else (dim, dim)}, got {tuple(W.shape)}")
+    if not torch.isfinite(W).all():
+        raise ValueError(f"{name} must be finite, got NaN or infinite entries")

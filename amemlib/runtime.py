@@ -1,0 +1,119 @@
+"""Where the code runs: the profile of sizes, the device, the threads, and a fingerprint of the code itself."""
+
+import ast
+import functools
+import hashlib
+import importlib.metadata
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+PROFILES = ("smoke", "cpu", "gpu")
+"""Sizes of an experiment: seconds, minutes on two cores, minutes on one GPU."""
+
+FIGURE_STYLE = {
+    "figure.figsize": (7.0, 4.2),
+    "figure.dpi": 110,
+    "savefig.dpi": 110,
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+    "savefig.bbox": "tight",
+    "figure.constrained_layout.use": True,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "grid.color": "#e4e4e4",
+    "font.size": 11,
+    "legend.frameon": False,
+    "legend.fontsize": 9.5,
+    "lines.markersize": 5.5,
+    "svg.hashsalt": "amemlib",
+}
+"""matplotlib defaults of the book; a white ground, so that a figure reads the same on a light and on a dark page."""
+
+
+def profile() -> str:
+    """The profile named by the environment variable AMEM_PROFILE, "cpu" if unset; `ValueError` for an unknown one."""
+    name = os.environ.get("AMEM_PROFILE", "cpu")
+    if name not in PROFILES:
+        raise ValueError(f"AMEM_PROFILE must be one of {', '.join(PROFILES)}, got {name!r}")
+    return name
+
+
+def device(name: str = "auto"):
+    """The torch device for "cpu", "cuda" or "auto" (cuda where there is one); `ValueError` where it is not at hand."""
+    import torch
+
+    if name not in ("auto", "cpu", "cuda"):
+        raise ValueError(f"device must be one of auto, cpu, cuda, got {name!r}")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise ValueError("device must be one of auto, cpu on this machine, got 'cuda': torch finds no GPU")
+    return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")
+
+
+def in_colab() -> bool:
+    """Whether this is a Google Colab runtime."""
+    return "google.colab" in sys.modules
+
+
+def start_chapter() -> None:
+    """Set up a notebook: one thread outside Colab, stable printing and the book's figure style everywhere."""
+    import matplotlib as mpl
+    import torch
+
+    if not in_colab():
+        torch.set_num_threads(1)
+    torch.set_printoptions(precision=3, sci_mode=False)
+    mpl.rcParams.update(FIGURE_STYLE)
+
+
+def provenance(compute_device) -> dict:
+    """Where a result came from: device, versions, and the fingerprint of the code."""
+    import torch
+
+    is_gpu = compute_device.type == "cuda"
+    return {
+        "device": torch.cuda.get_device_name(compute_device) if is_gpu else f"cpu ({platform.machine()})",
+        "versions": {"python": platform.python_version()}
+        | {name: importlib.metadata.version(name) for name in ("numpy", "scipy", "torch")},
+        "code": code_hash(),
+        "commit": _commit(),
+    }
+
+
+@functools.cache
+def code_hash() -> str:
+    """Fingerprint of the library: its syntax trees without docstrings and comments: prose does not change it."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            body = getattr(node, "body", None)
+            if isinstance(body, list):
+                node.body = [statement for statement in body if not _is_docstring(statement)] or [ast.Pass()]
+        digest.update(path.name.encode() + ast.unparse(tree).encode())
+    return digest.hexdigest()[:16]
+
+
+def _commit() -> str | None:
+    """The git commit of the checkout that holds this package, "+" if it has uncommitted changes; None outside one."""
+    here = Path(__file__).parent
+    if not (here.parent / ".git").exists():
+        return None
+    git = functools.partial(subprocess.run, cwd=here, capture_output=True, text=True)
+    head = git(["git", "rev-parse", "--short=12", "HEAD"])
+    if head.returncode:
+        return None
+    changed = git(["git", "status", "--porcelain", "--", "*.py"]).stdout.strip()
+    return head.stdout.strip() + ("+" if changed else "")
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )

@@ -1,0 +1,73 @@
+"""All randomness, each draw from an explicit seed.
+
+Streams come from numpy's PCG64, keyed by (seed, d, what is drawn): the same numbers on every device, the first N rows
+of a larger draw are the smaller draw, and cells of a sweep over d are independent of each other.
+"""
+
+import math
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from amemlib.problem import Embeddings, Problem
+from amemlib.theory import check_count
+
+_ROWS = 4096
+_STREAMS = {"outputs": 0, "inputs": 1, "minibatch": 2, "reduced outputs": 3, "reduced inputs": 4}
+
+
+def sample_embeddings(
+    problem: Problem, seed: int, device: str | torch.device = "cpu", dtype: torch.dtype = torch.float32
+) -> Embeddings:
+    """Draw u_i, v_i ~ N(0, I/d) independently (Section 3): U and V of shape (N, d), entries of variance 1/d.
+
+    Instances nest: for one seed and d, a larger N begins with the rows of the smaller one. float32 is the rounding of
+    the float64 draw of the same seed. Raises `ValueError` for a negative seed.
+    """
+    U, V = (_gaussian_rows(problem, seed, name, dtype).to(device) for name in ("outputs", "inputs"))
+    return Embeddings(U, V)
+
+
+def sample_reduced_embeddings(problem: Problem, seed: int) -> Embeddings:
+    """Embeddings of the same law as `sample_embeddings` up to a rotation of each side, in min(N, d) dimensions.
+
+    Whatever depends on U and V only through UUᵀ and VVᵀ (the logits of one SGD step, Theorem 5) has exactly the same
+    law as with `sample_embeddings`, at any d and a cost that depends on N alone. Each side is the lower-trapezoidal
+    factor of a Wishart matrix (Bartlett's decomposition): N(0, 1) below the diagonal, χ with d, d−1, … degrees of
+    freedom on it, all divided by √d. Returns float64 U and V of shape (N, min(N, d)).
+    It is no stand-in where the two sides share a basis (a sign or an entrywise map of G).
+    """
+    return Embeddings(*(_bartlett_factor(problem, seed, name) for name in ("reduced outputs", "reduced inputs")))
+
+
+def sample_minibatch(problem: Problem, batch_size: int, seed: int) -> Float[Tensor, " N"]:
+    """Empirical frequencies q_i = #{b : i_b = i} / B of B items drawn with replacement from p (Section 3).
+
+    One multinomial draw of the counts, so its cost does not grow with B. Returns (N,) float64 on the CPU.
+    Raises `ValueError` for B < 1.
+    """
+    batch_size = check_count("batch_size", batch_size)
+    counts = _generator(seed, problem.dim, "minibatch").multinomial(batch_size, problem.frequencies.numpy())
+    return torch.from_numpy(counts / batch_size)
+
+
+def _generator(seed: int, dim: int, stream: str) -> np.random.Generator:
+    return np.random.default_rng([check_count("seed", seed, least=0), dim, _STREAMS[stream]])
+
+
+def _gaussian_rows(problem: Problem, seed: int, stream: str, dtype: torch.dtype) -> Tensor:
+    generator = _generator(seed, problem.dim, stream)
+    X = torch.empty(problem.n_items, problem.dim, dtype=dtype)
+    for rows in X.split(_ROWS):
+        rows.copy_(torch.from_numpy(generator.standard_normal(rows.shape) / math.sqrt(problem.dim)))
+    return X
+
+
+def _bartlett_factor(problem: Problem, seed: int, stream: str) -> Tensor:
+    generator = _generator(seed, problem.dim, stream)
+    rank = min(problem.n_items, problem.dim)
+    L = np.tril(generator.standard_normal((problem.n_items, rank)), -1)
+    np.fill_diagonal(L, np.sqrt(generator.chisquare(problem.dim - np.arange(rank))))
+    return torch.from_numpy(L / math.sqrt(problem.dim))

@@ -1,0 +1,76 @@
+"""Power-law exponents from log–log fits, each with an interval and with its doubts."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import t as student_t
+
+
+@dataclass(frozen=True)
+class ExponentFit:
+    """y ≈ e^intercept x^slope. [low, high] is the 95 % interval of the slope; doubts says what speaks against the fit.
+
+    local_slopes: slopes between neighbouring points, in the order of x.
+    doubts: any of "two points", "curved" (the local slopes move by more than 0.1 from end to end) and "saturated" (a
+        point above half the ceiling given to `fit_exponent`).
+    """
+
+    slope: float
+    low: float
+    high: float
+    intercept: float
+    local_slopes: tuple[float, ...]
+    doubts: tuple[str, ...]
+
+
+def fit_exponent(x, y, ceiling: float = math.inf) -> ExponentFit:
+    """Least-squares slope of log y against log x, all points with equal weight.
+
+    x: (n,) positive and distinct, n ≥ 2. y: (n,) positive, or (n, s) with s repetitions at each x, averaged before the
+    logarithm. The interval is the 95 % Student interval of the sampling error of the repetitions where s > 1 (it
+    says how well the slope *over these x* is known, not how far it is from its limit), else of the residuals of the
+    fit (infinite for two points).
+    ceiling: the largest value that y can take at all, if any.
+    Raises `ValueError` for fewer than two distinct x, lengths that differ, or values that are not positive and finite.
+    """
+    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    if x.ndim != 1 or len(x) < 2 or len(np.unique(x)) != len(x):
+        raise ValueError(f"x must hold at least two distinct values in one dimension, got {x.tolist()}")
+    if y.ndim not in (1, 2) or len(y) != len(x):
+        raise ValueError(f"y must have shape ({len(x)},) or ({len(x)}, s) to match x, got {y.shape}")
+    repetitions = y.reshape(len(x), -1)
+    mean = repetitions.mean(1)
+    for name, values in (("x", x), ("y", mean)):
+        if not (np.isfinite(values).all() and (values > 0).all()):
+            raise ValueError(f"{name} must be positive and finite to have a logarithm, got {values.tolist()}")
+
+    log_x, log_y = np.log(x), np.log(mean)
+    weights = (log_x - log_x.mean()) / np.sum((log_x - log_x.mean()) ** 2)
+    slope = float(weights @ log_y)
+    intercept = float(log_y.mean() - slope * log_x.mean())
+    s = repetitions.shape[1]
+    if s > 1:
+        variance = weights**2 @ (repetitions.var(1, ddof=1) / s / mean**2)
+        freedom = len(x) * (s - 1)
+    else:
+        freedom = len(x) - 2
+        residuals = log_y - intercept - slope * log_x
+        variance = residuals @ residuals * (weights @ weights) / freedom if freedom else math.inf
+    half_width = math.sqrt(variance) * student_t.ppf(0.975, max(freedom, 1))
+
+    order = np.argsort(log_x)
+    local_slopes = np.diff(log_y[order]) / np.diff(log_x[order])
+    doubts = {
+        "two points": len(x) == 2,
+        "curved": abs(local_slopes[-1] - local_slopes[0]) > 0.1,
+        "saturated": bool(mean.max() > ceiling / 2),
+    }
+    return ExponentFit(
+        slope,
+        float(slope - half_width),
+        float(slope + half_width),
+        intercept,
+        tuple(local_slopes.tolist()),
+        tuple(name for name, present in doubts.items() if present),
+    )

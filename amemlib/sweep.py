@@ -1,0 +1,149 @@
+"""Runs an experiment's cells, keeps every finished one, and writes and reads records.
+
+A finished cell is a small file addressed by its content, the function, its arguments and the fingerprint of the code:
+an interrupted run takes up where it stopped, and a changed library never meets old numbers.
+"""
+
+import functools
+import hashlib
+import json
+import os
+import tempfile
+import time
+from dataclasses import asdict
+from importlib.resources import files
+from pathlib import Path
+from types import SimpleNamespace
+
+from tqdm import tqdm
+
+from amemlib import runtime
+from amemlib.experiments import Cell, Experiment
+
+
+def run(experiment: Experiment, config, results: str | Path = "results", device: str = "auto", executor=None) -> dict:
+    """Run what is missing of an experiment and summarise all of it, as a record: a plain dict, ready for JSON.
+
+    results: the folder of finished cells; created if need be.
+    executor: anything whose `submit(function, **arguments)` returns an object with `result()`, for instance a
+        `concurrent.futures.Executor`; None runs in this process.
+    Progress goes to stderr. Raises `ValueError` for a folder that cannot be written, before any work is done.
+    """
+    chosen = runtime.device(device)
+    began = time.perf_counter()
+    store = CellStore(results, experiment.name, runtime.provenance(chosen))
+    cells = list(experiment.cells(config, chosen.type))
+    done = [store.read(cell) for cell in cells]
+    missing = [index for index, result in enumerate(done) if result is None]
+    submit = _run_here if executor is None else executor.submit
+    futures = {index: submit(cells[index].function, **cells[index].arguments) for index in missing}
+    with tqdm(total=len(cells), initial=len(cells) - len(missing), desc=experiment.name, unit="cell") as bar:
+        for index, future in futures.items():
+            done[index] = future.result()
+            store.write(cells[index], done[index])
+            bar.update()
+    summary = experiment.summarise(config, done)
+    return {
+        "experiment": experiment.name,
+        "config": asdict(config),
+        "measured": summary.measured,
+        "predicted": summary.predicted,
+        "verdict": summary.verdict,
+        "verdicts": summary.verdicts,
+        "device": store.provenance["device"],
+        "seconds": round(time.perf_counter() - began, 1),
+        "provenance": store.provenance,
+    }
+
+
+class CellStore:
+    """The finished cells of one experiment: a file `<folder>/<experiment>/<key>.json` each.
+
+    The key is a hash of the function's name, its arguments and the fingerprint of the code. A file appears whole or not
+    at all, so a run may be killed at any moment and several processes may share the folder.
+    """
+
+    def __init__(self, folder: str | Path, experiment: str, provenance: dict):
+        self.folder = Path(folder) / experiment
+        self.provenance = provenance
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.folder):
+                pass
+        except OSError as error:
+            reason = error.strerror or error
+            raise ValueError(f"results must be a folder that can be written, got {str(folder)!r}: {reason}") from None
+
+    def read(self, cell: Cell) -> dict | None:
+        """The stored result of a cell, None if there is none; `ValueError` if its file was damaged from outside."""
+        path = self._path(cell)
+        try:
+            return json.loads(path.read_text(encoding="utf-8"))["result"]
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError):
+            raise ValueError(
+                f"results must hold whole cells, got a damaged file {path}: delete it and run again"
+            ) from None
+
+    def write(self, cell: Cell, result: dict) -> None:
+        """Store the result of a cell, on disk before this returns."""
+        row = {"function": cell.function.__name__, "arguments": cell.arguments, "result": result}
+        _write_whole(json.dumps(row | {"provenance": self.provenance}), self._path(cell))
+
+    def _path(self, cell: Cell) -> Path:
+        content = json.dumps([cell.function.__name__, cell.arguments, self.provenance["code"]], sort_keys=True)
+        return self.folder / f"{hashlib.sha256(content.encode()).hexdigest()[:24]}.json"
+
+
+def _run_here(function, **arguments) -> SimpleNamespace:
+    """The future of a call in this process: it is made when its result is asked for."""
+    return SimpleNamespace(result=functools.partial(function, **arguments))
+
+
+def check_writable(path: str | Path) -> None:
+    """Raise `ValueError` where `write_record` could not write, before the work that leads there."""
+    path = Path(path)
+    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise ValueError(f"output must be a file in a folder that can be written, got {str(path)!r}")
+
+
+def write_record(record: dict, path: str | Path) -> None:
+    """Write a record as indented JSON, whole or not at all. Raises `ValueError` for a place that cannot be written."""
+    try:
+        _write_whole(json.dumps(record, indent=1, ensure_ascii=False) + "\n", Path(path))
+    except OSError as error:
+        reason = error.strerror or error
+        raise ValueError(f"output must be a file that can be written, got {str(path)!r}: {reason}") from None
+
+
+def read_records(experiment: str, prefix: str = "") -> list[dict]:
+    """The records shipped with the library, `records/<experiment>/<prefix>*.json`, in the order of their names.
+
+    Each gains "name", the file's stem. Raises `ValueError` if there is none.
+    """
+    folder = files("amemlib") / "records" / experiment
+    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    names = [name for name in names if name.startswith(prefix) and name.endswith(".json")]
+    if not names:
+        raise ValueError(
+            f"experiment must have a stored record {prefix}*.json, got {experiment!r}: "
+            f"python -m amemlib run {experiment} --output FILE makes one"
+        )
+    return [
+        json.loads((folder / name).read_text(encoding="utf-8")) | {"name": name.removesuffix(".json")} for name in names
+    ]
+
+
+def _write_whole(text: str, path: Path) -> None:
+    file = tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".tmp", delete=False, encoding="utf-8")
+    try:
+        with file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(file.name, 0o644)
+        os.replace(file.name, path)
+    except BaseException:
+        os.unlink(file.name)
+        raise

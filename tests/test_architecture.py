@@ -1,0 +1,121 @@
+"""The house keeps its shape: who may import whom, and what a room and a chapter owe their reader."""
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+import notebooks
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+ROOMS = {path.stem: path for path in sorted((ROOT / "amemlib").glob("*.py"))}
+
+# What a room imports. It may also import what those import: that adds no arrow to the order.
+ARROWS = {
+    "theory": "",
+    "runtime": "",
+    "scaling": "",
+    "problem": "theory",
+    "spectral": "problem",
+    "sampling": "problem",
+    "gradients": "problem",
+    "recovery": "problem",
+    "equivalents": "problem",
+    "optim": "spectral gradients",
+    "distributed": "gradients recovery",
+    "tasks": "sampling",
+    "attention": "sampling",
+    "experiments": "optim sampling gradients recovery equivalents scaling distributed tasks attention runtime",
+    "sweep": "experiments",
+    "vocabularies": "theory",
+    "figures": "scaling theory runtime",
+    "__main__": "sweep figures",
+}
+FORBIDDEN = {"utils", "util", "common", "helpers", "misc"}
+LONGEST_CELL = 15
+
+
+def reachable(room: str) -> set[str]:
+    direct = set(ARROWS[room].split())
+    return direct.union(*(reachable(other) for other in direct))
+
+
+def imported_rooms(tree: ast.Module) -> set[str]:
+    rooms = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            rooms |= {alias.name.partition(".")[2] for alias in node.names if alias.name.startswith("amemlib")}
+        elif isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").partition(".")[0] == "amemlib"):
+            inner = (node.module or "").removeprefix("amemlib").strip(".")
+            rooms |= {inner} if inner else {alias.name for alias in node.names}
+    return {room.partition(".")[0] or "__init__" for room in rooms}
+
+
+def private_names(tree: ast.Module) -> set[str]:
+    """Names with a leading underscore taken from amemlib, by import or as an attribute."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("amemlib"):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.Attribute):
+            base = node.value
+            while isinstance(base, ast.Attribute):
+                base = base.value
+            if isinstance(base, ast.Name) and base.id in {"am", "amemlib", *ROOMS}:
+                found.add(node.attr)
+    return {name for name in found if name.startswith("_") and not name.startswith("__")}
+
+
+def chapter_cells() -> list[tuple[Path, dict, str]]:
+    cells = []
+    for source in notebooks.sources(ROOT):
+        for cell in notebooks.read_myst_markdown_notebook(source.read_text(), path=source).cells:
+            if cell.cell_type == "code":
+                cells.append((source.relative_to(ROOT), cell.metadata, cell.source))
+    return cells
+
+
+def test_the_arrows_have_no_cycle():
+    assert all(room not in reachable(room) for room in ARROWS)
+
+
+@pytest.mark.parametrize("room", [room for room in ROOMS if room != "__init__"])
+def test_a_room_imports_along_the_arrows(room):
+    assert room in ARROWS, f"amemlib/{room}.py is in no row of the table: give it its arrows, or another place"
+    assert imported_rooms(ast.parse(ROOMS[room].read_text())) <= reachable(room)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_says_what_it_is_for(room):
+    assert room not in FORBIDDEN
+    assert ast.get_docstring(ast.parse(ROOMS[room].read_text()))
+
+
+def test_private_names_stay_in_their_room():
+    taken = {}
+    for path in [*ROOMS.values(), *(ROOT / "tests").glob("*.py"), *(ROOT / "benchmarks").rglob("*.py")]:
+        taken[path.relative_to(ROOT)] = private_names(ast.parse(path.read_text()))
+    for chapter, _, source in chapter_cells():
+        taken.setdefault(chapter, set()).update(private_names(parse_cell(source)))
+    assert not {str(path): names for path, names in taken.items() if names}
+
+
+def test_no_helper_is_defined_in_two_chapters():
+    functions = {
+        (chapter, node.name)
+        for chapter, _, source in chapter_cells()
+        for node in ast.walk(parse_cell(source))
+        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+    }
+    assert not [name for name, count in Counter(name for _, name in functions).items() if count > 1]
+
+
+def test_a_cell_that_is_shown_fits_the_eye():
+    for chapter, metadata, source in chapter_cells():
+        lines = [line for line in source.splitlines() if line.strip() and not line.strip().startswith("#")]
+        if not notebooks.HIDDEN & set(metadata.get("tags", [])):
+            assert len(lines) <= LONGEST_CELL, f"{chapter}: a cell of {len(lines)} lines begins {lines[0]!r}"
+
+
+def parse_cell(source: str) -> ast.Module:
+    return ast.parse("\n".join(line for line in source.splitlines() if not line.lstrip().startswith(("%", "!"))))

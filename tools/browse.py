@@ -1,0 +1,114 @@
+"""Open every built page in a headless Chromium, on a desk, on a phone and in the dark, and report what goes wrong.
+
+Wrong is an error in the console, a request that leaves the machine, a page that scrolls sideways. Pictures go to
+_build/shots. By hand, `make shots`; the tests need no browser.
+"""
+
+import asyncio
+import base64
+import json
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from pathlib import Path
+from shutil import which
+
+from tornado.websocket import websocket_connect
+
+ROOT = Path(__file__).resolve().parents[1]
+VIEWS = {"desktop": (1280, 900, "light"), "phone": (390, 844, "light"), "dark": (1280, 900, "dark")}
+SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+SETTLED = "document.fonts.ready.then(() => window.MathJax?.startup?.promise).then(() => 0)"
+
+
+class Tab:
+    """One DevTools connection: `call` asks and waits, events that arrive meanwhile are kept in `events`."""
+
+    def __init__(self, socket):
+        self.socket, self.events, self.last = socket, [], 0
+
+    async def call(self, method: str, **params) -> dict:
+        self.last += 1
+        await self.socket.write_message(json.dumps({"id": self.last, "method": method, "params": params}))
+        return await self.until(lambda message: message.get("id") == self.last)
+
+    async def until(self, wanted) -> dict:
+        while True:
+            message = json.loads(await self.socket.read_message())
+            if wanted(message):
+                return message.get("result", message)
+            self.events.append(message)
+
+    async def value(self, expression: str):
+        result = await self.call("Runtime.evaluate", expression=expression, awaitPromise=True)
+        return result["result"].get("value")
+
+
+def complaints(event: dict) -> list[str]:
+    params = event.get("params", {})
+    if event["method"] == "Runtime.exceptionThrown":
+        return [params["exceptionDetails"].get("exception", params["exceptionDetails"]).get("description", "exception")]
+    if event["method"] == "Runtime.consoleAPICalled" and params["type"] == "error":
+        return ["console: " + " ".join(str(arg.get("value")) for arg in params["args"])]
+    if event["method"] == "Log.entryAdded" and params["entry"]["level"] == "error":
+        return [f"{params['entry']['text']} {params['entry'].get('url', '')}"]
+    if event["method"] == "Network.requestWillBeSent" and params["request"]["url"].startswith(("http:", "https:")):
+        return ["request: " + params["request"]["url"]]
+    return []
+
+
+async def look(port: int, pages: list[Path], html: Path, shots: Path) -> int:
+    with urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{port}/json/new", method="PUT")) as answer:
+        address = json.load(answer)["webSocketDebuggerUrl"]
+    tab = Tab(await websocket_connect(address, max_message_size=2**28))
+    for domain in ("Page", "Runtime", "Log", "Network"):
+        await tab.call(f"{domain}.enable")
+    count = 0
+    for view, (width, height, scheme) in VIEWS.items():
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        await tab.call("Emulation.setDeviceMetricsOverride", **size)
+        scheme_feature = [{"name": "prefers-color-scheme", "value": scheme}]
+        await tab.call("Emulation.setEmulatedMedia", features=scheme_feature)
+        for page in pages:
+            tab.events.clear()
+            await tab.call("Page.navigate", url=page.as_uri())
+            await tab.until(lambda message: message.get("method") == "Page.loadEventFired")
+            await tab.value(SETTLED)
+            found = [complaint for event in tab.events if "method" in event for complaint in complaints(event)]
+            if await tab.value(SIDEWAYS) > 0:
+                found.append("scrolls sideways")
+            content = (await tab.call("Page.getLayoutMetrics"))["cssContentSize"]
+            clip = {"x": 0, "y": 0, "width": width, "height": min(content["height"], 12000), "scale": 1}
+            shot = await tab.call("Page.captureScreenshot", clip=clip, captureBeyondViewport=True)
+            name = page.relative_to(html).with_suffix("").as_posix().replace("/", "-")
+            (shots / f"{name}-{view}.png").write_bytes(base64.b64decode(shot["data"]))
+            for complaint in found:
+                print(f"{page.relative_to(html)} ({view}): {complaint}")
+            count += len(found)
+    return count
+
+
+def main() -> int:
+    chromium = which("chromium") or which("chromium-browser") or which("google-chrome")
+    if chromium is None:
+        sys.exit("no Chromium on this machine")
+    html, shots = ROOT / "_build" / "html", ROOT / "_build" / "shots"
+    shots.mkdir(parents=True, exist_ok=True)
+    pages = sorted(path for path in html.rglob("*.html") if path.name != "index.html" and "_static" not in path.parts)
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        flags = ["--headless", "--no-sandbox", "--remote-debugging-port=0", f"--user-data-dir={profile}"]
+        browser = subprocess.Popen([chromium, *flags], stderr=subprocess.PIPE, text=True)
+        try:
+            listening = next(line for line in browser.stderr if "DevTools listening on" in line)
+            port = int(listening.split(":")[2].split("/")[0])
+            count = asyncio.run(look(port, pages, html, shots))
+        finally:
+            browser.terminate()
+            browser.wait()
+    print(f"{len(pages)} pages, {len(VIEWS)} views, {count} complaints; pictures in {shots.relative_to(ROOT)}")
+    return 1 if count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,271 @@
+"""Chapters to notebooks: `write` makes each .ipynb from its .md, `run` executes what is stale, `check` changes nothing.
+
+The .md is the only source. Its notebook is portable (no MyST is left in it), executed, and byte for byte reproducible;
+outputs survive a rewrite as long as the code they came from does. Stored in its metadata: the hash of the library and
+of the records that it ran with, the profile, and the versions.
+"""
+
+import argparse
+import json
+import os
+import re
+import runpy
+import sys
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+
+import nbformat
+from myst_nb.core.read import is_myst_markdown_notebook, read_myst_markdown_notebook
+from nbformat import NotebookNode
+from portable import Book, Unportable, leftovers
+
+ROOT = Path(__file__).resolve().parents[1]
+PROFILE = "cpu"
+THREADS = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
+HIDDEN = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
+COLAB_TAG = "colab"
+COLAB = """\
+import sys
+
+if "google.colab" in sys.modules:
+    %pip install -q "amemlib[data] @ git+{repository}"
+"""
+
+
+# -- writing
+
+
+def sources(root: Path) -> list[Path]:
+    """The executable chapters: those whose front matter makes them notebooks."""
+    return [path for path in sorted((root / "chapters").rglob("*.md")) if is_myst_markdown_notebook(path.read_text())]
+
+
+def portable_notebook(source: Path, book: Book) -> NotebookNode:
+    """The notebook of one chapter, not executed."""
+    page = source.relative_to(book.root).with_suffix("").as_posix()
+    chapter = read_myst_markdown_notebook(source.read_text(), add_source_map=True, path=source)
+    if "kernelspec" not in chapter.metadata:
+        raise Unportable(f"{page}.md:1: the front matter has no kernelspec: the page would have no Colab button")
+    cells = [
+        nbformat.v4.new_markdown_cell(
+            "[![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)]"
+            f"(https://colab.research.google.com/github/{book.repository.removeprefix('https://github.com/')}"
+            f"/blob/{book.branch}/{page}.ipynb)\n"
+            f"This notebook is a page of [{book.config['title']}]({book.url(page)})."
+        ),
+        _code(COLAB.format(repository=book.repository).strip(), {"tags": [COLAB_TAG]}),
+    ]
+    for cell, start in zip(chapter.cells, chapter.metadata.source_map, strict=True):
+        if cell.cell_type == "markdown":
+            text = book.portable(cell.source, page, start + 1)
+            if raw := leftovers(text):
+                raise Unportable(f"{page}.md:{start + 1}: {raw[0]!r} is left as it is")
+            cells.extend([nbformat.v4.new_markdown_cell(text)] if text else [])
+        else:
+            tags = cell.metadata.get("tags", [])
+            metadata = {"tags": tags} if tags else {}
+            if HIDDEN & set(tags):
+                metadata["jupyter"] = {"source_hidden": True}
+            cells.append(_code(cell.source, metadata))
+            cells.extend(_legend(cell.metadata.get("mystnb", {}), book, page, start + 1))
+    seen: dict[str, int] = {}
+    for cell in cells:
+        digest = sha256(cell.source.encode()).hexdigest()[:8]
+        seen[digest] = seen.get(digest, 0) + 1
+        cell.id = f"{digest}-{seen[digest]}"
+    metadata = {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+        "amemlib": {"source": f"{page}.md"},
+    }
+    return nbformat.v4.new_notebook(cells=cells, metadata=metadata)
+
+
+def _code(source: str, metadata: dict) -> NotebookNode:
+    return nbformat.v4.new_code_cell(source, metadata=metadata)
+
+
+def _legend(options: dict, book: Book, page: str, line: int) -> list[NotebookNode]:
+    """A picture's caption and its alternative text, which a notebook's output has no place for."""
+    figure, alt = options.get("figure", {}), options.get("image", {}).get("alt", "")
+    parts = []
+    if figure.get("caption"):
+        name = f"**{book.targets[figure['name']].words}.** " if "name" in figure else ""
+        parts.append(name + book.portable(figure["caption"], page, line))
+    if alt:
+        parts.append(f"<details>\n<summary>The figure in words</summary>\n\n{alt.strip()}\n\n</details>")
+    return [nbformat.v4.new_markdown_cell("\n\n".join(parts))] if parts else []
+
+
+def read(path: Path) -> NotebookNode:
+    return nbformat.read(path, as_version=4)
+
+
+def text_of(notebook: NotebookNode) -> str:
+    """What the source determines: everything except outputs and the record of the run."""
+    bare = nbformat.from_dict(json.loads(json.dumps(notebook)))
+    bare.metadata.amemlib = {"source": bare.metadata.get("amemlib", {}).get("source", "")}
+    for cell in code_cells(bare):
+        cell.outputs, cell.execution_count = [], None
+    return dumps(bare)
+
+
+def code_cells(notebook: NotebookNode, *, generated: bool = True) -> list[NotebookNode]:
+    """The code cells, without the Colab cell if `generated` is false: those that the source has."""
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    return cells if generated else [cell for cell in cells if COLAB_TAG not in cell.metadata.get("tags", [])]
+
+
+def adopt_outputs(notebook: NotebookNode, stored: NotebookNode) -> None:
+    """Take the stored outputs over if they came from this very sequence of code cells."""
+    old, new = code_cells(stored), code_cells(notebook)
+    if [cell.source for cell in old] == [cell.source for cell in new]:
+        for cell, ran in zip(new, old, strict=True):
+            cell.outputs, cell.execution_count = ran.outputs, ran.execution_count
+        notebook.metadata.amemlib = stored.metadata.get("amemlib", {}) | notebook.metadata.amemlib
+
+
+def dumps(notebook: NotebookNode) -> str:
+    return json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def write(root: Path) -> list[Path]:
+    """Every chapter's notebook, rewritten where its source has changed."""
+    book, paths = Book(root), []
+    for source in sources(root):
+        path = source.with_suffix(".ipynb")
+        notebook = portable_notebook(source, book)
+        if path.exists():
+            adopt_outputs(notebook, read(path))
+        if not path.exists() or path.read_text() != dumps(notebook):
+            path.write_text(dumps(notebook))
+        paths.append(path)
+    return paths
+
+
+# -- running
+
+
+@cache
+def library_hash(root: Path) -> str:
+    """The code of amemlib without its docstrings, and the bytes of its records."""
+    # Not imported: the package needs torch, which neither this check nor the pages need.
+    runtime = runpy.run_path(str(ROOT / "amemlib" / "runtime.py"))
+    digest = sha256(runtime["code_hash"]().encode())
+    records = root / "amemlib" / "records"
+    for path in sorted(path for path in records.rglob("*") if path.is_file()):
+        digest.update(path.relative_to(records).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def faults(notebook: NotebookNode, root: Path) -> list[str]:
+    """Why the stored outputs cannot be trusted; nothing if they can."""
+    found, run = [], notebook.metadata.get("amemlib", {})
+    if any(cell.execution_count is None for cell in code_cells(notebook)):
+        return ["never executed"]
+    if run.get("code_hash") != library_hash(root):
+        found.append("stale: amemlib or its records changed since it ran")
+    if run.get("profile") != PROFILE:
+        found.append(f"ran with the profile {run.get('profile')!r}, not {PROFILE!r}")
+    for cell in code_cells(notebook):
+        for output in cell.outputs:
+            if output.output_type == "error":
+                found.append(f"cell {cell.execution_count} stores an error: {output.ename}: {output.evalue}")
+            elif output.get("name") == "stderr":
+                found.append(f"cell {cell.execution_count} writes to stderr: {output.text.strip().splitlines()[-1]}")
+    return found
+
+
+def execute(path: Path, root: Path) -> list[str]:
+    """Run one notebook in a fresh kernel and store its outputs; what went wrong, if anything did."""
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+
+    os.environ.update(THREADS, AMEM_PROFILE=PROFILE)
+    notebook = read(path)
+    resources = {"metadata": {"path": str(path.parent)}}
+    client = NotebookClient(notebook, timeout=300, kernel_name="python3", record_timing=False, resources=resources)
+    client.extra_arguments = ["--IPKernelApp.log_level=ERROR"]
+    try:
+        client.execute()
+    except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
+        return [f"{path.relative_to(root)}: {plain(str(error))}"]
+    notebook.metadata.language_info = {"name": "python"}
+    notebook.metadata.amemlib |= {
+        "code_hash": library_hash(root),
+        "profile": PROFILE,
+        "versions": {name: version(name).split("+")[0] for name in ("numpy", "scipy", "torch", "matplotlib")},
+    }
+    path.write_text(dumps(notebook))
+    return [f"{path.relative_to(root)}: {fault}" for fault in faults(notebook, root)]
+
+
+def plain(text: str) -> str:
+    """`text` without a terminal's colours."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", text).strip()
+
+
+def run(root: Path, workers: int, everything: bool) -> list[str]:
+    """Write all, execute what is stale, at most `workers` at once; the faults that are left."""
+    stale = [path for path in write(root) if everything or faults(read(path), root)]
+    found = []
+    with ProcessPoolExecutor(max_workers=workers) as pool:
+        jobs = {pool.submit(execute, path, root): path for path in stale}
+        for i, job in enumerate(as_completed(jobs), 1):
+            print(f"[{i}/{len(stale)}] {jobs[job].relative_to(root)}", file=sys.stderr, flush=True)
+            found += job.result()
+    return found
+
+
+# -- checking
+
+
+def check(root: Path) -> list[str]:
+    """One line per way in which a notebook is not what its source and the library make of it."""
+    found, book = [], Book(root)
+    for source in sources(root):
+        path = source.with_suffix(".ipynb")
+        name = path.relative_to(root)
+        if not path.exists():
+            found.append(f"{name}: missing; run `make notebooks`")
+            continue
+        stored = read(path)
+        if text_of(stored) != text_of(portable_notebook(source, book)):
+            found.append(f"{name}: differs from its source; run `make notebooks`")
+        found += [f"{name}: {fault}" for fault in faults(stored, root)]
+        for cell in stored.cells:
+            if cell.cell_type == "markdown":
+                found += [f"{name}: raw MyST in a cell: {raw}" for raw in leftovers(cell.source)]
+    orphans = set((root / "chapters").rglob("*.ipynb")) - {source.with_suffix(".ipynb") for source in sources(root)}
+    found += [f"{path.relative_to(root)}: has no source" for path in sorted(orphans)]
+    readme = root / "README.md"
+    if readme.exists():
+        found += [f"README.md: GitHub shows this MyST raw: {raw}" for raw in leftovers(readme.read_text())]
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("command", choices=["write", "run", "check"])
+    parser.add_argument("--all", action="store_true", help="run: execute every chapter, stale or not")
+    parser.add_argument("--workers", type=int, default=2, help="run: notebooks at once")
+    parser.add_argument("--root", type=Path, default=ROOT, help="the book's folder")
+    args = parser.parse_args()
+    root = args.root.resolve()
+    try:
+        if args.command == "write":
+            write(root)
+            found = []
+        else:
+            found = check(root) if args.command == "check" else run(root, args.workers, args.all)
+    except Unportable as error:
+        found = [str(error)]
+    print(*found, sep="\n", end="\n" if found else "", file=sys.stderr)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

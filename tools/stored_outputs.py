@@ -1,0 +1,57 @@
+"""Sphinx extension: the pages show the outputs stored in the notebooks beside them, and nothing is executed.
+
+A chapter without trustworthy outputs is a warning, which the strict build turns into an error.
+"""
+
+from pathlib import Path
+
+import myst_nb.sphinx_
+import notebooks
+from myst_nb.core.execute import NotebookClientBase
+from sphinx.application import Sphinx
+from sphinx.util import logging
+
+logger = logging.getLogger(__name__)
+
+
+def stored_client(notebook, source, nb_config, nb_logger, read_fmt=None) -> NotebookClientBase:
+    """In the place of myst-nb's choice among executing clients: one that reads the chapter's notebook."""
+    path = Path(source).with_suffix(".ipynb")
+    found = ["has no notebook"]
+    if path.exists():
+        stored = notebooks.read(path)
+        cells, ran = notebooks.code_cells(notebook), notebooks.code_cells(stored, generated=False)
+        if [cell.source for cell in cells] != [cell.source for cell in ran]:
+            found = ["its notebook holds other code"]
+        else:
+            found = notebooks.faults(stored, notebooks.ROOT)
+            for cell, old in zip(cells, ran, strict=True):
+                cell.outputs, cell.execution_count = old.outputs, old.execution_count
+            notebook.metadata["language_info"] = stored.metadata.language_info
+    for fault in found:
+        logger.warning("%s: run `make notebooks`", fault, location=f"{source}:1")
+    return NotebookClientBase(notebook, Path(source), nb_config, nb_logger)
+
+
+def depend_on_notebook(app: Sphinx, docname: str, source: list[str]) -> None:
+    path = Path(app.srcdir, docname).with_suffix(".ipynb")
+    if path.exists():
+        app.env.note_dependency(str(path))
+
+
+def declare_thebe_once(app, pagename, templatename, context, doctree) -> None:
+    """sphinx-thebe adds its `const` lines twice to every page, and a browser refuses the second."""
+    scripts, seen = context.get("script_files", []), set()
+    for script in list(scripts):
+        body = getattr(script, "attributes", {}).get("body", "")
+        if "THEBE_JS_URL" in body:
+            if body in seen:
+                scripts.remove(script)
+            seen.add(body)
+
+
+def setup(app: Sphinx) -> dict:
+    myst_nb.sphinx_.create_client = stored_client
+    app.connect("source-read", depend_on_notebook)
+    app.connect("html-page-context", declare_thebe_once, priority=900)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
