@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 import sys
 
 from amemlib import experiments, runtime, sweep
@@ -45,22 +46,30 @@ def _show(options) -> None:
 
 
 def table(record: dict) -> str:
-    """Measured beside predicted, as text: a line for each map, then its counts."""
+    """Measured beside predicted, as text: a line for each fitted exponent, then every other quantity that has both."""
     measured, predicted = record["measured"], record["predicted"]
-    lines = [f"{'map':15s} {'exponent':>9s} {'95 % interval':>16s} {'limit':>7s} {'sharp':>7s}  verdict"]
-    for name, slope in measured["slope"].items():
+    lines = []
+    if "slope" in measured:
+        lines.append(f"{'map':15s} {'exponent':>9s} {'95 % interval':>16s} {'limit':>8s}  verdict")
+    for name, slope in measured.get("slope", {}).items():
         low, high = measured["interval"][name]
-        lines.append(
-            f"{name:15s} {slope:9.3f} {f'[{low:.3f}, {high:.3f}]':>16s} {predicted['slope'][name]:7.3f} "
-            f"{predicted['sharp_slope'][name]:7.3f}  {record['verdicts'].get(name, '')}"
-        )
-    lines.append("")
-    for name, counts in measured["counts"].items():
-        lines.append(f"{name:15s} counted   " + " ".join(f"{count:9.1f}" for count in counts))
-        lines.append(f"{'':15s} predicted " + " ".join(f"{count:9.1f}" for count in predicted["counts"][name]))
+        limit = predicted["slope"].get(name, math.nan)
+        interval, verdict = f"[{low:.3f}, {high:.3f}]", record["verdicts"].get(name, "")
+        lines.append(f"{name:15s} {slope:9.3f} {interval:>16s} {limit:8.3f}  {verdict}")
+    for quantity in [key for key in measured if key in predicted and key != "slope"]:
+        lines.append(f"\n{quantity}")
+        for name, values in measured[quantity].items():
+            lines.append(f"{name:15s} measured  {_row(values)}")
+            if name in predicted[quantity]:
+                lines.append(f"{'':15s} predicted {_row(predicted[quantity][name])}")
     settings = ", ".join(f"{key}={value}" for key, value in record["config"].items())
-    lines += ["", f"{record['experiment']}: {settings}", f"verdict: {record['verdict']}   device: {record['device']}"]
-    return "\n".join(lines)
+    verdicts = ", ".join(f"{name} {verdict}" for name, verdict in record["verdicts"].items())
+    lines += ["", f"{record['experiment']}: {settings}", f"verdict: {record['verdict']} ({verdicts})"]
+    return "\n".join([*lines, f"device: {record['device']}, {record['seconds']} s"])
+
+
+def _row(values) -> str:
+    return " ".join(f"{value:10.4g}" for value in (values if isinstance(values, list) else [values]))
 
 
 def _overrides(pairs: list[str]) -> dict[str, str]:

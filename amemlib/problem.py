@@ -54,7 +54,7 @@ class Problem:
 
         p: (N,) array, tensor or sequence of positive finite numbers; the order of the items is kept.
         """
-        weights = torch.as_tensor(np.array(p.cpu() if isinstance(p, Tensor) else p, dtype=np.float64))
+        weights = torch.as_tensor(np.array(p.numpy(force=True) if isinstance(p, Tensor) else p, dtype=np.float64))
         check_frequencies("p", weights, zeros=False)
         return cls(weights / weights.sum(), dim)
 

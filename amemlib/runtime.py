@@ -88,13 +88,14 @@ def provenance(compute_device) -> dict:
 def code_hash() -> str:
     """Fingerprint of the library: its syntax trees without docstrings and comments: prose does not change it."""
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    root = Path(__file__).parent
+    for path in sorted(root.rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for node in ast.walk(tree):
             body = getattr(node, "body", None)
             if isinstance(body, list):
                 node.body = [statement for statement in body if not _is_docstring(statement)] or [ast.Pass()]
-        digest.update(path.name.encode() + ast.unparse(tree).encode())
+        digest.update(path.relative_to(root).as_posix().encode() + ast.unparse(tree).encode())
     return digest.hexdigest()[:16]
 
 

@@ -53,7 +53,7 @@ def recovery_exponent(method: str, alpha: float, steps: int = 1) -> float:
             kappa = kappa + 1 / (2 * alpha) if kappa <= 1 else (1 - 1 / (2 * alpha)) * kappa + 1 / alpha
         return kappa
     if method == "newton":
-        alpha = check_alpha(alpha, above=1)
+        alpha = check_alpha(alpha, above=1.0)
         if steps > 1:
             raise ValueError(
                 f"steps must be 1 for method 'newton', got {steps}: no prediction is known beyond one step"
@@ -70,12 +70,12 @@ def critical_batch_exponent(method: str, alpha: float) -> float:
     """
     if method not in ("sgd", "muon"):
         raise ValueError(f"method must be one of 'sgd', 'muon', got {method!r}")
-    return check_alpha(alpha, above=1) * recovery_exponent(method, alpha)
+    return check_alpha(alpha, above=1.0) * recovery_exponent(method, alpha)
 
 
 def observed_exponent(alpha: float) -> float:
     """Exponent of B in the number of distinct items that a batch shows, B^{1/α} (Theorems 3 and 5); needs α > 1."""
-    return 1 / check_alpha(alpha, above=1)
+    return 1 / check_alpha(alpha, above=1.0)
 
 
 def power_law_sum(alpha: float, n_items: int) -> float:

@@ -21,13 +21,15 @@ PICTURE = Path(__file__).resolve().parents[1] / "assets" / "one-step.png"
 
 def fingerprint(record: dict) -> str:
     """What the picture depends on: the record and the code that draws it."""
-    content = json.dumps(record, sort_keys=True) + Path(am.figures.__file__).read_text(encoding="utf-8")
+    drawing = sorted(Path(am.figures.__file__).parent.glob("*.py"))
+    content = json.dumps(record, sort_keys=True) + "".join(path.read_text(encoding="utf-8") for path in drawing)
     return hashlib.sha256(content.encode()).hexdigest()
 
 
 def main(command: str) -> int:
     [record] = am.sweep.read_records("one-step", "cpu-alpha-1.5")
     if command == "write":
+        am.runtime.start_chapter()
         figure = am.figures.capacity_figure(record)
         figure.savefig(PICTURE, dpi=150, metadata={"Source": fingerprint(record), "Software": "amemlib"})
         return 0

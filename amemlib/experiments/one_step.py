@@ -1,68 +1,29 @@
-"""The named experiments: for each a frozen config, its sizes, what a cell measures, and what the theory predicts.
-
-A cell is a function of this module and its keyword arguments, plain numbers in, a plain dict out: it can run in any
-process and its result can be stored. A summary puts measured beside predicted and gives the verdict.
-"""
+"""`one-step`: capacity of one population step against d, for polar, h_λ and SGD (Theorems 3 and 5)."""
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
 from amemlib import runtime, theory
 from amemlib.equivalents import expected_capacity
+from amemlib.experiments.base import (
+    COUNT_BAND,
+    FINITE_SIZE,
+    NOT_REPRODUCED,
+    REPRODUCED,
+    SHARP_DIM,
+    SLOPE_BAND,
+    Cell,
+    Experiment,
+    Summary,
+)
 from amemlib.gradients import gradient_rank, initial_gradient
 from amemlib.problem import Problem
 from amemlib.recovery import capacity, longest_prefix, recovered
 from amemlib.sampling import sample_embeddings, sample_reduced_embeddings
 from amemlib.scaling import fit_exponent
 from amemlib.spectral import polar, smoothed_sign
-
-REPRODUCED, FINITE_SIZE, NOT_REPRODUCED, OPEN = "reproduced", "finite-size", "not reproduced", "open"
-VERDICTS = (REPRODUCED, FINITE_SIZE, NOT_REPRODUCED, OPEN)
-"""What a measurement can say of a statement, from best to worst; "open" is a statement nobody has measured yet."""
-
-SLOPE_BAND = 0.08
-"""How far a fitted exponent may lie from its limit: Muon's and SGD's differ by 1, and at d = 128…1024 the sharp count
-itself is up to 0.06 steeper than its limit."""
-COUNT_BAND = 0.05
-"""How far a mean count may lie from its sharp prediction, beyond two standard errors."""
-SHARP_DIM = 256
-"""From which d on the sharp prediction is held to that: below, the head items differ too much from their mean."""
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One call of a sweep: `function(**arguments)`, arguments plain values, the result a plain dict."""
-
-    function: Callable[..., dict]
-    arguments: dict
-
-
-@dataclass(frozen=True)
-class Summary:
-    """What an experiment found: nested plain dicts of measured and predicted numbers, and the verdicts by map."""
-
-    measured: dict
-    predicted: dict
-    verdicts: dict
-
-    @property
-    def verdict(self) -> str:
-        """The worst of the verdicts."""
-        return max(self.verdicts.values(), key=VERDICTS.index)
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """A named experiment. `cells(config, device)` lists its calls, `summarise(config, results)` reads their results."""
-
-    name: str
-    purpose: str
-    profiles: dict
-    cells: Callable[..., Iterable[Cell]]
-    summarise: Callable[..., Summary]
 
 
 @dataclass(frozen=True)
@@ -209,43 +170,3 @@ ONE_STEP = Experiment(
     cells=one_step_cells,
     summarise=one_step_summary,
 )
-
-EXPERIMENTS = {experiment.name: experiment for experiment in (ONE_STEP,)}
-"""Every experiment by name."""
-
-
-def find_experiment(name: str) -> Experiment:
-    """The experiment of that name; `ValueError` listing the names if there is none."""
-    if name not in EXPERIMENTS:
-        raise ValueError(f"experiment must be one of {', '.join(EXPERIMENTS)}, got {name!r}")
-    return EXPERIMENTS[name]
-
-
-def configure(experiment: Experiment, profile: str, overrides: dict[str, str]):
-    """The config of a profile with some of its fields replaced by the texts of `KEY=VALUE` options.
-
-    A tuple field takes comma-separated values. Raises `ValueError` for an unknown profile or key or a value of the
-    wrong kind; the config itself checks the mathematics.
-    """
-    if profile not in experiment.profiles:
-        raise ValueError(f"profile must be one of {', '.join(experiment.profiles)}, got {profile!r}")
-    base = experiment.profiles[profile]
-    types = {field.name: field.type for field in fields(base)}
-    values = asdict(base)
-    for key, text in overrides.items():
-        if key not in types:
-            raise ValueError(f"key must be one of {', '.join(types)}, got {key!r}")
-        values[key] = _parse(key, text, types[key])
-    return type(base)(**values)
-
-
-def _parse(key: str, text: str, kind: type):
-    element = {float: float, int: int, tuple[int, ...]: int, tuple[float, ...]: float}[kind]
-    word = {float: "a number", int: "a whole number"}[element]
-    try:
-        if kind in (float, int):
-            return element(text)
-        return tuple(element(part) for part in text.split(","))
-    except ValueError:
-        allowed = word if kind in (float, int) else f"{word} or several with commas between"
-        raise ValueError(f"{key} must be {allowed}, got {text!r}") from None

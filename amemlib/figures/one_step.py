@@ -1,58 +1,11 @@
-"""Records and arrays in, matplotlib figures out. The only palette; no number is typed into a picture.
+"""Pictures of one population step: capacity against d, signal against interactions, local exponents."""
 
-Colours are Okabe and Ito's, which the colour-blind tell apart; every curve also has its own marker. Figures keep a
-white ground, so they read the same on a light and on a dark page.
-"""
+from itertools import pairwise
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from amemlib import runtime
-
-COLOURS = {
-    "polar": "#0072B2",
-    "smoothed_sign": "#009E73",
-    "sgd": "#D55E00",
-    "newton": "#CC79A7",
-    "cubic": "#E69F00",
-    "muon": "#56B4E9",
-    "theory": "#444444",
-}
-MARKERS = {"polar": "o", "smoothed_sign": "s", "sgd": "^", "newton": "D", "cubic": "v", "muon": "P"}
-LABELS = {
-    "polar": "Muon (polar)",
-    "smoothed_sign": r"Muon ($h_\lambda$)",
-    "sgd": "SGD",
-    "newton": "Newton",
-    "cubic": "cubic Newton–Schulz",
-    "muon": "Muon as shipped (quintic)",
-}
-SERIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-"""Colours for series that are not optimizers: values of α, of d, of the seed."""
-
-
-def new_axes(n: int = 1, **kwargs) -> tuple[Figure, np.ndarray]:
-    """A figure with a row of n axes in the book's style; `kwargs` go to `plt.subplots`. Returns (figure, (n,) axes)."""
-    with mpl.rc_context(runtime.FIGURE_STYLE):
-        kwargs.setdefault("figsize", (7.0 if n == 1 else 4.0 * n, 4.2 if n == 1 else 3.9))
-        figure, axes = plt.subplots(1, n, squeeze=False, **kwargs)
-    return figure, axes[0]
-
-
-def log_log(axis, xlabel: str, ylabel: str, base: int = 2) -> None:
-    """Logarithmic axes with their labels; x in powers of `base`."""
-    axis.set_xscale("log", base=base)
-    axis.set_yscale("log")
-    axis.set_xlabel(xlabel)
-    axis.set_ylabel(ylabel)
-
-
-def reference_line(axis, x, slope: float, through: tuple[float, float], label: str | None = None) -> None:
-    """A dotted grey line y ∝ x^slope through one point: an exponent, drawn where its constant is not predicted."""
-    x = np.asarray(x, dtype=float)
-    axis.plot(x, through[1] * (x / through[0]) ** slope, ":", color=COLOURS["theory"], lw=1.2, label=label)
+from amemlib.figures.style import COLOURS, LABELS, MARKERS, SERIES, log_log, new_axes, reference_line
 
 
 def capacity_figure(record: dict, names=("polar", "sgd")) -> Figure:
@@ -109,62 +62,10 @@ def capacity_by_alpha_figure(records: list[dict], name: str) -> Figure:
     return figure
 
 
-def counts_figure(dims, seed_counts: dict, predicted: dict, n_items: int) -> Figure:
-    """Recovered items against d for any list of facts; shaded: two standard errors over the seeds, lines: predictions.
-
-    seed_counts: map ↦ (len(dims), seeds) counts. predicted: map ↦ (len(dims),) expected counts.
-    """
-    figure, (axis,) = new_axes()
-    dims = np.asarray(dims, dtype=float)
-    for name, counts in seed_counts.items():
-        counts = np.asarray(counts, dtype=float).reshape(len(dims), -1)
-        error = 2 * counts.std(1, ddof=1) / np.sqrt(counts.shape[1]) if counts.shape[1] > 1 else None
-        axis.errorbar(
-            dims, counts.mean(1), error, fmt=MARKERS[name], color=COLOURS[name], capsize=2, label=LABELS[name]
-        )
-        axis.plot(dims, predicted[name], "-", color=COLOURS[name], lw=1.2)
-    axis.axhline(n_items, color=COLOURS["theory"], lw=1, ls="--", label=f"all {n_items} items")
-    axis.plot(dims, dims, color=COLOURS["theory"], lw=1, ls=":", label="as many as dimensions")
-    log_log(axis, "embedding dimension $d$", "recovered items")
-    axis.legend()
-    return figure
-
-
-def overlap_figure(overlaps, dim: int) -> Figure:
-    """Histogram of the inner products of different embeddings, scaled by √d, with the standard normal density."""
-    figure, (axis,) = new_axes()
-    x = np.linspace(-5, 5, 201)
-    axis.hist(np.sqrt(dim) * np.asarray(overlaps), bins=80, density=True, color=COLOURS["muon"], label="measured")
-    axis.plot(x, np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi), color=COLOURS["theory"], label=r"$\mathcal{N}(0, 1)$")
-    axis.set_xlabel(r"$\sqrt{d}\,\langle u_i, u_j\rangle$")
-    axis.set_ylabel("density")
-    axis.set_title(f"{len(overlaps)} pairs in $d = {dim}$ dimensions", fontsize=11)
-    axis.legend()
-    return figure
-
-
-def frequencies_figure(curves: dict) -> Figure:
-    """Frequency against rank for several lists; left as it is, right the local exponent −Δlog p/Δlog i over octaves."""
-    figure, (left, right) = new_axes(2)
-    for colour, marker, (label, p) in zip(SERIES, "os^Dv", curves.items(), strict=False):
-        ranks = 2 ** np.arange(int(np.log2(len(p))) + 1)
-        values = np.asarray(p)[ranks - 1]
-        left.plot(ranks, values, marker + "-", color=colour, lw=1, ms=4, label=label)
-        middle = np.sqrt(ranks[1:] * ranks[:-1])
-        right.plot(middle, -np.diff(np.log(values)) / np.log(2), marker + "-", color=colour, lw=1, ms=4, label=label)
-    log_log(left, "rank $i$", "frequency $p_i$", base=10)
-    right.set_xscale("log")
-    right.set_xlabel("rank $i$")
-    right.set_ylabel("local exponent")
-    right.set_ylim(bottom=0)
-    left.legend()
-    return figure
-
-
 def signal_figure(panels: dict) -> Figure:
     """Own logit and best rival's logit by rank, one panel a map, both in units of the panel's interaction scale.
 
-    panels: map ↦ dict with `own`, `rival` (N,) arrays in rank order, `scale` and `predicted` (N,), the predicted own logit.
+    panels: map ↦ dict of (N,) arrays in rank order, `own`, `rival` and `predicted` (own logit), and the number `scale`.
     """
     figure, axes = new_axes(len(panels), sharex=True)
     for axis, (name, panel) in zip(axes, panels.items(), strict=True):
@@ -172,11 +73,10 @@ def signal_figure(panels: dict) -> Figure:
         edges = np.unique(np.geomspace(1, len(own), 40).astype(int))
         middle = np.sqrt(edges[1:] * edges[:-1])
         for values, colour, label in ((rival, COLOURS["theory"], "best rival"), (own, COLOURS[name], "own (signal)")):
-            quartiles = np.array(
-                [np.quantile(values[a - 1 : b - 1], [0.1, 0.5, 0.9]) for a, b in zip(edges, edges[1:])]
-            )
-            axis.fill_between(middle, quartiles[:, 0], quartiles[:, 2], color=colour, alpha=0.2, lw=0)
-            axis.plot(middle, quartiles[:, 1], MARKERS.get(name, "o"), ms=3, color=colour, label=label)
+            bins = [values[a - 1 : b - 1] for a, b in pairwise(edges)]
+            low, median, high = np.array([np.quantile(bin_, [0.1, 0.5, 0.9]) for bin_ in bins]).T
+            axis.fill_between(middle, low, high, color=colour, alpha=0.2, lw=0)
+            axis.plot(middle, median, MARKERS.get(name, "o"), ms=3, color=colour, label=label)
         ranks = np.arange(1, len(own) + 1)
         axis.plot(
             ranks,

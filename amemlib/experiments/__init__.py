@@ -1,0 +1,30 @@
+"""The named experiments: for each a frozen config, its sizes, what a cell measures, what the theory predicts for it.
+
+One file an experiment. A cell is a function and its keyword arguments, plain numbers in, a plain dict out: it can run
+in any process and its result can be stored. A summary puts measured beside predicted and gives the verdict.
+"""
+
+from amemlib.experiments.base import Cell, Experiment, Summary, configure
+from amemlib.experiments.one_step import ONE_STEP, OneStepConfig
+
+EXPERIMENTS = {experiment.name: experiment for experiment in (ONE_STEP,)}
+"""Every experiment by name."""
+
+
+def find_experiment(name: str) -> Experiment:
+    """The experiment of that name; `ValueError` listing the names if there is none."""
+    if name not in EXPERIMENTS:
+        raise ValueError(f"experiment must be one of {', '.join(EXPERIMENTS)}, got {name!r}")
+    return EXPERIMENTS[name]
+
+
+__all__ = [
+    "EXPERIMENTS",
+    "Cell",
+    "Experiment",
+    "ONE_STEP",
+    "OneStepConfig",
+    "Summary",
+    "configure",
+    "find_experiment",
+]

@@ -1,0 +1,193 @@
+"""The streamed recovered set equals the dense float64 test on every kind of instance, and costs what it says."""
+
+import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+import amemlib as am
+
+
+def dense_margins(W, emb):
+    """Own score minus the best of the others. Each score is summed by itself: a tie of equal rows stays a tie."""
+    U, Z = emb.U.double(), emb.V.double() @ W.double().T
+    result = torch.empty(emb.n_items, dtype=torch.float64)
+    for rows in torch.arange(emb.n_items).split(256):
+        scores = (Z[rows, None] * U).sum(2)
+        own = scores[torch.arange(len(rows)), rows].clone()
+        scores[torch.arange(len(rows)), rows] = -torch.inf
+        result[rows] = own - scores.amax(1)
+    return result
+
+
+def instance(n_items, dim, seed, dtype=torch.float32):
+    problem = am.Problem.power_law(n_items, dim, 1.5)
+    emb = am.sample_embeddings(problem, seed, dtype=dtype)
+    return emb, am.initial_gradient(emb, problem.frequencies)
+
+
+def random_memory(dim, seed):
+    return torch.randn(dim, dim, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+MEMORIES = {
+    "polar": lambda G: am.polar(G),
+    "sgd": lambda G: G,
+    "random": lambda G: random_memory(len(G), 0),
+    "in float32": lambda G: am.polar(G).float(),
+}
+
+
+@pytest.mark.parametrize("memory", MEMORIES)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_recovered_equals_the_dense_test(memory, dtype):
+    for seed in range(12):
+        emb, G = instance(100 + 37 * seed, 6 + 3 * seed, seed, dtype)
+        W = MEMORIES[memory](G)
+        assert torch.equal(am.recovered(W, emb), dense_margins(W, emb) > 0), seed
+
+
+@pytest.mark.parametrize("n_items", [1, 2, 3, 63, 64, 65, 191, 192, 193, 8191, 8192, 8193])
+def test_no_item_is_lost_at_the_border_of_a_block(n_items):
+    emb, G = instance(n_items, 2, 1)
+    W = am.polar(G) if n_items > 1 else random_memory(2, 0)
+    mask = am.recovered(W, emb)
+    assert torch.equal(mask, dense_margins(W, emb) > 0)
+    assert am.capacity(W, emb) == mask.sum()
+
+
+def integers(n_items, dim, seed):
+    generator = torch.Generator().manual_seed(seed)
+    U, V = (torch.randint(-2, 3, (n_items, dim), generator=generator).float() for _ in range(2))
+    return am.Embeddings(U, V), torch.randint(-3, 4, (dim, dim), generator=generator).double()
+
+
+@pytest.mark.parametrize("dim", [2, 5, 12])
+def test_a_tie_is_not_recovered(dim):
+    ties = 0
+    for seed in range(10):
+        emb, W = integers(150, dim, seed)
+        expected = dense_margins(W, emb)
+        ties += int((expected == 0).sum())
+        assert torch.equal(am.recovered(W, emb), expected > 0), seed
+    assert ties > 10
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("first, second", [(0, 1), (3, 70), (10, 299)])
+def test_two_items_of_one_output_vector_hide_each_other(first, second, dtype):
+    emb, _ = instance(300, 200, 0, dtype)
+    U = emb.U.clone()
+    U[second] = U[first]
+    W = torch.linalg.pinv(emb.U.double()) @ torch.linalg.pinv(emb.V.double()).T
+    assert am.recovered(U.double().T @ emb.V.double(), emb)[first]
+    twins = am.Embeddings(U, emb.V)
+    for memory in (W, U.double().T @ emb.V.double()):
+        mask = am.recovered(memory, twins)
+        assert not mask[first] and not mask[second]
+        assert torch.equal(mask, dense_margins(memory, twins) > 0)
+
+
+@pytest.mark.parametrize("offset", [1e-9, 1e-12, 0.0])
+def test_scores_closer_than_float32_can_tell_are_decided_in_float64(offset):
+    emb, _ = instance(200, 16, 0, torch.float64)
+    U = emb.U.clone()
+    # every item has a rival a hair behind: its own row, shrunk
+    U[100:] = (1 - offset) * U[:100]
+    close = am.Embeddings(U, emb.V)
+    W = 10 * U[:100].T @ emb.V[:100]
+    expected = dense_margins(W, close) > 0
+    assert expected.any() == (offset > 0)
+    assert torch.equal(am.recovered(W, close), expected)
+
+
+def test_a_memory_that_is_zero_recovers_nothing():
+    emb, _ = instance(100, 8, 0)
+    assert am.capacity(torch.zeros(8, 8, dtype=torch.float64), emb) == 0
+
+
+def test_a_single_item_has_no_rival():
+    emb, _ = instance(1, 4, 0)
+    assert am.capacity(random_memory(4, 0), emb) == 1
+    assert am.margins(random_memory(4, 0), emb).item() == float("inf")
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-40, 1e-8, 1e8, 1e40, 1e290])
+def test_the_scale_of_the_memory_does_not_matter(scale):
+    emb, G = instance(500, 16, 0)
+    expected = am.recovered(am.polar(G), emb)
+    assert 1 < expected.sum() < 500
+    assert torch.equal(am.recovered(scale * am.polar(G), emb), expected)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-42, 1e-20, 1e20, 1e42, 1e200])
+@pytest.mark.parametrize("side", ["U", "V"])
+def test_the_scale_of_the_embeddings_does_not_matter(side, scale):
+    emb, G = instance(500, 16, 0, torch.float64)
+    scaled = am.Embeddings(emb.U * (scale if side == "U" else 1), emb.V * (scale if side == "V" else 1))
+    W = am.polar(G)
+    assert torch.equal(am.recovered(W, scaled), am.recovered(W, emb))
+
+
+def test_every_item_is_recovered_where_the_memory_has_room():
+    emb, _ = instance(40, 64, 0)
+    W = torch.linalg.pinv(emb.U.double()) @ torch.linalg.pinv(emb.V.double()).T
+    assert am.recovered(W, emb).all()
+
+
+def test_another_order_of_the_items_gives_the_same_items():
+    emb, G = instance(9000, 32, 0)
+    W, order = am.polar(G), torch.randperm(9000, generator=torch.Generator().manual_seed(0))
+    mask = am.recovered(W, emb)
+    assert torch.equal(am.recovered(W, am.Embeddings(emb.U[order], emb.V[order])), mask[order])
+
+
+def test_margins_are_the_dense_margins():
+    for n_items, dim in [(2, 3), (100, 8), (3000, 5)]:
+        emb, G = instance(n_items, dim, 2)
+        W = G + random_memory(dim, 1)
+        torch.testing.assert_close(am.margins(W, emb), dense_margins(W, emb), rtol=0, atol=1e-12)
+        assert torch.equal(am.margins(W, emb) > 0, am.recovered(W, emb))
+
+
+@pytest.mark.parametrize("bits", ["", "1", "0", "111", "110111", "011", "1110"])
+def test_longest_prefix_stops_at_the_first_item_that_is_lost(bits):
+    mask = torch.tensor([bit == "1" for bit in bits], dtype=torch.bool)
+    assert am.longest_prefix(mask) == len(bits.split("0")[0])
+
+
+def scan_flops(n_items, dim):
+    emb, G = instance(n_items, dim, 0)
+    W = am.polar(G)
+    with FlopCounterMode(display=False) as counter:
+        count = am.capacity(W, emb)
+    return counter.get_total_flops() - 2 * n_items * dim**2, count
+
+
+def test_the_scan_costs_a_hundred_competitors_an_item_and_not_all():
+    n_items, dim = 20_000, 64
+    flops, count = scan_flops(n_items, dim)
+    assert 10 < count < 200
+    assert flops < 2 * n_items * dim * (count + 100)
+    assert flops < 0.05 * 2 * n_items**2 * dim
+
+
+def test_the_scan_grows_linearly_with_the_items():
+    small, large = scan_flops(8000, 32)[0], scan_flops(32_000, 32)[0]
+    # four times the items: 4 if linear, 16 if every pair were visited
+    assert large < 5 * small
+
+
+def test_no_temporary_comes_near_n_by_n():
+    class Largest(torch.utils._python_dispatch.TorchDispatchMode):
+        elements = 0
+
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            result = function(*args, **(kwargs or {}))
+            if isinstance(result, torch.Tensor):
+                self.elements = max(self.elements, result.numel())
+            return result
+
+    emb, G = instance(30_000, 16, 0)
+    with Largest() as largest:
+        am.capacity(G, emb)
+    assert 30_000 < largest.elements < 0.01 * 30_000**2
