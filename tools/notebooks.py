@@ -208,9 +208,10 @@ def plain(text: str) -> str:
     return re.sub(r"\x1b\[[0-9;]*m", "", text).strip()
 
 
-def run(root: Path, workers: int, everything: bool) -> list[str]:
-    """Write all, execute what is stale, at most `workers` at once; the faults that are left."""
-    stale = [path for path in write(root) if everything or faults(read(path), root)]
+def run(root: Path, workers: int, everything: bool, only: list[str]) -> list[str]:
+    """Write all, execute what is stale (of `only`, where given), at most `workers` at once; the faults that are left."""
+    chosen = [path for path in write(root) if not only or path.stem in only]
+    stale = [path for path in chosen if everything or faults(read(path), root)]
     found = []
     with ProcessPoolExecutor(max_workers=workers) as pool:
         jobs = {pool.submit(execute, path, root): path for path in stale}
@@ -251,6 +252,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("command", choices=["write", "run", "check"])
     parser.add_argument("--all", action="store_true", help="run: execute every chapter, stale or not")
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="run: these chapters, not the others")
     parser.add_argument("--workers", type=int, default=2, help="run: notebooks at once")
     parser.add_argument("--root", type=Path, default=ROOT, help="the book's folder")
     args = parser.parse_args()
@@ -260,7 +262,7 @@ def main() -> int:
             write(root)
             found = []
         else:
-            found = check(root) if args.command == "check" else run(root, args.workers, args.all)
+            found = check(root) if args.command == "check" else run(root, args.workers, args.all, args.only)
     except Unportable as error:
         found = [str(error)]
     print(*found, sep="\n", end="\n" if found else "", file=sys.stderr)
