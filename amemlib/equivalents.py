@@ -198,7 +198,8 @@ def _typical_scale(values: np.ndarray, counts: np.ndarray, dim: int) -> float:
     """The scale of the smallest singular values: 1/M where y(M) = 1, or the smallest frequency if rank < d."""
     if counts.sum() <= dim:
         return float(values[-1])
-    low, high = -math.log(values[0]) - 1, -math.log(values[-1]) + 20
+    # y(M) ≤ (1/d) Σ q² M², which is 1/4 at the lower end
+    low, high = math.log(dim / (counts @ values**2)) / 2 - math.log(2), -math.log(values[-1]) + 20
     excess = lambda log_M: _occupation(np.array([math.exp(log_M)]), values, counts, dim)[0] - 1  # noqa: E731
     return math.exp(-brentq(excess, low, high)) if excess(high) > 0 else float(values[-1])
 
@@ -215,7 +216,8 @@ def _binned(q: Tensor, width: float) -> tuple[np.ndarray, np.ndarray]:
 
 def _grouped(values: np.ndarray, counts: np.ndarray, floor: float) -> tuple[np.ndarray, np.ndarray]:
     """Coarser classes, a factor e^0.2 wide, all below `floor` in one: root-mean-square value and number in each."""
-    label = np.floor(-np.log(np.maximum(values, floor) / values[0]) / 0.2).astype(int)
+    floored = np.maximum(values, floor)
+    label = np.floor(-np.log(floored / floored[0]) / 0.2).astype(int)
     number = np.bincount(label, counts)
     energy = np.bincount(label, counts * values**2)
     return np.sqrt(energy[number > 0] / number[number > 0]), number[number > 0]

@@ -1,0 +1,196 @@
+"""A run keeps every finished cell, whatever ends it, and a record is written whole or not at all."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from amemlib import sweep
+from amemlib.experiments import Cell, Experiment, Summary
+
+TOY = """
+import sys, time
+from dataclasses import dataclass
+from amemlib import sweep
+from amemlib.experiments import Cell, Experiment, Summary
+
+@dataclass(frozen=True)
+class Config:
+    n: int = 12
+
+def square(x, log):
+    with open(log, "a") as file:
+        file.write(f"{x}\\n")
+    time.sleep(0.05)
+    return {"square": x * x}
+
+def cells(config, device):
+    return [Cell(square, {"x": x, "log": LOG}) for x in range(config.n)]
+
+def summarise(config, results):
+    return Summary({"squares": [r["square"] for r in results]}, {}, {"toy": "reproduced"})
+
+FOLDER, LOG = sys.argv[1:]
+toy = Experiment("toy", "squares", {"smoke": Config()}, cells, summarise)
+print(sweep.run(toy, Config(), FOLDER, "cpu")["measured"]["squares"])
+"""
+
+
+@dataclass(frozen=True)
+class Config:
+    n: int = 6
+
+
+class Toy:
+    """Squares, with a log of every call and an accident at one of them."""
+
+    def __init__(self, accident=None):
+        self.calls, self.accident = Counter(), accident
+        self.experiment = Experiment("toy", "squares", {"smoke": Config()}, self.cells, self.summarise)
+
+    def square(self, x):
+        if x == self.accident:
+            raise RuntimeError("power cut")
+        self.calls[x] += 1
+        return {"square": x * x}
+
+    def cells(self, config, device):
+        return [Cell(self.square, {"x": x}) for x in range(config.n)]
+
+    def summarise(self, config, results):
+        return Summary({"squares": [r["square"] for r in results]}, {}, {"toy": "reproduced"})
+
+    def run(self, folder, n=6, executor=None):
+        return sweep.run(self.experiment, Config(n), folder, "cpu", executor)
+
+
+def cell_files(folder):
+    return sorted((Path(folder) / "toy").glob("*.json"))
+
+
+def test_a_record_says_what_was_run_and_what_came_out(tmp_path):
+    record = Toy().run(tmp_path)
+    assert record["measured"]["squares"] == [0, 1, 4, 9, 16, 25]
+    assert record["experiment"] == "toy" and record["config"] == {"n": 6} and record["verdict"] == "reproduced"
+    assert record["seconds"] >= 0 and record["provenance"]["code"] and record["device"].startswith("cpu")
+    assert json.loads(json.dumps(record)) == record
+
+
+def test_a_failed_run_resumes_with_nothing_lost_and_nothing_done_twice(tmp_path):
+    with pytest.raises(RuntimeError, match="power cut"):
+        Toy(accident=3).run(tmp_path)
+    assert len(cell_files(tmp_path)) == 3
+    before = {path: path.stat().st_mtime_ns for path in cell_files(tmp_path)}
+    again = Toy()
+    assert again.run(tmp_path)["measured"]["squares"] == [0, 1, 4, 9, 16, 25]
+    assert again.calls == Counter([3, 4, 5])
+    assert len(cell_files(tmp_path)) == 6
+    assert all(path.stat().st_mtime_ns == when for path, when in before.items())
+
+
+def test_a_killed_process_resumes_with_nothing_lost_and_nothing_done_twice(tmp_path):
+    script, log = tmp_path / "toy.py", tmp_path / "log"
+    script.write_text(TOY)
+    command = [sys.executable, str(script), str(tmp_path / "results"), str(log)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while len(cell_files(tmp_path / "results")) < 4 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    finished = {json.loads(path.read_text())["arguments"]["x"] for path in cell_files(tmp_path / "results")}
+    assert 4 <= len(finished) < 12
+    out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert json.loads(out) == [x * x for x in range(12)]
+    calls = Counter(int(line) for line in log.read_text().split())
+    assert len(cell_files(tmp_path / "results")) == 12
+    assert set(calls) == set(range(12)) and all(calls[x] == 1 for x in finished)
+
+
+def test_a_longer_grid_computes_only_what_is_new(tmp_path):
+    Toy().run(tmp_path, n=4)
+    longer = Toy()
+    assert longer.run(tmp_path, n=6)["measured"]["squares"] == [0, 1, 4, 9, 16, 25]
+    assert longer.calls == Counter([4, 5])
+
+
+def test_changed_code_does_not_meet_old_cells(tmp_path, monkeypatch):
+    Toy().run(tmp_path)
+    monkeypatch.setattr("amemlib.runtime.code_hash", lambda: "another")
+    changed = Toy()
+    changed.run(tmp_path)
+    assert changed.calls == Counter(range(6))
+
+
+class Minimal:
+    """The least an executor can be: `submit`, and a future with `result`."""
+
+    def submit(self, function, **arguments):
+        value = function(**arguments)
+        return SimpleNamespace(result=lambda: value)
+
+
+@pytest.mark.parametrize("executor", [None, Minimal(), ThreadPoolExecutor(2)], ids=["none", "minimal", "threads"])
+def test_any_executor_gives_the_same_record(tmp_path, executor):
+    toy = Toy()
+    assert toy.run(tmp_path, executor=executor)["measured"]["squares"] == [0, 1, 4, 9, 16, 25]
+    assert toy.calls == Counter(range(6)) and len(cell_files(tmp_path)) == 6
+
+
+def test_progress_goes_to_stderr(tmp_path, capsys):
+    Toy().run(tmp_path)
+    captured = capsys.readouterr()
+    assert captured.out == "" and "toy" in captured.err
+
+
+def test_a_damaged_cell_is_named_and_not_taken_for_missing(tmp_path):
+    Toy().run(tmp_path)
+    damaged = cell_files(tmp_path)[2]
+    damaged.write_text('{"result": ')
+    with pytest.raises(ValueError, match=damaged.name):
+        Toy().run(tmp_path)
+
+
+def test_a_record_is_written_whole(tmp_path):
+    path = tmp_path / "record.json"
+    sweep.write_record({"α": [1.5, 2.0]}, path)
+    assert json.loads(path.read_text(encoding="utf-8")) == {"α": [1.5, 2.0]}
+    assert os.listdir(tmp_path) == ["record.json"]
+
+
+def test_a_record_that_cannot_be_written_leaves_the_old_one_and_nothing_else(tmp_path, monkeypatch):
+    path = tmp_path / "record.json"
+    sweep.write_record({"old": 1}, path)
+    with pytest.raises(TypeError):
+        sweep.write_record({"new": object()}, path)
+
+    def full_disk(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full_disk)
+    with pytest.raises(ValueError, match="output .*record.json.*No space left"):
+        sweep.write_record({"new": 2}, path)
+    assert json.loads(path.read_text()) == {"old": 1}
+    assert os.listdir(tmp_path) == ["record.json"]
+
+
+def test_shipped_records_are_read_in_the_order_of_their_names(tmp_path, monkeypatch):
+    folder = tmp_path / "records" / "toy"
+    folder.mkdir(parents=True)
+    for name in ("b", "a"):
+        sweep.write_record({"experiment": "toy"}, folder / f"{name}.json")
+    (folder / "notes.txt").write_text("not a record")
+    monkeypatch.setattr(sweep, "files", lambda package: tmp_path)
+    assert [record["name"] for record in sweep.read_records("toy")] == ["a", "b"]
+    assert [record["name"] for record in sweep.read_records("toy", "b")] == ["b"]
+    with pytest.raises(ValueError, match="experiment must have a stored record .*, got 'other'"):
+        sweep.read_records("other")
