@@ -2,6 +2,7 @@
 
 from amemlib import (
     equivalents,
+    expansions,
     experiments,
     figures,
     recovery,
@@ -14,7 +15,15 @@ from amemlib import (
     vocabularies,
 )
 from amemlib.equivalents import expected_capacity
-from amemlib.gradients import gradient_rank, initial_gradient, item_losses, loss, thresholded_gradient
+from amemlib.gradients import (
+    gradient,
+    gradient_rank,
+    initial_gradient,
+    item_losses,
+    loss,
+    loss_and_gradient,
+    thresholded_gradient,
+)
 from amemlib.optim import step
 from amemlib.problem import Embeddings, Problem
 from amemlib.recovery import capacity, longest_prefix, margins, recovered
@@ -27,16 +36,19 @@ __all__ = [
     "Problem",
     "capacity",
     "equivalents",
+    "expansions",
     "expected_capacity",
     "experiments",
     "figures",
     "fit_exponent",
+    "gradient",
     "gradient_rank",
     "identity",
     "initial_gradient",
     "item_losses",
     "longest_prefix",
     "loss",
+    "loss_and_gradient",
     "margins",
     "newton_schulz",
     "polar",

@@ -2,8 +2,8 @@
 
 import argparse
 import json
-import math
 import sys
+from contextlib import nullcontext
 
 from amemlib import experiments, runtime, sweep
 
@@ -14,7 +14,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         options.command(options)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, ImportError) as error:
         print(f"amemlib: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -33,10 +33,19 @@ def _run(options) -> None:
     config = experiments.configure(experiment, options.profile or runtime.profile(), _overrides(options.set))
     if options.output:
         sweep.check_writable(options.output)
-    record = sweep.run(experiment, config, options.results, options.device)
+    with _executor(options) as executor:
+        record = sweep.run(experiment, config, options.results, options.device, executor)
     if options.output:
         sweep.write_record(record, options.output)
     print(json.dumps(record) if options.json else table(record))
+
+
+def _executor(options):
+    if options.workers is not None and options.dask is not None:
+        raise ValueError(f"workers and dask exclude each other, got {options.workers} and {options.dask!r}")
+    if options.dask is not None:
+        return sweep.dask_executor(options.dask)
+    return nullcontext() if options.workers is None else sweep.process_executor(options.workers)
 
 
 def _show(options) -> None:
@@ -52,10 +61,9 @@ def table(record: dict) -> str:
     if "slope" in measured:
         lines.append(f"{'map':15s} {'exponent':>9s} {'95 % interval':>16s} {'limit':>8s}  verdict")
     for name, slope in measured.get("slope", {}).items():
-        low, high = measured["interval"][name]
-        limit = predicted["slope"].get(name, math.nan)
-        interval, verdict = f"[{low:.3f}, {high:.3f}]", record["verdicts"].get(name, "")
-        lines.append(f"{name:15s} {slope:9.3f} {interval:>16s} {limit:8.3f}  {verdict}")
+        interval = f"[{', '.join(_number(bound, '.3f') for bound in measured['interval'][name])}]"
+        limit, verdict = _number(predicted["slope"].get(name), ".3f"), record["verdicts"].get(name, "")
+        lines.append(f"{name:15s} {_number(slope, '.3f'):>9s} {interval:>16s} {limit:>8s}  {verdict}")
     for quantity in [key for key in measured if key in predicted and key != "slope"]:
         lines.append(f"\n{quantity}")
         for name, values in measured[quantity].items():
@@ -69,7 +77,14 @@ def table(record: dict) -> str:
 
 
 def _row(values) -> str:
-    return " ".join(f"{value:10.4g}" for value in (values if isinstance(values, list) else [values]))
+    if isinstance(values, list) and values and isinstance(values[0], list):
+        return f"\n{'':26s}".join(map(_row, values))
+    return " ".join(f"{_number(value, '.4g'):>10s}" for value in (values if isinstance(values, list) else [values]))
+
+
+def _number(value, form: str) -> str:
+    """A number of a record as text; a record holds None where there is none."""
+    return "–" if value is None else f"{value:{form}}" if isinstance(value, (int, float)) else str(value)
 
 
 def _overrides(pairs: list[str]) -> dict[str, str]:
@@ -79,8 +94,14 @@ def _overrides(pairs: list[str]) -> dict[str, str]:
     return dict(pair.split("=", 1) for pair in pairs)
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str):
+        # one line like every other error, without argparse's usage before it
+        self.exit(2, f"amemlib: {message}\n")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m amemlib", description="Run the experiments of the book.")
+    parser = _Parser(prog="python -m amemlib", description="Run the experiments of the book.")
     commands = parser.add_subparsers(required=True, metavar="list | run | show")
     commands.add_parser("list", help="the experiments").set_defaults(command=_list)
     run = commands.add_parser("run", help="run an experiment, or what is missing of an interrupted run")
@@ -91,6 +112,8 @@ def _parser() -> argparse.ArgumentParser:
         "--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="override config fields"
     )
     run.add_argument("--device", default="auto", help="auto, cpu or cuda")
+    run.add_argument("--workers", type=int, help="run cells in this many processes, one thread each")
+    run.add_argument("--dask", metavar="ADDRESS", help="run cells on the Dask cluster of this scheduler")
     run.add_argument("--results", default="results", help="folder of finished cells (default: results)")
     run.add_argument("--output", help="also write the record to this file")
     run.add_argument("--json", action="store_true", help="print one JSON object instead of a table")

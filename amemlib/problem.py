@@ -30,6 +30,8 @@ class Problem:
     def __post_init__(self):
         check_count("dim", self.dim)
         check_frequencies("frequencies", self.frequencies, zeros=False)
+        if self.frequencies.dtype != torch.float64:
+            raise TypeError(f"frequencies must be a float64 tensor, got {self.frequencies.dtype}")
         total = self.frequencies.sum().item()
         if abs(total - 1) > 1e-9:
             raise ValueError(f"frequencies must sum to 1, got a sum of {total!r}; Problem.from_frequencies normalises")
@@ -72,9 +74,7 @@ class Embeddings:
     def __post_init__(self):
         for name, X in (("U", self.U), ("V", self.V)):
             if not isinstance(X, Tensor) or X.dtype not in (torch.float32, torch.float64):
-                raise TypeError(
-                    f"{name} must be a float32 or float64 tensor, got {getattr(X, 'dtype', type(X).__name__)}"
-                )
+                raise TypeError(f"{name} must be a float32 or float64 tensor, got {_kind(X)}")
             if X.ndim != 2 or 0 in X.shape:
                 raise ValueError(f"{name} must have shape (N, d) with N, d ≥ 1, got {tuple(X.shape)}")
         if self.U.shape != self.V.shape:
@@ -101,7 +101,7 @@ class Embeddings:
 def check_frequencies(name: str, q: Tensor, n_items: int | None = None, *, zeros: bool = True) -> None:
     """Raise unless `q` is a (N,) float tensor, finite, non-negative (positive if not `zeros`), with a positive sum."""
     if not isinstance(q, Tensor) or not q.is_floating_point():
-        raise TypeError(f"{name} must be a floating-point tensor, got {getattr(q, 'dtype', type(q).__name__)}")
+        raise TypeError(f"{name} must be a floating-point tensor, got {_kind(q)}")
     if q.ndim != 1 or len(q) == 0 or (n_items is not None and len(q) != n_items):
         raise ValueError(f"{name} must have shape ({'N' if n_items is None else n_items},), got {tuple(q.shape)}")
     wrong = ~torch.isfinite(q) | ((q < 0) if zeros else (q <= 0))
@@ -116,8 +116,18 @@ def check_frequencies(name: str, q: Tensor, n_items: int | None = None, *, zeros
 def check_square(name: str, W: Tensor, dim: int | None = None) -> None:
     """Raise unless `W` is a finite floating-point matrix, (d, d) where `dim` says so."""
     if not isinstance(W, Tensor) or not W.is_floating_point():
-        raise TypeError(f"{name} must be a floating-point tensor, got {getattr(W, 'dtype', type(W).__name__)}")
+        raise TypeError(f"{name} must be a floating-point tensor, got {_kind(W)}")
     if W.ndim != 2 or 0 in W.shape or (dim is not None and W.shape != (dim, dim)):
         raise ValueError(f"{name} must have shape {'(m, n)' if dim is None else (dim, dim)}, got {tuple(W.shape)}")
     if not torch.isfinite(W).all():
         raise ValueError(f"{name} must be finite, got NaN or infinite entries")
+
+
+def row_norms(X: Float[Tensor, "n m"]) -> Float[Tensor, " n"]:
+    """Euclidean length of every row, (n,) float64 whatever the precision of X."""
+    return torch.linalg.vector_norm(X, dim=1, dtype=torch.float64)
+
+
+def _kind(X) -> str:
+    # an array has a dtype too, and "must be a float64 tensor, got float64" would not help
+    return str(X.dtype) if isinstance(X, Tensor) else type(X).__name__

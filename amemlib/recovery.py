@@ -11,11 +11,13 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from amemlib.problem import Embeddings, check_square
+from amemlib.problem import Embeddings, check_frequencies, check_square, row_norms
 
 _ROWS = 8192
 _FIRST_BLOCK, _LARGEST_BLOCK = 64, 4096
 _PAIR_ELEMENTS = 2**22
+_LARGE = 2.0**60
+_INPUT_ROUNDING = {"highest": 0.0, "high": 2.0**-11, "medium": 2.0**-8}
 
 
 def recovered(W: Float[Tensor, "d d"], emb: Embeddings) -> Bool[Tensor, " N"]:
@@ -30,18 +32,35 @@ def recovered(W: Float[Tensor, "d d"], emb: Embeddings) -> Bool[Tensor, " N"]:
     if W.device != emb.U.device:
         raise ValueError(f"W must lie on the device of the embeddings, {emb.U.device}, got {W.device}")
     W, U = W.double(), emb.U
-    if not 2.0**-60 < torch.linalg.vector_norm(U, math.inf) < 2.0**60:
+    if not 1 / _LARGE < torch.linalg.vector_norm(U, math.inf) < _LARGE:
         # float32 scores of such rows would overflow or vanish
         U = _rescaled(U.double().reshape(1, -1)).reshape(U.shape)
     U32 = U.float()
-    largest = _row_norms(U).max().item()
-    lost = 0.0 if U.dtype == torch.float32 else _row_norms(U - U32.double()).max().item()
+    largest = row_norms(U).max().item()
+    lost = 0.0 if U.dtype == torch.float32 else row_norms(U - U32.double()).max().item()
     mask = torch.empty(emb.n_items, dtype=torch.bool, device=emb.U.device)
     for start in range(0, emb.n_items, _ROWS):
         stop = min(start + _ROWS, emb.n_items)
-        Z = _rescaled(emb.V[start:stop].double() @ W.T)
+        Z = emb.V[start:stop].double() @ W.T
         mask[start:stop] = _unbeaten(Z, start, U, U32, largest, lost)
     return mask
+
+
+def recovered_by_sgd(
+    output_gram: Float[Tensor, "N N"], input_gram: Float[Tensor, "N N"], q: Float[Tensor, " N"]
+) -> Bool[Tensor, " N"]:
+    """Mask of the items that one SGD step from W = 0 recovers, from the Gram matrices UUᵀ and VVᵀ alone (Theorem 5).
+
+    The logits z_ij = Σ_k q_k ⟨v_i, v_k⟩ ⟨u_k − ū, u_j⟩ need only the items that q has seen: 2 N² n operations for n of
+    them, once the Gram matrices of a draw are there. Same answer as `recovered(initial_gradient(emb, q), emb)`, up to
+    rounding of exact ties. Dense: for a few thousand items. q: (N,) frequencies, population or minibatch.
+    """
+    check_frequencies("q", q, len(output_gram))
+    seen = q.nonzero()[:, 0]
+    logits = (input_gram[:, seen] * q[seen]) @ (output_gram[seen] - output_gram.mean(0))
+    own = logits.diagonal().clone()
+    logits.fill_diagonal_(-math.inf)
+    return own > logits.amax(1)
 
 
 def capacity(W: Float[Tensor, "d d"], emb: Embeddings) -> int:
@@ -57,7 +76,8 @@ def longest_prefix(mask: Bool[Tensor, " N"]) -> int:
 def margins(W: Float[Tensor, "d d"], emb: Embeddings) -> Float[Tensor, " N"]:
     """u_iᵀ W v_i − max_{j≠i} u_jᵀ W v_i for every item, (N,) float64; positive where the item is recovered.
 
-    The whole scan, 2 N² d operations: for looking inside. `recovered` answers the yes/no question far sooner.
+    The whole scan, 2 N² d operations: for looking inside. `recovered` answers the yes/no question far sooner, and
+    sees exact ties, which rounding may turn into a margin of 10⁻¹⁶ here.
     """
     check_square("W", W, emb.dim)
     result = torch.empty(emb.n_items, dtype=torch.float64, device=emb.U.device)
@@ -75,16 +95,21 @@ def margins(W: Float[Tensor, "d d"], emb: Embeddings) -> Float[Tensor, " N"]:
 def _unbeaten(Z: Tensor, start: int, U: Tensor, U32: Tensor, largest: float, lost: float) -> Tensor:
     """Which rows z of Z (items `start`, `start` + 1, …) score higher, in float64, with their own u than any other."""
     n_rows, dim = Z.shape
-    items = torch.arange(start, start + n_rows, device=Z.device)
+    z_norm = row_norms(Z)
+    if not (z_norm.max() < _LARGE and torch.where(z_norm > 0, z_norm, 1).min() > 1 / _LARGE):
+        Z = _rescaled(Z)
+        z_norm = row_norms(Z)
     Z32 = Z.float()
-    own = _paired_scores(U[items], Z)
-    # |fl₃₂(u·z) − u·z| ≤ γ ‖u‖ ‖z₃₂‖ + ‖u‖ ‖z − z₃₂‖ + ‖u − u₃₂‖ ‖z‖ + underflow, with γ = d ε / (1 − d ε) in any order
-    gamma = 1.01 * (dim + 2) * 2.0**-24
-    z_norm = _row_norms(Z)
-    bound = largest * (1.01 * gamma * z_norm + _row_norms(Z - Z32.double())) + 1.01 * lost * z_norm + dim * 2.0**-148
+    own = _paired_scores(U[start : start + n_rows], Z)
+    # |fl₃₂(u·z) − u·z| ≤ γ ‖u‖ ‖z‖ + ‖u‖ ‖z − z₃₂‖ + ‖u − u₃₂‖ ‖z‖ + underflow, γ = d ε / (1 − d ε) in any order,
+    # ‖z − z₃₂‖ ≤ ε ‖z‖ with ε = 2⁻²⁴, and twice what the matrix product rounds its inputs to where torch may do that;
+    # the factors 1.02 cover the rounding of the bound and the terms of second order
+    rounding = (dim + 4) * 2.0**-24 + 2 * _INPUT_ROUNDING[torch.get_float32_matmul_precision()]
+    bound = 1.02 * (largest * rounding + lost) * z_norm + dim * 2.0**-148
     low, high = _outwards(own - bound, own + bound)
 
-    alive = torch.arange(n_rows, device=Z.device)
+    items = torch.arange(start, start + n_rows, device=Z.device)
+    alive = items - start
     column, width = 0, _FIRST_BLOCK
     while column < len(U) and len(alive):
         block = slice(column, min(column + width, len(U)))
@@ -124,10 +149,6 @@ def _rescaled(Z: Tensor) -> Tensor:
 def _paired_scores(U: Tensor, Z: Tensor) -> Tensor:
     # a GEMM may sum two equal rows in different orders; a row-wise sum does not, and a tie must stay a tie
     return (U.double() * Z).sum(1)
-
-
-def _row_norms(X: Tensor) -> Tensor:
-    return torch.linalg.vector_norm(X, dim=1, dtype=torch.float64)
 
 
 def _outwards(low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:

@@ -74,3 +74,20 @@ def fit_exponent(x, y, ceiling: float = math.inf) -> ExponentFit:
         tuple(local_slopes.tolist()),
         tuple(name for name, present in doubts.items() if present),
     )
+
+
+def first_crossing(x, y, level: float) -> float:
+    """The smallest x at which y, interpolated linearly in log–log between its points, rises to `level`.
+
+    x: (n,) positive and increasing. y: (n,) positive; it need not be monotone, and may overshoot the level.
+    Raises `ValueError` where y starts at or above the level or never reaches it: the crossing is off the grid.
+    """
+    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    if x.ndim != 1 or x.shape != y.shape or not (np.diff(x) > 0).all() or not (x > 0).all() or not (y > 0).all():
+        raise ValueError("x and y must be positive, of one shape (n,), and x increasing")
+    reached = y >= level
+    if reached[0] or not reached.any():
+        raise ValueError(f"x must span the crossing of {level:g}, got y from {y[0]:g} to {y.max():g}")
+    k = int(reached.argmax())
+    part = math.log(level / y[k - 1]) / math.log(y[k] / y[k - 1])
+    return float(x[k - 1] * (x[k] / x[k - 1]) ** part)

@@ -5,8 +5,9 @@ The eigenvalues of GᵀG are no short cut, they square the condition number.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -22,6 +23,10 @@ NEWTON_SCHULZ_COEFFICIENTS = {
     "muon": (3.4445, -4.7750, 2.0315),
 }
 """(a, b, c) of the odd polynomial a z + b z³ + c z⁵, by name."""
+
+_CLOSE = 0.5
+_LOG_STEP = 0.2
+_GAUSS_LEGENDRE = tuple(x / 2 + shift for x, shift in zip(np.polynomial.legendre.leggauss(12), (0.5, 0.0), strict=True))
 
 
 def identity(G: Float[Tensor, "m n"]) -> Float[Tensor, "m n"]:
@@ -40,12 +45,23 @@ def spectral_map(
         rounding cannot tell from 0 are dropped: s_k ≤ (mn)^{1/4} ε s_1, ε = 2.2·10⁻¹⁶. There is no other relative cut.
     Raises `ValueError` for a G with NaN or infinite entries, or a rank outside [0, min(m, n)].
     """
+    return next(spectral_maps(G, [f], rank))
+
+
+def spectral_maps(
+    G: Float[Tensor, "m n"], functions: Iterable[Callable[[Tensor], Tensor]], rank: int | None = None
+) -> Iterator[Float[Tensor, "m n"]]:
+    """f(G) for each f of `functions`, in turn, from one SVD: a scan over λ costs one matrix product a point.
+
+    Everything else as in `spectral_map`; the SVD is taken when the first map is asked for.
+    """
     check_square("G", G)
     P, s, Qh = torch.linalg.svd(G.double(), full_matrices=False)
     kept = _numerical_rank(s, G.shape) if rank is None else check_count("rank", rank, least=0)
     if kept > len(s):
         raise ValueError(f"rank must be at most min(m, n) = {len(s)}, got {kept}")
-    return (P[:, :kept] * f(s[:kept])) @ Qh[:kept]
+    for f in functions:
+        yield (P[:, :kept] * f(s[:kept])) @ Qh[:kept]
 
 
 def polar(G: Float[Tensor, "m n"], rank: int | None = None) -> Float[Tensor, "m n"]:
@@ -117,3 +133,191 @@ def newton_schulz_coefficients(coefficients: str | Sequence[float]) -> tuple[flo
 def _numerical_rank(s: Tensor, shape: torch.Size) -> int:
     cut = (shape[0] * shape[1]) ** 0.25 * torch.finfo(torch.float64).eps
     return int((s > cut * s[0]).sum())
+
+
+def smoothed_sign_scalars(lam: float) -> tuple[Callable[[Tensor], Tensor], ...]:
+    """(h_λ, h_λ′, h_λ″) as functions of a real tensor: z/c, λ²/c³ and −3λ²z/c⁵ with c = √(z² + λ²); λ > 0."""
+    if not (math.isfinite(lam) and lam > 0):
+        raise ValueError(f"lam must be finite and > 0, got {lam!r}")
+    scaled = lambda z: torch.hypot(z, z.new_tensor(lam))  # noqa: E731
+    return lambda z: z / scaled(z), lambda z: lam**2 / scaled(z) ** 3, lambda z: -3 * lam**2 * z / scaled(z) ** 5
+
+
+def divided_difference(x: Tensor, y: Tensor, f: Callable, df: Callable, scale: float) -> Tensor:
+    """f[x, y] = (f(x) − f(y)) / (x − y), and f′(x) at x = y, entry by entry of two float64 tensors that broadcast.
+
+    f, df: the function and its derivative on the real line. scale: a length on which f is smooth, λ for h_λ; any length
+        if f is a polynomial. Below half of it the quotient would lose digits, and f[x, y] = ∫₀¹ f′(x + τ(y − x)) dτ is
+        taken by Gauss's rule instead, which is then exact to rounding.
+    """
+    x, y = torch.broadcast_tensors(x, y)
+    close = (x - y).abs() < _CLOSE * scale
+    result = (f(x) - f(y)) / torch.where(close, 1.0, x - y)
+    tau, weights = _gauss_legendre(x)
+    near, far = x[close][:, None], y[close][:, None]
+    result[close] = df(near + tau * (far - near)) @ weights
+    return result
+
+
+def second_divided_difference(
+    x: Tensor, y: Tensor, z: Tensor, f: Callable, df: Callable, d2f: Callable, scale: float
+) -> Tensor:
+    """f[x, y, z] = (f[x, y] − f[y, z]) / (x − z), symmetric in its three points, and f″(x)/2 where all agree.
+
+    Arguments as in `divided_difference`, and the second derivative. The points are sorted first, so that the quotient
+    is over the widest gap; where that is below half of `scale`, the Hermite–Genocchi integral of f″ over the simplex
+    takes its place.
+    """
+    low, middle, high = torch.stack(torch.broadcast_tensors(x, y, z)).sort(0).values
+    close = high - low < _CLOSE * scale
+    left = divided_difference(low, middle, f, df, scale)
+    right = divided_difference(middle, high, f, df, scale)
+    result = (right - left) / torch.where(close, 1.0, high - low)
+    tau, weights = _gauss_legendre(low)
+    a, b, c = (point[close][:, None, None] for point in (low, middle, high))
+    inner = b + tau * (c - b)
+    # ∫₀¹ (1 − σ) ∫₀¹ f″(…) dτ dσ: the simplex as a square, σ the weight of the lowest point
+    result[close] = d2f(inner + tau[:, None] * (a - inner)) @ weights @ (weights * (1 - tau))
+    return result
+
+
+def spectral_derivative(
+    G: Float[Tensor, "m n"], E: Float[Tensor, "m n"], f: Callable, df: Callable, scale: float
+) -> Float[Tensor, "m n"]:
+    """Df(G)[E] = d/dt f(G + tE) at t = 0 for an odd f (Proposition 11, first order), in float64.
+
+    On the symmetric dilation [[0, G], [Gᵀ, 0]], with eigenvalues ±s_k: the matrix of f[σ_K, σ_L] times that of E, entry
+    by entry. Repeated and zero singular values are no exception, whatever basis the SVD returns for them.
+    f, df, scale: as in `divided_difference`; f must be odd and f(G) itself is not needed. Cost O((2 max(m, n))³).
+    Raises `ValueError` for a G or E that is not finite or of another shape.
+    """
+    sigma, basis, E = _dilated(G, E)
+    F = divided_difference(sigma[:, None], sigma, f, df, scale)
+    return _upper_right(basis @ (F * E) @ basis.T, G)
+
+
+def spectral_second_derivative(
+    G: Float[Tensor, "m n"], E: Float[Tensor, "m n"], f: Callable, df: Callable, d2f: Callable, scale: float
+) -> Float[Tensor, "m n"]:
+    """D²f(G)[E, E] = d²/dt² f(G + tE) at t = 0 for an odd f (Proposition 11, second order), in float64.
+
+    The entry K, L on the dilation is 2 Σ_M f[σ_K, σ_M, σ_L] E_KM E_ML; two different directions by polarisation.
+    Arguments as in `spectral_derivative`, and f″. Cost O((2 max(m, n))³) divided differences, in slices over M: for
+    d up to about a hundred. The second derivative along u vᵀ, for h_λ at any d, is `signal_curve`.
+    """
+    sigma, basis, E = _dilated(G, E)
+    D = torch.zeros_like(E)
+    for value, row in zip(sigma, E, strict=True):
+        D += second_divided_difference(sigma[:, None], value, sigma, f, df, d2f, scale) * torch.outer(row, row)
+    return _upper_right(basis @ (2 * D) @ basis.T, G)
+
+
+def stein_slope(s: Float[Tensor, " d"], f: Callable, df: Callable, scale: float) -> float:
+    """E uᵀ Df(G)[u vᵀ] v over independent u, v ~ N(0, I/d), for a d × d G with singular values s (Eq. (6)).
+
+    (1/2d²) Σ_{k≠l} ((f_k + f_l)/(s_k + s_l) + f[s_k, s_l]) + (1/d²) Σ_k f′(s_k): d⁻² times the divergence of f.
+    """
+    s = s.double()
+    both = divided_difference(s[:, None], s, f, df, scale) + divided_difference(s[:, None], -s, f, df, scale)
+    off_diagonal = both.sum() - both.diagonal().sum()
+    return float(off_diagonal / 2 + df(s).sum()) / len(s) ** 2
+
+
+def signal_slopes(
+    G: Float[Tensor, "d d"], U: Float[Tensor, "n d"], V: Float[Tensor, "n d"], f: Callable, df: Callable, scale: float
+) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
+    """uᵀ Df(G)[u vᵀ] v for n pairs (rows of U and V) and any odd f, and its bound under Assumption 7 (Section 4.3).
+
+    The slope is the formula of Lemma 12, with a = Pᵀu and b = Qᵀv for G = P S Qᵀ:
+
+        φ′(0) = ¼ Σ_{k,l} ((f_k + f_l)/(s_k + s_l) (a_k b_l − a_l b_k)² + f[s_k, s_l] (a_k b_l + a_l b_k)²).
+
+    The bound is ‖b‖² Σ_k r_k a_k² + ‖a‖² Σ_k r_k b_k² with r_k = f(s_k)/s_k; it holds for every pair if f ≥ 0 and
+    f(z)/z is nonincreasing, and its mean over independent pairs is (2/d) Σ_k r_k. f, df, scale: as in
+    `divided_difference`.
+    Returns two (n,) float64 tensors.
+    """
+    check_square("G", G)
+    P, s, Qh = torch.linalg.svd(G.double())
+    A, B = U.double() @ P, V.double() @ Qh.T
+    plus = divided_difference(s[:, None], -s, f, df, scale)
+    minus = divided_difference(s[:, None], s, f, df, scale)
+    AB = A * B
+    slopes = ((A**2 @ (minus + plus)) * B**2 + (AB @ (minus - plus)) * AB).sum(1) / 2
+    r = f(s) / s
+    return slopes, (B**2).sum(1) * (A**2 @ r) + (A**2).sum(1) * (B**2 @ r)
+
+
+def signal_curve(
+    G: Float[Tensor, "d d"],
+    U: Float[Tensor, "n d"],
+    V: Float[Tensor, "n d"],
+    t: Float[Tensor, "n T"],
+    lam: float,
+) -> tuple[Float[Tensor, "n T"], Float[Tensor, "n T"], Float[Tensor, "n T"]]:
+    """φ(t) = uᵀ h_λ(G + t u vᵀ) v with φ′ and φ″, for n pairs (rows of U and V) and T values of t each (Eq. (5)).
+
+    One SVD serves all of it: a rank-one step moves the resolvent by a 2 × 2 matrix, which leaves
+
+        φ(t) = (2/π) ∫₀^∞ (c + tD) / (1 + 2tc + t²D) ds,   D = c² + μ² a b,   μ² = λ² + s²,
+
+    a = uᵀ(GGᵀ + μ²)⁻¹u, b = vᵀ(GᵀG + μ²)⁻¹v, c = uᵀG(GᵀG + μ²)⁻¹v; φ′ and φ″ under the integral. The rule in log s is
+    exact to about ten digits. λ = 0 is the polar map of a G without zero singular values. For the φ_i of an item that
+    is in G with weight q_i, give t − q_i; an item far above λ then loses digits as t falls from q_i to 0.
+    Returns three (n, T) float64 tensors. Raises `ValueError` for a λ < 0 or shapes that do not fit.
+    """
+    check_square("G", G)
+    if not (math.isfinite(lam) and lam >= 0):
+        raise ValueError(f"lam must be finite and ≥ 0, got {lam!r}")
+    if U.shape != V.shape or U.ndim != 2 or U.shape[1] != len(G) or len(t) != len(U):
+        raise ValueError(f"U, V and t must be (n, d), (n, d), (n, T), got {[tuple(x.shape) for x in (U, V, t)]}")
+    P, sigma, Qh = torch.linalg.svd(G.double())
+    floor, top = max(lam, float(sigma[-1])), float(sigma[0]) + lam
+    log_s = torch.arange(math.log(1e-11 * floor), math.log(1e11 * top), _LOG_STEP, dtype=torch.float64).to(G.device)
+    s = log_s.exp()
+    weights = 2 / math.pi * _LOG_STEP * s
+    kernel = 1 / (sigma[:, None] ** 2 + s**2 + lam**2)
+    A, B = U.double() @ P, V.double() @ Qh.T
+    c = (A * B * sigma) @ kernel
+    D = c**2 + (lam**2 + s**2) * (A**2 @ kernel) * (B**2 @ kernel)
+    curves = []
+    for step in t.double().T:
+        step = step[:, None]
+        denominator = 1 + step * (2 * c + step * D)
+        value = (c + step * D) / denominator
+        slope = D / denominator - 2 * value**2
+        curves.append(torch.stack([value, slope, -2 * value * (D / denominator + 2 * slope)]) @ weights)
+    return tuple(torch.stack(curves, -1))
+
+
+def _dilated(G: Tensor, E: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Eigenvalues ±s_k and eigenvectors of [[0, G], [Gᵀ, 0]], G padded with zeros to a square, and E's dilation there.
+
+    Built from the SVD and not by an eigensolver, so that the eigenvalues come in exact pairs and keep G's accuracy.
+    """
+    check_square("G", G)
+    check_square("E", E)
+    if E.shape != G.shape:
+        raise ValueError(f"E must have the shape of G, {tuple(G.shape)}, got {tuple(E.shape)}")
+    G, E = (
+        torch.nn.functional.pad(X.double(), (0, max(X.shape) - X.shape[1], 0, max(X.shape) - X.shape[0]))
+        for X in (G, E)
+    )
+    P, s, Qh = torch.linalg.svd(G)
+    basis = torch.cat([torch.cat([P, P], 1), torch.cat([Qh.T, -Qh.T], 1)]) / math.sqrt(2)
+    E = P.T @ E @ Qh.T
+    return (
+        torch.cat([s, -s]),
+        basis,
+        torch.cat([torch.cat([E + E.T, E.T - E], 1), torch.cat([E - E.T, -E - E.T], 1)]) / 2,
+    )
+
+
+def _upper_right(X: Tensor, G: Tensor) -> Tensor:
+    half = len(X) // 2
+    return X[: G.shape[0], half : half + G.shape[1]]
+
+
+def _gauss_legendre(like: Tensor) -> tuple[Tensor, Tensor]:
+    """Nodes and weights on [0, 1], exact for polynomials of degree 23."""
+    return tuple(torch.as_tensor(x, dtype=torch.float64, device=like.device) for x in _GAUSS_LEGENDRE)

@@ -7,17 +7,22 @@ an interrupted run takes up where it stopped, and a changed library never meets 
 import functools
 import hashlib
 import json
+import math
+import multiprocessing
 import os
 import tempfile
 import time
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from importlib.resources import files
 from pathlib import Path
-from types import SimpleNamespace
 
+import torch
 from tqdm import tqdm
 
-from amemlib import runtime
+from amemlib import runtime, theory
 from amemlib.experiments import Cell, Experiment
 
 
@@ -25,8 +30,8 @@ def run(experiment: Experiment, config, results: str | Path = "results", device:
     """Run what is missing of an experiment and summarise all of it, as a record: a plain dict, ready for JSON.
 
     results: the folder of finished cells; created if need be.
-    executor: anything whose `submit(function, **arguments)` returns an object with `result()`, for instance a
-        `concurrent.futures.Executor`; None runs in this process.
+    executor: anything whose `submit(function, **arguments)` returns an object with `result()`: `process_executor`,
+        `dask_executor`, a submitit executor, any `concurrent.futures.Executor`; None runs in this process.
     Progress goes to stderr. Raises `ValueError` for a folder that cannot be written, before any work is done.
     """
     chosen = runtime.device(device)
@@ -38,16 +43,16 @@ def run(experiment: Experiment, config, results: str | Path = "results", device:
     submit = _run_here if executor is None else executor.submit
     futures = {index: submit(cells[index].function, **cells[index].arguments) for index in missing}
     with tqdm(total=len(cells), initial=len(cells) - len(missing), desc=experiment.name, unit="cell") as bar:
-        for index, future in futures.items():
-            done[index] = future.result()
+        for index in _in_order_of_completion(futures):
+            done[index] = futures[index].result()
             store.write(cells[index], done[index])
             bar.update()
     summary = experiment.summarise(config, done)
     return {
         "experiment": experiment.name,
         "config": asdict(config),
-        "measured": summary.measured,
-        "predicted": summary.predicted,
+        "measured": _json_numbers(summary.measured),
+        "predicted": _json_numbers(summary.predicted),
         "verdict": summary.verdict,
         "verdicts": summary.verdicts,
         "device": store.provenance["device"],
@@ -96,9 +101,54 @@ class CellStore:
         return self.folder / f"{hashlib.sha256(content.encode()).hexdigest()[:24]}.json"
 
 
-def _run_here(function, **arguments) -> SimpleNamespace:
+@contextmanager
+def process_executor(workers: int) -> Iterator[Executor]:
+    """`workers` processes on this machine with one thread each; cells that have not begun are dropped on an error."""
+    theory.check_count("workers", workers)
+    pool = ProcessPoolExecutor(
+        workers, multiprocessing.get_context("spawn"), initializer=torch.set_num_threads, initargs=(1,)
+    )
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def dask_executor(address: str, timeout: float = 10) -> Iterator[Executor]:
+    """The workers of a Dask cluster as an executor; amemlib must be installed there as it is here.
+
+    Raises `ImportError` without `amemlib[dask]`, `ValueError` if no scheduler answers at `address` within `timeout` s.
+    """
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ImportError('distributed is not installed; pip install "amemlib[dask]" brings it') from None
+    try:
+        client = Client(address, timeout=timeout, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"dask must be the address of a running scheduler, got {address!r}: {error}") from None
+    with client:
+        yield client.get_executor(pure=False)
+
+
+@dataclass(frozen=True)
+class _Call:
     """The future of a call in this process: it is made when its result is asked for."""
-    return SimpleNamespace(result=functools.partial(function, **arguments))
+
+    result: Callable[[], dict]
+
+
+def _run_here(function: Callable[..., dict], **arguments) -> _Call:
+    return _Call(functools.partial(function, **arguments))
+
+
+def _in_order_of_completion(futures: dict) -> Iterable:
+    """The keys of futures in the order in which these finish; in their own order if all they have is a `result()`."""
+    if not all(isinstance(future, Future) for future in futures.values()):
+        return futures
+    keys = {future: key for key, future in futures.items()}
+    return (keys[future] for future in as_completed(keys))
 
 
 def check_writable(path: str | Path) -> None:
@@ -133,6 +183,15 @@ def read_records(experiment: str, prefix: str = "") -> list[dict]:
     return [
         json.loads((folder / name).read_text(encoding="utf-8")) | {"name": name.removesuffix(".json")} for name in names
     ]
+
+
+def _json_numbers(value):
+    """The same nested dicts and lists with None for what JSON has no number for: infinite and undefined values."""
+    if isinstance(value, dict):
+        return {key: _json_numbers(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_json_numbers(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _write_whole(text: str, path: Path) -> None:

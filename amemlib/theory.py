@@ -12,6 +12,9 @@ from scipy.special import zeta as hurwitz_zeta
 PAPER = "arXiv:2603.26554v1"
 """The version whose numbering of theorems, lemmas, equations and figures this project follows."""
 
+SIGNAL_CURVATURE_BOUND = 4 / math.pi
+"""C in |φ_i″(t)| ≤ C (‖u_i‖ ‖v_i‖)³ / λ² for every t and every G (Lemma 13 with its constant, derived here)."""
+
 
 def check_alpha(alpha: float, above: float = 0.5) -> float:
     """Return `alpha` as a float; raise `ValueError` unless it is finite and larger than `above`."""
@@ -76,6 +79,15 @@ def critical_batch_exponent(method: str, alpha: float) -> float:
 def observed_exponent(alpha: float) -> float:
     """Exponent of B in the number of distinct items that a batch shows, B^{1/α} (Theorems 3 and 5); needs α > 1."""
     return 1 / check_alpha(alpha, above=1.0)
+
+
+def observed_items(alpha: float, n_items: int, batch_size: float) -> float:
+    """Γ(1 − 1/α) (B / ζ_N(α))^{1/α}: distinct items in a batch of B to leading order, for 1 ≪ B ≪ N^α (Karlin, 1967).
+
+    Needs α > 1. The exact expectation for any frequencies is `equivalents.expected_distinct_items`.
+    """
+    exponent = observed_exponent(alpha)
+    return math.gamma(1 - exponent) * (batch_size / power_law_sum(alpha, n_items)) ** exponent
 
 
 def power_law_sum(alpha: float, n_items: int) -> float:

@@ -22,6 +22,7 @@ ARROWS = {
     "gradients": "problem",
     "recovery": "problem",
     "equivalents": "problem",
+    "expansions": "problem",
     "optim": "spectral gradients",
     "distributed": "gradients recovery",
     "tasks": "sampling",

@@ -120,9 +120,9 @@ def test_counts_of_one_minibatch_step_meet_the_prediction(batch_size):
     assert np.mean(predicted) != pytest.approx(expected_capacity(problem, "polar"), rel=0.05), "the batch must matter"
 
 
-@pytest.mark.parametrize("alpha, dim", [(1.25, 256), (1.5, 4096), (2.0, 4096)])
+@pytest.mark.parametrize("alpha, dim", [(1.25, 256), (2.0, 4096)])
 def test_counts_of_one_sgd_step_meet_the_prediction(alpha, dim):
-    problem = power_law(alpha, 384, dim)
+    problem = power_law(alpha, 256, dim)
     draws = [am.sample_reduced_embeddings(problem, seed) for seed in range(2000, 2080)]
     counts = [am.capacity(am.initial_gradient(emb, problem.frequencies), emb) for emb in draws]
     assert_meets(counts, expected_capacity(problem, "sgd"))
@@ -133,7 +133,7 @@ def test_counts_of_one_sgd_step_meet_the_prediction(alpha, dim):
 
 @pytest.mark.parametrize("spectral_map, setting", [("polar", "_BIN_WIDTH"), ("sgd", "_SGD_BIN_WIDTH")])
 def test_halving_the_bins_changes_nothing_that_could_be_seen(monkeypatch, spectral_map, setting):
-    problem = power_law(1.5, 1000, 256)
+    problem = power_law(1.5, 300, 256)
     coarse = expected_capacity(problem, spectral_map)
     monkeypatch.setattr(am.equivalents, setting, getattr(am.equivalents, setting) / 2)
     fine = expected_capacity(problem, spectral_map)
@@ -183,9 +183,8 @@ def test_the_sgd_constant_is_its_integral(alpha):
     assert sgd_capacity_constant(alpha) == pytest.approx(step + step * np.exp(log_wins).sum() - step / 2, rel=1e-6)
 
 
-@pytest.mark.parametrize("alpha", [1.5, 2.0])
-def test_the_sgd_constant_is_the_limit_of_the_sgd_count(alpha):
-    dim = 2**24
-    ratio = expected_capacity(power_law(alpha, 4096, dim), "sgd") / dim ** (1 / (2 * alpha))
+def test_the_sgd_constant_is_the_limit_of_the_sgd_count():
+    alpha, dim = 1.5, 2**24
+    ratio = expected_capacity(power_law(alpha, 2048, dim), "sgd") / dim ** (1 / (2 * alpha))
     # the recovered count, some hundreds, is resolved in bins of five per cent and 128 draws
     assert ratio == pytest.approx(sgd_capacity_constant(alpha), rel=0.02)

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from amemlib import experiments
-from amemlib.equivalents import expected_capacity
 from amemlib.experiments import ONE_STEP, OneStepConfig, configure
 from amemlib.experiments.base import FINITE_SIZE, NOT_REPRODUCED, REPRODUCED
 from amemlib.problem import Problem
-from amemlib.theory import bulk_scale
+from amemlib.theory import recovery_exponent
 
 SMALL = OneStepConfig(
     dims=(256, 512, 1024), n_items=50_000, seeds=2, sgd_dims=(1024, 4096), sgd_items=1024, sgd_seeds=4
@@ -54,34 +53,29 @@ def test_a_cell_gives_the_same_plain_result_every_time(index):
         assert entry.get("prefix", 0) <= entry["count"]
 
 
-def planted(factor, config=SMALL, sgd_factor=1.0):
-    """Results that lie at `factor` times the sharp prediction, with a seed-to-seed scatter of one per cent."""
-    t0 = {dim: bulk_scale(config.alpha, config.n_items, dim) for dim in config.dims}
-    sharp = {}
-    for cell in ONE_STEP.cells(config, "cpu"):
-        dim, n_items = cell.arguments["dim"], cell.arguments["n_items"]
-        for name in ("polar", "smoothed_sign", "sgd"):
-            if name != "sgd" and n_items == config.sgd_items:
-                continue
-            if (name, dim, n_items) not in sharp:
-                lam = config.lam_over_t0 * t0[dim] if name == "smoothed_sign" else 0.0
-                sharp[name, dim, n_items] = expected_capacity(Problem.power_law(n_items, dim, config.alpha), name, lam)
+def summary_of(monkeypatch, factor=1.0, sgd_factor=1.0, excess=0.0, config=SMALL):
+    """Counts at `factor` times a stand-in for the sharp prediction, whose slope is `excess` above the limit.
+
+    Seeds scatter by one per cent.
+    """
+
+    def sharp(problem, spectral_map, lam=0.0):
+        exponent = recovery_exponent("sgd" if spectral_map == "sgd" else "muon", problem.alpha)
+        return 3 * problem.dim ** (exponent + excess)
+
+    monkeypatch.setattr("amemlib.experiments.one_step.expected_capacity", sharp)
     results = []
     for cell in ONE_STEP.cells(config, "cpu"):
-        dim, n_items, seed = (cell.arguments[key] for key in ("dim", "n_items", "seed"))
-        scatter = 1 + 0.01 * (-1) ** seed
-        results.append(
-            {
-                name: {"count": count * scatter * (sgd_factor if name == "sgd" else factor), "prefix": 1}
-                for (name, d, n), count in sharp.items()
-                if (d, n) == (dim, n_items)
-            }
-        )
-    return results
+        problem = Problem.power_law(cell.arguments["n_items"], cell.arguments["dim"], config.alpha)
+        scatter = 1 + 0.01 * (-1) ** cell.arguments["seed"]
+        counts = {name: scatter * factor * sharp(problem, name) for name in ("polar", "smoothed_sign", "sgd")}
+        counts["sgd"] *= sgd_factor / factor
+        results.append({name: {"count": count, "prefix": 1} for name, count in counts.items()})
+    return ONE_STEP.summarise(config, results)
 
 
-def test_measured_lists_are_aligned_with_the_dimensions():
-    summary = ONE_STEP.summarise(SMALL, planted(1.0))
+def test_measured_lists_are_aligned_with_the_dimensions(monkeypatch):
+    summary = summary_of(monkeypatch, excess=0.01)
     for name, dims in {"polar": SMALL.dims, "smoothed_sign": SMALL.dims, "sgd": SMALL.sgd_dims}.items():
         measured, sharp = summary.measured["counts"][name], summary.predicted["counts"][name]
         assert len(measured) == len(sharp) == len(dims)
@@ -89,22 +83,25 @@ def test_measured_lists_are_aligned_with_the_dimensions():
         assert np.shape(summary.measured["seed_counts"][name])[0] == len(dims)
         low, high = summary.measured["interval"][name]
         assert low < summary.measured["slope"][name] < high
+        assert summary.measured["slope"][name] == pytest.approx(summary.predicted["slope"][name] + 0.01)
         assert summary.measured["slope"][name] == pytest.approx(summary.predicted["sharp_slope"][name])
     assert summary.predicted["slope"]["polar"] == pytest.approx(1 + 1 / 3)
     assert summary.predicted["slope"]["sgd"] == pytest.approx(1 / 3)
     json.dumps(dataclasses.asdict(summary), allow_nan=False)
 
 
-def test_counts_at_the_prediction_are_reproduced_and_others_are_not():
-    good = ONE_STEP.summarise(SMALL, planted(1.0))
-    assert good.verdicts["polar"] == good.verdict == REPRODUCED
-    for factor in (0.9, 1.1):
-        bad = ONE_STEP.summarise(SMALL, planted(factor))
-        assert bad.verdicts["polar"] == bad.verdict == NOT_REPRODUCED
-        assert bad.verdicts["sgd"] == REPRODUCED
-    assert ONE_STEP.summarise(SMALL, planted(1.0, sgd_factor=1.3)).verdicts["sgd"] == NOT_REPRODUCED
+@pytest.mark.parametrize("factor, verdict", [(1.0, REPRODUCED), (0.9, NOT_REPRODUCED), (1.1, NOT_REPRODUCED)])
+def test_counts_at_the_prediction_are_reproduced_and_others_are_not(monkeypatch, factor, verdict):
+    off = summary_of(monkeypatch, factor=factor)
+    assert (off.verdicts["polar"], off.verdicts["sgd"], off.verdict) == (verdict, REPRODUCED, verdict)
+    off = summary_of(monkeypatch, sgd_factor=factor)
+    assert (off.verdicts["polar"], off.verdicts["sgd"], off.verdict) == (REPRODUCED, verdict, verdict)
 
 
-def test_a_slope_off_its_limit_with_counts_on_the_prediction_is_a_finite_size():
-    config = dataclasses.replace(SMALL, dims=(16, 32, 64), n_items=2048)
-    assert ONE_STEP.summarise(config, planted(1.0, config)).verdicts["polar"] == FINITE_SIZE
+def test_a_slope_off_its_limit_with_counts_on_the_prediction_is_a_finite_size(monkeypatch):
+    assert set(summary_of(monkeypatch, excess=0.2).verdicts.values()) == {FINITE_SIZE}
+
+
+def test_dimensions_too_small_for_the_prediction_are_no_reproduction(monkeypatch):
+    config = dataclasses.replace(SMALL, dims=(16, 32, 64))
+    assert summary_of(monkeypatch, config=config).verdicts["polar"] == FINITE_SIZE

@@ -65,7 +65,7 @@ def test_the_second_run_takes_everything_from_the_first(here, capsys, monkeypatc
     arguments = ["run", "one-step", "--profile", "smoke", "--json", "--set", *SMALLEST]
     assert main(arguments) == 0
     first = json.loads(capsys.readouterr().out)
-    monkeypatch.setattr("amemlib.experiments.initial_gradient", None)
+    monkeypatch.setattr("amemlib.experiments.one_step.initial_gradient", None)
     assert main(arguments) == 0
     second = json.loads(capsys.readouterr().out)
     assert first["measured"] == second["measured"]

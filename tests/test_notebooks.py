@@ -29,37 +29,55 @@ BLOCKS = [
     ("$$\na^\\T\n$$ (eq-a)", "$$\na^\\top \\tag{1.1}\n$$"),
     ("```{math}\n:label: eq-b\nb\n```", "$$\nb \\tag{1.2}\n$$"),
     ("\\begin{align*}\na &= b\n\\end{align*}", "$$\n\\begin{align*}\na &= b\n\\end{align*}\n$$"),
-    ("```{prf:theorem} Main\n:label: thm-a\nBody $\\R$.\n\n$$\nx\ny\n$$\n```",
-     "> **Theorem 1.1** (Main)\n>\n> Body $\\mathbb{R}$.\n>\n> $$ x y $$"),
+    (
+        "```{prf:theorem} Main\n:label: thm-a\nBody $\\R$.\n\n$$\nx\ny\n$$\n```",
+        "> **Theorem 1.1** (Main)\n>\n> Body $\\mathbb{R}$.\n>\n> $$ x y $$",
+    ),
     (":::{prf:lemma}\n:label: lem-a\nBody.\n:::", "> **Lemma 1.1**\n>\n> Body."),
     ("```{prf:theorem} Theirs\n:label: thm-n\n:nonumber:\nBody.\n```", "> **Theorem** (Theirs)"),
     ("```{prf:proof}\nClear.\n```", "*Proof.* Clear."),
-    *[(f"```{{prf:{kind}}}\n:label: {kind}-a\nB.\n```", f"> **{kind.title()} 1.1**\n>\n> B.")
-      for kind in ("proposition", "corollary", "definition", "remark", "conjecture", "assumption", "algorithm")],
+    *[
+        (f"```{{prf:{kind}}}\n:label: {kind}-a\nB.\n```", f"> **{kind.title()} 1.1**\n>\n> B.")
+        for kind in ("proposition", "corollary", "definition", "remark", "conjecture", "assumption", "algorithm")
+    ],
     ("```{exercise} Rank\n:label: ex-a\nWhy?\n```", "**Exercise 1.1** (Rank)\n\nWhy?"),
-    ("````{solution} ex-a\n:class: dropdown\n```python\nx = 1\n```\n````",
-     "<details>\n<summary>Solution to Exercise 1.1</summary>\n\n```python\nx = 1\n```\n\n</details>"),
+    (
+        "````{solution} ex-a\n:class: dropdown\n```python\nx = 1\n```\n````",
+        "<details>\n<summary>Solution to Exercise 1.1</summary>\n\n```python\nx = 1\n```\n\n</details>",
+    ),
     ("```{exercise-start}\n:label: ex-b\n```\nAsk.\n```{exercise-end}\n```", "**Exercise 1.2**\n\nAsk."),
     (":::{solution-start} ex-b\n:::\nTold.\n:::{solution-end}\n:::", "**Solution to Exercise 1.2**\n\nTold."),
-    *[(f":::{{{kind}}}\nText.\n:::", f"> **{kind.title()}**\n>\n> Text.")
-      for kind in ("note", "tip", "warning", "important")],
+    *[
+        (f":::{{{kind}}}\nText.\n:::", f"> **{kind.title()}**\n>\n> Text.")
+        for kind in ("note", "tip", "warning", "important")
+    ],
     (":::{seealso}\nText.\n:::", "> **See also**\n>\n> Text."),
     (":::{admonition} Take $\\E$\nText.\n:::", "> **Take $\\mathbb{E}$**\n>\n> Text."),
-    ("::::{dropdown} More\n:::{note}\nInner.\n:::\n::::",
-     "<details>\n<summary>More</summary>\n\n> **Note**\n>\n> Inner."),
+    (
+        "::::{dropdown} More\n:::{note}\nInner.\n:::\n::::",
+        "<details>\n<summary>More</summary>\n\n> **Note**\n>\n> Inner.",
+    ),
     (":::{admonition} Fold\n:class: dropdown\nText.\n:::", "<details>\n<summary>Fold</summary>\n\nText."),
     (":::{margin}\nAside.\n:::", "> Aside."),
     ("- item\n\n  :::{tip}\n  Inner.\n  :::", "- item\n\n  > **Tip**\n  >\n  > Inner."),
-    ("```{figure} pic.png\n:name: fig-a\n:alt: A picture.\nCaption $\\R$.\n```",
-     "![A picture.](https://raw.githubusercontent.com/amemlib/amemlib/main/chapters/pic.png)\n\n"
-     "**Fig. 1.1.** Caption $\\mathbb{R}$."),
-    ("```{image} ../assets/pic.png\n:alt: Words.\n```",
-     "![Words.](https://raw.githubusercontent.com/amemlib/amemlib/main/assets/pic.png)"),
-    ("```{list-table} Names\n:name: tab-a\n:header-rows: 1\n* - a\n  - b\n* - $\\R$\n  - 2\n```",
-     "**Table 1.1.** Names\n\n| a | b |\n| --- | --- |\n| $\\mathbb{R}$ | 2 |"),
+    (
+        "```{figure} pic.png\n:name: fig-a\n:alt: A picture.\nCaption $\\R$.\n```",
+        "![A picture.](https://raw.githubusercontent.com/amemlib/amemlib/main/chapters/pic.png)\n\n"
+        "**Fig. 1.1.** Caption $\\mathbb{R}$.",
+    ),
+    (
+        "```{image} ../assets/pic.png\n:alt: Words.\n```",
+        "![Words.](https://raw.githubusercontent.com/amemlib/amemlib/main/assets/pic.png)",
+    ),
+    (
+        "```{list-table} Names\n:name: tab-a\n:header-rows: 1\n* - a\n  - b\n* - $\\R$\n  - 2\n```",
+        "**Table 1.1.** Names\n\n| a | b |\n| --- | --- |\n| $\\mathbb{R}$ | 2 |",
+    ),
     ("```{table} More\n:name: tab-b\n| a |\n|---|\n| 1 |\n```", "**Table 1.2.** More\n\n| a |\n|---|\n| 1 |"),
-    ("```{glossary}\nbulk scale\n  The *unit* $\\R$.\n\nrank\n  Number.\n```",
-     "**bulk scale**: The *unit* $\\mathbb{R}$.\n\n**rank**: Number."),
+    (
+        "```{glossary}\nbulk scale\n  The *unit* $\\R$.\n\nrank\n  Number.\n```",
+        "**bulk scale**: The *unit* $\\mathbb{R}$.\n\n**rank**: Number.",
+    ),
     ("```{code-block} text\nas {ref}`it` is\n```", "```text\nas {ref}`it` is\n```"),
     ("```{bibliography}\n```", "in the book"),
     ("```{tableofcontents}\n```", "- [Other](https://amemlib.github.io/amemlib/chapters/other.html)"),

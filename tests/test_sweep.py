@@ -103,7 +103,7 @@ def test_a_killed_process_resumes_with_nothing_lost_and_nothing_done_twice(tmp_p
     command = [sys.executable, str(script), str(tmp_path / "results"), str(log)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 60
-    while len(cell_files(tmp_path / "results")) < 4 and time.monotonic() < deadline:
+    while len(cell_files(tmp_path / "results")) < 4 and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     process.wait()
@@ -144,6 +144,23 @@ def test_any_executor_gives_the_same_record(tmp_path, executor):
     toy = Toy()
     assert toy.run(tmp_path, executor=executor)["measured"]["squares"] == [0, 1, 4, 9, 16, 25]
     assert toy.calls == Counter(range(6)) and len(cell_files(tmp_path)) == 6
+
+
+def test_a_finished_cell_is_kept_although_an_earlier_one_never_ends_well(tmp_path):
+    toy = Toy()
+
+    def slow_then_broken(x):
+        deadline = time.monotonic() + 30
+        while x == 0 and len(cell_files(tmp_path)) < 5 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        if x == 0:
+            raise RuntimeError("power cut")
+        return {"square": x * x}
+
+    toy.square = slow_then_broken
+    with ThreadPoolExecutor(2) as threads, pytest.raises(RuntimeError, match="power cut"):
+        toy.run(tmp_path, executor=threads)
+    assert len(cell_files(tmp_path)) == 5
 
 
 def test_progress_goes_to_stderr(tmp_path, capsys):

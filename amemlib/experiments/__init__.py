@@ -5,9 +5,18 @@ in any process and its result can be stored. A summary puts measured beside pred
 """
 
 from amemlib.experiments.base import Cell, Experiment, Summary, configure
+from amemlib.experiments.critical_batch import CRITICAL_BATCH, CriticalBatchConfig
+from amemlib.experiments.interactions import INTERACTIONS, InteractionsConfig
+from amemlib.experiments.loss import LOSS, LossConfig
 from amemlib.experiments.one_step import ONE_STEP, OneStepConfig
+from amemlib.experiments.optimality import OPTIMALITY, OptimalityConfig
+from amemlib.experiments.signal import SIGNAL, SignalConfig
+from amemlib.experiments.spectral_maps import SPECTRAL_MAPS, SpectralMapsConfig
 
-EXPERIMENTS = {experiment.name: experiment for experiment in (ONE_STEP,)}
+EXPERIMENTS = {
+    experiment.name: experiment
+    for experiment in (ONE_STEP, SPECTRAL_MAPS, CRITICAL_BATCH, SIGNAL, INTERACTIONS, LOSS, OPTIMALITY)
+}
 """Every experiment by name."""
 
 
@@ -19,11 +28,23 @@ def find_experiment(name: str) -> Experiment:
 
 
 __all__ = [
+    "CRITICAL_BATCH",
+    "CriticalBatchConfig",
     "EXPERIMENTS",
     "Cell",
     "Experiment",
+    "INTERACTIONS",
+    "InteractionsConfig",
+    "LOSS",
+    "LossConfig",
     "ONE_STEP",
+    "OPTIMALITY",
     "OneStepConfig",
+    "OptimalityConfig",
+    "SIGNAL",
+    "SPECTRAL_MAPS",
+    "SignalConfig",
+    "SpectralMapsConfig",
     "Summary",
     "configure",
     "find_experiment",

@@ -1,7 +1,10 @@
 """What every experiment is made of: cells, summaries, verdicts, and configs that are read from text."""
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, fields
+
+import numpy as np
 
 REPRODUCED, FINITE_SIZE, NOT_REPRODUCED, OPEN = "reproduced", "finite-size", "not reproduced", "open"
 VERDICTS = (REPRODUCED, FINITE_SIZE, NOT_REPRODUCED, OPEN)
@@ -67,7 +70,18 @@ def configure(experiment: Experiment, profile: str, overrides: dict[str, str]):
     return type(base)(**values)
 
 
-def _parse(key: str, text: str, kind: type):
+def capacity_verdict(dims, seed_counts: np.ndarray, sharp, slope: float, exponent: float) -> str:
+    """Reproduced: counts meet the sharp prediction, the slope its limit. Finite-size: the counts, not yet the slope."""
+    judged = np.array(dims) >= SHARP_DIM
+    mean, sharp = seed_counts.mean(1), np.array(sharp)
+    repetitions = seed_counts.shape[1]
+    error = seed_counts.std(1, ddof=1) / math.sqrt(repetitions) if repetitions > 1 else np.sqrt(mean)
+    if (np.abs(mean - sharp) > COUNT_BAND * sharp + 2 * error)[judged].any():
+        return NOT_REPRODUCED
+    return REPRODUCED if judged.any() and abs(slope - exponent) <= SLOPE_BAND else FINITE_SIZE
+
+
+def _parse(key: str, text: str, kind):
     element = {float: float, int: int, tuple[int, ...]: int, tuple[float, ...]: float}[kind]
     word = {float: "a number", int: "a whole number"}[element]
     try:

@@ -7,17 +7,7 @@ import numpy as np
 
 from amemlib import runtime, theory
 from amemlib.equivalents import expected_capacity
-from amemlib.experiments.base import (
-    COUNT_BAND,
-    FINITE_SIZE,
-    NOT_REPRODUCED,
-    REPRODUCED,
-    SHARP_DIM,
-    SLOPE_BAND,
-    Cell,
-    Experiment,
-    Summary,
-)
+from amemlib.experiments.base import Cell, Experiment, Summary, capacity_verdict
 from amemlib.gradients import gradient_rank, initial_gradient
 from amemlib.problem import Problem
 from amemlib.recovery import capacity, longest_prefix, recovered
@@ -119,13 +109,11 @@ def one_step_summary(config: OneStepConfig, results: list[dict]) -> Summary:
             expected_capacity(p, name.removesuffix("_at_dims"), config.lam_over_t0 * scale)
             for p, scale in zip(problems, scales, strict=True)
         ]
-    fits = {name: fit_exponent(dims[name], seed_counts[name], ceiling=n_items[name]) for name in dims}
+    fits = {name: fit_exponent(dims[name], seed_counts[name], ceiling=float(n_items[name])) for name in dims}
     sharp_fits = {name: fit_exponent(dims[name], predicted_counts[name]) for name in dims}
     exponents = {name: theory.recovery_exponent("sgd" if "sgd" in name else "muon", config.alpha) for name in dims}
     verdicts = {
-        name: _capacity_verdict(
-            dims[name], seed_counts[name], predicted_counts[name], fits[name].slope, exponents[name]
-        )
+        name: capacity_verdict(dims[name], seed_counts[name], predicted_counts[name], fits[name].slope, exponents[name])
         for name in ("polar", "smoothed_sign", "sgd")
     }
     measured = {
@@ -142,17 +130,6 @@ def one_step_summary(config: OneStepConfig, results: list[dict]) -> Summary:
         "counts": predicted_counts,
     }
     return Summary(measured, predicted, verdicts)
-
-
-def _capacity_verdict(dims, seed_counts: np.ndarray, sharp, slope: float, exponent: float) -> str:
-    """Reproduced: counts meet the sharp prediction, the slope its limit. Finite-size: the counts, not yet the slope."""
-    judged = np.array(dims) >= SHARP_DIM
-    mean, sharp = seed_counts.mean(1), np.array(sharp)
-    repetitions = seed_counts.shape[1]
-    error = seed_counts.std(1, ddof=1) / math.sqrt(repetitions) if repetitions > 1 else np.sqrt(mean)
-    if (np.abs(mean - sharp) > COUNT_BAND * sharp + 2 * error)[judged].any():
-        return NOT_REPRODUCED
-    return REPRODUCED if judged.any() and abs(slope - exponent) <= SLOPE_BAND else FINITE_SIZE
 
 
 ONE_STEP = Experiment(

@@ -17,7 +17,7 @@ def capacity_figure(record: dict, names=("polar", "sgd")) -> Figure:
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
     figure, (axis,) = new_axes(figsize=(7.0, 5.0))
     for name in names:
-        dims = np.array(config["sgd_dims"] if name == "sgd" else config["dims"])
+        dims = np.array(config["sgd_dims"] if name == "sgd" else config["dims"], dtype=float)
         slope, (low, high) = measured["slope"][name], measured["interval"][name]
         label = f"{LABELS[name]}: fitted {slope:.2f} [{low:.2f}, {high:.2f}], limit {predicted['slope'][name]:.2f}"
         _counts_with_prediction(axis, dims, measured, predicted, name, name, label=label)

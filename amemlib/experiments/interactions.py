@@ -1,0 +1,239 @@
+"""`interactions`: the law of the logits u_jᵀ W v_i, j ≠ i, by blocks of ranks (Proposition 18, Eq. (51))."""
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import torch
+from scipy.special import ndtri
+
+from amemlib import runtime, theory
+from amemlib.equivalents import SpectralEquivalent, interaction_variances
+from amemlib.experiments.base import (
+    COUNT_BAND,
+    FINITE_SIZE,
+    NOT_REPRODUCED,
+    REPRODUCED,
+    SHARP_DIM,
+    Cell,
+    Experiment,
+    Summary,
+)
+from amemlib.gradients import thresholded_gradient
+from amemlib.problem import Problem
+from amemlib.sampling import sample_embeddings
+from amemlib.spectral import polar, smoothed_sign
+
+MAPS = ("polar", "smoothed_sign")
+BLOCKS = ("head", "middle", "tail")
+PAIRS = tuple(f"{a}-{b}" for k, a in enumerate(BLOCKS) for b in BLOCKS[k:])
+"""Unordered pairs of blocks: an interaction of input i and output j has the law of that of j and i."""
+MAXIMUM_BAND = 0.1
+"""How far the largest interaction may exceed the normal maximum: the maximum of one draw scatters by 3 to 5 %."""
+_FIELDS = ("count", "square", "largest", "z_square", "z_fourth", "z_largest")
+_ROWS, _GRID = 512, 64
+
+
+@dataclass(frozen=True)
+class InteractionsConfig:
+    """Every interaction of one population step, all N² of them, by blocks of ranks (Appendix B).
+
+    alpha, dims, n_items, seeds: the power law, the dimensions, N, and how many draws.
+    lam_over_t0: λ of h_λ in units of the bulk scale t₀; the polar map is measured on the same draws.
+    first_seed: where the seeds start; the numbers of the ledger come from 1000 on.
+
+    Blocks: head i ≤ d/4, middle d/4 < i ≤ 2d, tail i > 2d.
+    """
+
+    alpha: float = 1.5
+    dims: tuple[int, ...] = (128, 256, 512, 1024)
+    n_items: int = 4096
+    seeds: int = 3
+    lam_over_t0: float = 1.0
+    first_seed: int = 0
+
+    def __post_init__(self):
+        theory.check_alpha(self.alpha)
+        if not self.dims or len(set(self.dims)) != len(self.dims):
+            raise ValueError(f"dims must hold distinct dimensions, got {list(self.dims)}")
+        for dim in self.dims:
+            theory.check_count("dims", dim, least=8)
+        if theory.check_count("n_items", self.n_items) < 2 * max(self.dims) + 2:
+            raise ValueError(f"n_items must exceed twice every dimension by 2, got {self.n_items}")
+        theory.check_count("seeds", self.seeds)
+        theory.check_count("first_seed", self.first_seed, least=0)
+        if not (math.isfinite(self.lam_over_t0) and self.lam_over_t0 > 0):
+            raise ValueError(f"lam_over_t0 must be finite and > 0, got {self.lam_over_t0!r}")
+
+
+def block_ends(n_items: int, dim: int) -> tuple[int, int, int]:
+    """Last rank of the head, the middle and the tail: d/4, 2d and N."""
+    return dim // 4, 2 * dim, n_items
+
+
+@dataclass(frozen=True, eq=False)
+class PredictedVariances:
+    """d · Var γ_ij of all N² pairs as L V Lᵀ: `values` V on a grid of ranks, `weights` L interpolates in log rank."""
+
+    weights: torch.Tensor
+    values: torch.Tensor
+
+    @classmethod
+    def solve(cls, problem: Problem, lam: float) -> "PredictedVariances":
+        """The leading-order law of `equivalents.interaction_variances` for every pair of items."""
+        ranks = np.unique(np.geomspace(1, problem.n_items, _GRID).astype(int))
+        V = interaction_variances(problem.frequencies, problem.dim, lam, problem.frequencies[ranks - 1])
+        log_rank = np.log(np.arange(1, problem.n_items + 1))
+        hats = np.stack([np.interp(log_rank, np.log(ranks), hat) for hat in np.eye(len(ranks))], 1)
+        return cls(torch.from_numpy(hats), torch.from_numpy(V))
+
+    def rms(self, rows: slice, columns: slice) -> float:
+        """Root mean square of the predicted √d γ over a block of pairs, i = j left out."""
+        total = self.weights[rows].sum(0) @ self.values @ self.weights[columns].sum(0)
+        count = len(self.weights[rows]) * len(self.weights[columns])
+        if rows == columns:
+            L = self.weights[rows]
+            total, count = total - ((L @ self.values) * L).sum(), count - len(L)
+        return float((total / count).sqrt())
+
+
+def gaussian_maximum(n: float) -> float:
+    """Median of the largest |g| among n independent standard normals."""
+    return float(-ndtri(-math.expm1(-math.log(2) / n) / 2))
+
+
+def measure_interactions(alpha: float, n_items: int, dim: int, lam_over_t0: float, seed: int, device: str) -> dict:
+    """One draw, for both maps and each pair of blocks: moments and maximum of √d γ_ij, raw and over its predicted sd.
+
+    `square`: mean of d γ². `largest`: max √d |γ|. `z_square`, `z_fourth`, `z_largest`: the same and the fourth moment,
+    after division by the predicted standard deviation of each pair. `count`: how many pairs.
+    """
+    problem = Problem.power_law(n_items, dim, alpha)
+    emb = sample_embeddings(problem, seed, runtime.device(device))
+    G = thresholded_gradient(emb, problem.frequencies, 0)
+    lam = lam_over_t0 * theory.bulk_scale(alpha, n_items, dim)
+    blocks = torch.bucketize(torch.arange(1, n_items + 1), torch.tensor(block_ends(n_items, dim))).to(G.device)
+    result = {}
+    for name, map_lam, W in (("polar", 0.0, polar(G, dim)), ("smoothed_sign", lam, smoothed_sign(G, lam, dim))):
+        law = PredictedVariances.solve(problem, map_lam)
+        L, V = law.weights.to(G.device), law.values.to(G.device)
+        totals = torch.zeros(4, 9, dtype=torch.float64, device=G.device)
+        largest = torch.zeros(2, 9, dtype=torch.float64, device=G.device)
+        for start in range(0, n_items, _ROWS):
+            rows = slice(start, min(start + _ROWS, n_items))
+            logits = math.sqrt(dim) * (emb.V[rows].double() @ W.T) @ emb.U.double().T
+            logits.diagonal(start).zero_()
+            z = logits / (L[rows] @ V @ L.T).sqrt()
+            pair = (3 * blocks[rows, None] + blocks).flatten()
+            ones = torch.ones_like(logits)
+            ones.diagonal(start).zero_()
+            for k, values in enumerate((ones, logits.square(), z.square(), z**4)):
+                totals[k].index_add_(0, pair, values.flatten())
+            for k, values in enumerate((logits, z)):
+                largest[k].scatter_reduce_(0, pair, values.abs().flatten(), "amax")
+        result[name] = _by_pair(totals.cpu(), largest.cpu())
+    return result
+
+
+def _by_pair(totals: torch.Tensor, largest: torch.Tensor) -> dict:
+    merged = {}
+    for name in PAIRS:
+        a, b = (BLOCKS.index(block) for block in name.split("-"))
+        ordered = list({3 * a + b, 3 * b + a})
+        count, square, z_square, z_fourth = totals[:, ordered].sum(1).tolist()
+        top, z_top = largest[:, ordered].amax(1).tolist()
+        merged[name] = {
+            "count": count,
+            "square": square / count,
+            "largest": top,
+            "z_square": z_square / count,
+            "z_fourth": z_fourth / count,
+            "z_largest": z_top,
+        }
+    return merged
+
+
+def interactions_cells(config: InteractionsConfig, device: str) -> list[Cell]:
+    """Every draw, the small dimensions first."""
+    seeds = range(config.first_seed, config.first_seed + config.seeds)
+    common = {name: getattr(config, name) for name in ("alpha", "n_items", "lam_over_t0")}
+    return [
+        Cell(measure_interactions, common | {"dim": dim, "seed": seed, "device": device})
+        for dim in config.dims
+        for seed in seeds
+    ]
+
+
+def interactions_summary(config: InteractionsConfig, results: list[dict]) -> Summary:
+    """rms and maximum of √d γ by block beside the predicted normal law; lists are aligned with `dims`.
+
+    Keys are map and pair of blocks, "polar head-tail". `rms`: root mean square over pairs and seeds. `rms_rare`: what
+    1 − λM damping_i damping_j predicts, exact where i or j is rare. `largest`: mean over seeds of the maximum.
+    `z_…`: after division by the predicted standard deviation of each pair; `z_largest` stands beside the maximum of as
+    many normals whose scale has the spread of a length, z (1 + z²/2d); `z_kurtosis` is the fourth moment over the
+    squared second.
+    """
+    by_dim = np.array(results, dtype=object).reshape(len(config.dims), config.seeds)
+    fields = ("rms", "rms_error", "largest", "z_rms", "z_largest", "z_kurtosis")
+    measured = {field: {} for field in fields}
+    predicted = {field: {} for field in ("rms", "rms_rare", "z_largest", "z_kurtosis")}
+    meets = {name: [] for name in MAPS}
+    for name in MAPS:
+        expected = [_predicted_rms(config, name, dim) for dim in config.dims]
+        for pair in PAIRS:
+            key = f"{name} {pair}"
+            read = {field: np.array([[d[name][pair][field] for d in draws] for draws in by_dim]) for field in _FIELDS}
+            counts, rms = read["count"][:, 0], np.sqrt(read["square"].mean(1))
+            scatter = np.sqrt(read["square"]).std(1, ddof=1) if config.seeds > 1 else rms / np.sqrt(counts)
+            tops = np.array([gaussian_maximum(count) for count in counts])
+            columns = {
+                "rms": rms,
+                "rms_error": scatter / math.sqrt(config.seeds),
+                "largest": read["largest"].mean(1),
+                "z_rms": np.sqrt(read["z_square"].mean(1)),
+                "z_largest": read["z_largest"].mean(1),
+                "z_kurtosis": read["z_fourth"].mean(1) / read["z_square"].mean(1) ** 2,
+            }
+            for field, values in columns.items():
+                measured[field][key] = values.tolist()
+            predicted["rms"][key], predicted["rms_rare"][key] = ([row[pair][k] for row in expected] for k in (0, 1))
+            predicted["z_largest"][key] = (tops * (1 + tops**2 / (2 * np.array(config.dims)))).tolist()
+            predicted["z_kurtosis"][key] = [3.0] * len(config.dims)
+            sharp = np.array(predicted["rms"][key])
+            near = np.abs(rms - sharp) <= COUNT_BAND * sharp + 2 * columns["rms_error"]
+            small = columns["z_largest"] <= (1 + MAXIMUM_BAND) * np.array(predicted["z_largest"][key])
+            meets[name].extend((near & small)[np.array(config.dims) >= SHARP_DIM])
+    verdicts = {
+        name: FINITE_SIZE if not met else REPRODUCED if all(met) else NOT_REPRODUCED for name, met in meets.items()
+    }
+    return Summary(measured, predicted, verdicts)
+
+
+def _predicted_rms(config: InteractionsConfig, name: str, dim: int) -> dict:
+    """Pair of blocks ↦ predicted rms of √d γ: to leading order for all items, and by the formula for rare ones."""
+    problem = Problem.power_law(config.n_items, dim, config.alpha)
+    lam = 0.0 if name == "polar" else config.lam_over_t0 * theory.bulk_scale(config.alpha, config.n_items, dim)
+    law = PredictedVariances.solve(problem, lam)
+    unresolved = SpectralEquivalent.solve(problem.frequencies, dim, lam).unresolved if lam else 0.0
+    damping = 1 / (1 + (problem.frequencies * unresolved / lam) ** 2) if lam else torch.ones(problem.n_items)
+    ends = (0, *block_ends(config.n_items, dim))
+    slices = dict(zip(BLOCKS, (slice(a, b) for a, b in pairwise(ends)), strict=True))
+    result = {}
+    for pair in PAIRS:
+        a, b = (slices[block] for block in pair.split("-"))
+        result[pair] = law.rms(a, b), float((1 - unresolved * damping[a].mean() * damping[b].mean()) ** 0.5)
+    return result
+
+
+INTERACTIONS = Experiment(
+    name="interactions",
+    purpose="rms and maximum of the interactions by blocks of ranks (Proposition 18, Eq. (51))",
+    profiles={
+        "smoke": InteractionsConfig(dims=(64, 128), n_items=1024, seeds=2),
+        "cpu": InteractionsConfig(),
+        "gpu": InteractionsConfig(dims=(128, 256, 512, 1024, 2048, 4096), n_items=16_384, seeds=4),
+    },
+    cells=interactions_cells,
+    summarise=interactions_summary,
+)

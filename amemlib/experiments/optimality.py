@@ -1,0 +1,381 @@
+"""`optimality`: is the polar map the best one step? h_λ over six decades of λ, Proposition 6, Lemmas 8 and 29."""
+
+import math
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+import torch
+from scipy.special import digamma
+
+from amemlib import runtime, theory
+from amemlib.equivalents import expected_capacity
+from amemlib.experiments.base import (
+    COUNT_BAND,
+    FINITE_SIZE,
+    NOT_REPRODUCED,
+    OPEN,
+    REPRODUCED,
+    SHARP_DIM,
+    SLOPE_BAND,
+    Cell,
+    Experiment,
+    Summary,
+)
+from amemlib.gradients import gradient_rank, initial_gradient, thresholded_gradient
+from amemlib.problem import Embeddings, Problem
+from amemlib.recovery import capacity
+from amemlib.sampling import sample_embeddings, sample_rotations
+from amemlib.scaling import fit_exponent
+from amemlib.spectral import newton_schulz_scalar, polar, signal_slopes, smoothed_sign_scalars, spectral_maps
+
+MANY = 100
+"""The sharp count of h_λ is held to its band where it predicts this many items: a λ far above t₀ leaves the few leading
+ones, as SGD does, and those differ from their mean."""
+BATCHES = 8
+"""Σ 1/s is heavy-tailed: its level is the median of all draws, its sampling error that of the medians of 8 batches."""
+HAAR_DIM, HAAR_ITEMS, HAAR_DRAWS, HAAR_ROTATIONS = 3, 8, 64, 256
+HAAR_LEARNING_RATES = (0.25, 0.5, 1.0, 2.0, 4.0)
+"""The comparison of risks: a dimension in which an average over 256 rotations is close to one over all."""
+NEWTON_SCHULZ_STEPS = (1, 2, 3, 4, 5, 6, 7, 8)
+_SLOPE_PAIRS = 256
+_GRID_POINTS = 100_000
+_GAUSSIAN_BLOCKS = 64
+
+
+@dataclass(frozen=True)
+class OptimalityConfig:
+    """Whether another map of the gradient beats the polar factor (Section 4.3, Appendix C).
+
+    alpha, dims, n_items, seeds: the power law, the dimensions, N, and how many draws for the scan over λ.
+    lam_over_t0: λ of h_λ in units of the bulk scale t₀; the polar map is always there to compare with.
+    spectrum_dims, spectrum_items, spectrum_seeds: the same for the singular values (Lemma 8).
+    ruler_dim: the dimension of the plain Gaussian matrices that Σ 1/s is compared with.
+    haar_seeds: repetitions of the comparison of risks in d = 3 (Proposition 6).
+    first_seed: where the seeds start; the numbers of the ledger come from 1000 on.
+    """
+
+    alpha: float = 1.5
+    dims: tuple[int, ...] = (128, 256, 512)
+    n_items: int = 8192
+    seeds: int = 12
+    lam_over_t0: tuple[float, ...] = (0.001, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0)
+    spectrum_dims: tuple[int, ...] = (32, 64, 128, 256)
+    spectrum_items: int = 4096
+    spectrum_seeds: int = 160
+    ruler_dim: int = 48
+    haar_seeds: int = 16
+    first_seed: int = 0
+
+    def __post_init__(self):
+        theory.check_alpha(self.alpha)
+        for name in ("dims", "spectrum_dims"):
+            values = getattr(self, name)
+            least = 1 if name == "dims" else 2
+            if len(values) < least or len(set(values)) != len(values):
+                raise ValueError(f"{name} must hold distinct dimensions, at least {least}, got {list(values)}")
+            for value in values:
+                theory.check_count(name, value, least=2)
+        for name in ("n_items", "spectrum_items"):
+            theory.check_count(name, getattr(self, name), least=2)
+        if self.spectrum_items <= max(self.spectrum_dims):
+            raise ValueError(f"spectrum_items must exceed every dimension, got {self.spectrum_items}")
+        for name, least in (("seeds", 2), ("spectrum_seeds", 2 * BATCHES), ("ruler_dim", 2), ("haar_seeds", 2)):
+            theory.check_count(name, getattr(self, name), least=least)
+        theory.check_count("first_seed", self.first_seed, least=0)
+        if not self.lam_over_t0 or not all(math.isfinite(lam) and lam > 0 for lam in self.lam_over_t0):
+            raise ValueError(f"lam_over_t0 must hold finite numbers > 0, got {list(self.lam_over_t0)}")
+
+
+def measure_smoothing(alpha: float, n_items: int, dim: int, lam_over_t0: list[float], seed: int, device: str) -> dict:
+    """Recovered items after one population step of the polar map and of h_λ for every λ, all on one draw."""
+    problem = Problem.power_law(n_items, dim, alpha)
+    emb = sample_embeddings(problem, seed, runtime.device(device))
+    G = initial_gradient(emb, problem.frequencies)
+    t0 = theory.bulk_scale(alpha, n_items, dim)
+    maps = [torch.ones_like] + [smoothed_sign_scalars(lam * t0)[0] for lam in lam_over_t0]
+    counts = [capacity(W, emb) for W in spectral_maps(G, maps, gradient_rank(emb, problem.frequencies))]
+    return {"polar": counts[0], "smoothed_sign": counts[1:]}
+
+
+def measure_spectrum(alpha: float, n_items: int, dim: int, seed: int, device: str) -> dict:
+    """(1/d) Σ 1/s and d s_min of the uncentred gradient, and the polar slope (1/d²) Σ_{k≠l} 1/(s_k + s_l), units t₀."""
+    problem = Problem.power_law(n_items, dim, alpha)
+    G = thresholded_gradient(sample_embeddings(problem, seed, runtime.device(device)), problem.frequencies, 0)
+    s = torch.linalg.svdvals(G).cpu() / theory.bulk_scale(alpha, n_items, dim)
+    pairs = 1 / (s[:, None] + s)
+    return {
+        "inverse_sum": float((1 / s).mean()),
+        "smallest": float(s[-1]) * dim,
+        "polar_slope": float(pairs.sum() - pairs.diagonal().sum()) / dim**2,
+    }
+
+
+def measure_ruler(dim: int, seed: int) -> dict:
+    """(1/d) Σ 1/s of 64 Gaussian d × d matrices with entries N(0, 1/d)."""
+    problem = Problem.from_frequencies(np.ones(_GAUSSIAN_BLOCKS * dim), dim)
+    V = sample_embeddings(problem, seed, dtype=torch.float64).V
+    return {"inverse_sum": (1 / torch.linalg.svdvals(V.view(-1, dim, dim))).mean(1).tolist()}
+
+
+def measure_slope_bound(alpha: float, n_items: int, dim: int, seed: int) -> dict:
+    """Largest ratio of slope to bound over 256 pairs that are in no gradient, for the maps of `slope_maps`."""
+    p = Problem.power_law(n_items, dim, alpha).frequencies
+    emb = sample_embeddings(Problem.power_law(n_items + _SLOPE_PAIRS, dim, alpha), seed, dtype=torch.float64)
+    G = thresholded_gradient(emb, torch.cat([p, torch.zeros(_SLOPE_PAIRS, dtype=torch.float64)]), 0)
+    ratios = {}
+    for name, (f, df, scale) in slope_maps(theory.bulk_scale(alpha, n_items, dim)).items():
+        slopes, bounds = signal_slopes(G, emb.U[n_items:], emb.V[n_items:], f, df, scale)
+        ratios[name] = float((slopes / bounds).max())
+    return ratios
+
+
+def slope_maps(t0: float) -> dict[str, tuple]:
+    """Maps under Assumption 7 with their derivatives and a length on which they are smooth; t₀ is the unit of z.
+
+    bump: z exp(−z²/2), which is in the class though it is neither monotone nor close to a sign.
+    """
+    bell = lambda z: torch.exp(-((z / t0) ** 2) / 2)  # noqa: E731
+    return {
+        # the sign jumps at 0: only points closer than any two singular values may share a derivative
+        "polar": (torch.sign, torch.zeros_like, 1e-9 * t0),
+        "smoothed_sign": (*smoothed_sign_scalars(t0)[:2], t0),
+        "bump": (lambda z: z / t0 * bell(z), lambda z: (1 - (z / t0) ** 2) * bell(z) / t0, t0),
+        "sgd": (lambda z: z, torch.ones_like, t0),
+    }
+
+
+def measure_haar(alpha: float, seed: int) -> dict:
+    """Bayes risks of the entrywise sign of G₀, of its average over rotations and of the polar factor, d = 3.
+
+    One mean over 64 draws of the embeddings for each learning rate; the rotations are drawn once for all of them.
+    """
+    dim, n_items = HAAR_DIM, HAAR_ITEMS
+    p = Problem.power_law(n_items, dim, alpha).frequencies
+    emb = sample_embeddings(Problem.power_law(HAAR_DRAWS * n_items, dim, alpha), seed, dtype=torch.float64)
+    U, V = emb.U.view(-1, n_items, dim), emb.V.view(-1, n_items, dim)
+    G = torch.stack([initial_gradient(Embeddings(u, v), p) for u, v in zip(U, V, strict=True)])
+    left, right = sample_rotations(dim, 2 * HAAR_ROTATIONS, seed).view(2, HAAR_ROTATIONS, dim, dim)
+    turned = left.mT @ (left @ G[:, None] @ right.mT).sign() @ right
+    memories = {"sign": G.sign(), "haar": turned.mean(1), "polar": torch.stack([polar(g) for g in G])}
+    risks = {}
+    for name, W in memories.items():
+        logits = V @ W.mT @ U.mT
+        own = [(lr * logits).log_softmax(2).diagonal(dim1=1, dim2=2) for lr in HAAR_LEARNING_RATES]
+        risks[name] = [float(-(log @ p).mean()) for log in own]
+    return risks
+
+
+def measure_newton_schulz() -> dict:
+    """Share of (0, 1] on which f_n(z)/z increases, and the largest f_n, for 1 … 8 steps of cubic and quintic."""
+    z = torch.arange(1, _GRID_POINTS + 1, dtype=torch.float64) / _GRID_POINTS
+    result = {}
+    for name in ("cubic", "muon"):
+        ratios = [newton_schulz_scalar(z, n, name) / z for n in NEWTON_SCHULZ_STEPS]
+        # a rounding error of f/z is no increase
+        result[name] = {
+            "increasing": [float((r.diff() > 1e-13 * r[:-1]).double().mean()) for r in ratios],
+            "largest": [float((r * z).max()) for r in ratios],
+        }
+    return result
+
+
+def optimality_cells(config: OptimalityConfig, device: str) -> list[Cell]:
+    """The scalar check, the risks, the rulers, the spectra, the slopes, and last the scan over λ."""
+    after = lambda n: range(config.first_seed, config.first_seed + n)  # noqa: E731
+    alpha, spectrum = config.alpha, {"alpha": config.alpha, "n_items": config.spectrum_items}
+    lams = {"lam_over_t0": list(config.lam_over_t0), "device": device}
+    return [
+        Cell(measure_newton_schulz, {}),
+        *(Cell(measure_haar, {"alpha": alpha, "seed": seed}) for seed in after(config.haar_seeds)),
+        *(Cell(measure_ruler, {"dim": config.ruler_dim, "seed": seed}) for seed in after(config.spectrum_seeds)),
+        *(
+            Cell(measure_spectrum, spectrum | {"dim": dim, "seed": seed, "device": device})
+            for dim in config.spectrum_dims
+            for seed in after(config.spectrum_seeds)
+        ),
+        *(
+            Cell(measure_slope_bound, spectrum | {"dim": dim, "seed": config.first_seed})
+            for dim in config.spectrum_dims
+        ),
+        *(
+            Cell(measure_smoothing, {"alpha": alpha, "n_items": config.n_items, "dim": dim, "seed": seed} | lams)
+            for dim in config.dims
+            for seed in after(config.seeds)
+        ),
+    ]
+
+
+def smoothing_name(lam_over_t0: float) -> str:
+    """The key of h_λ in a record: "smoothed_sign_0.1" for λ = 0.1 t₀."""
+    return f"smoothed_sign_{lam_over_t0:g}"
+
+
+def inverse_sum_limit(alpha: float, dim: int, gaussian: float) -> float:
+    """Median of (1/d) Σ 1/s of G in units of 1/t₀: (2/π)(log d + C + H_{1/2} − H_α), H the harmonic numbers.
+
+    C = `gaussian`: (2/π)(log d + C) is the same median for a d × d matrix with entries N(0, 1/d). The two share the law
+    of their smallest singular values in units of t₀, and the rest of the sum is (2/π) ∫ M(μ) dμ/μ above a cut, which is
+    −H_α up to terms that do not know α; the plain Gaussian matrix is α = 1/2.
+    """
+    harmonic = lambda x: float(digamma(x + 1) + np.euler_gamma)  # noqa: E731
+    return 2 / math.pi * (math.log(dim) + gaussian + harmonic(0.5) - harmonic(alpha))
+
+
+SMALLEST_MEDIAN = math.sqrt(1 + 2 * math.log(2)) - 1
+"""Median of d s_min / t₀: its law is that of √d s_min of a real Gaussian d × d matrix, 1 − exp(−x²/2 − x) (Edelman)."""
+
+
+def optimality_summary(config: OptimalityConfig, results: list[dict]) -> Summary:
+    """Counts and gains over polar by λ, levels and exponents of Lemma 8, risks of Proposition 6, shares of Lemma 29.
+
+    counts, gain, gain_error: lists aligned with `dims`, keyed "polar" and `smoothing_name`; a gain is the mean over
+    the draws of count / polar count − 1, its error one standard error. spectrum, spectrum_error: aligned with
+    `spectrum_dims`, medians in units of t₀ (a mean for polar_slope). risk: by map, aligned with `HAAR_LEARNING_RATES`.
+    slope_ratio: by map, the largest over all `spectrum_dims`. increasing: by iteration, one entry per number of steps.
+    """
+    rest = iter(results)
+    take = lambda *shape: np.array(list(islice(rest, math.prod(shape))), dtype=object).reshape(shape)  # noqa: E731
+    (newton_schulz,), haar, ruler = take(1), take(config.haar_seeds), take(config.spectrum_seeds)
+    spectra = take(len(config.spectrum_dims), config.spectrum_seeds)
+    ratios, scans = take(len(config.spectrum_dims)), take(len(config.dims), config.seeds)
+    parts = [
+        _smoothing_summary(config, scans),
+        _spectrum_summary(config, spectra, ruler),
+        _risk_summary(haar),
+        _scalar_summary(newton_schulz, ratios),
+    ]
+    return Summary(*({key: value for part in parts for key, value in part[k].items()} for k in range(3)))
+
+
+def _smoothing_summary(config: OptimalityConfig, scans: np.ndarray) -> tuple[dict, dict, dict]:
+    names = ["polar", *map(smoothing_name, config.lam_over_t0)]
+    counts = np.array([[[draw["polar"], *draw["smoothed_sign"]] for draw in draws] for draws in scans], dtype=float)
+    sharp = np.empty((len(config.dims), len(names)))
+    for row, dim in zip(sharp, config.dims, strict=True):
+        problem = Problem.power_law(config.n_items, dim, config.alpha)
+        t0 = theory.bulk_scale(config.alpha, config.n_items, dim)
+        row[:] = [expected_capacity(problem, "smoothed_sign", lam * t0) for lam in (0.0, *config.lam_over_t0)]
+    gains = counts / counts[:, :, :1] - 1
+    gain, gain_error = gains.mean(1), gains.std(1, ddof=1) / math.sqrt(config.seeds)
+    sharp_gain = sharp / sharp[:, :1] - 1
+    mean, error = counts.mean(1), counts.std(1, ddof=1) / math.sqrt(config.seeds)
+    columns = lambda table: {name: table[:, k].tolist() for k, name in enumerate(names)}  # noqa: E731
+    measured = {"counts": columns(mean), "gain": columns(gain), "gain_error": columns(gain_error)}
+    measured["seed_counts"] = {name: counts[:, :, k].tolist() for k, name in enumerate(names)}
+    predicted = {"counts": columns(sharp), "gain": columns(sharp_gain)}
+
+    large = np.array(config.dims)[:, None] >= SHARP_DIM
+    meets = np.abs(mean - sharp) <= COUNT_BAND * sharp + 2 * error
+    judged = large & (sharp >= MANY)
+    lams = np.array([0.0, *config.lam_over_t0])
+    theorem = lams >= 1
+    best = sharp_gain.argmax(1)
+    rows = np.arange(len(config.dims))
+    distance = np.abs(gain[rows, best] - sharp_gain[rows, best])
+    verdicts = {
+        "smoothed_sign": FINITE_SIZE if not judged.any() else REPRODUCED if meets[judged].all() else NOT_REPRODUCED,
+        "theorem_lambda": OPEN
+        if not theorem.any()
+        else REPRODUCED
+        if (gain + 2 * gain_error < 0)[:, theorem].all()
+        else NOT_REPRODUCED,
+        "best_lambda": REPRODUCED if (distance <= 0.01 + 2 * gain_error[rows, best]).all() else NOT_REPRODUCED,
+    }
+    return measured, predicted, verdicts
+
+
+def _spectrum_summary(config: OptimalityConfig, spectra: np.ndarray, ruler: np.ndarray) -> tuple[dict, dict, dict]:
+    dims, alpha = config.spectrum_dims, config.alpha
+    read = lambda name: np.array([[draw[name] for draw in draws] for draws in spectra])  # noqa: E731
+    gaussian_sums = np.concatenate([draw["inverse_sum"] for draw in ruler])
+    gaussian = float(np.median(gaussian_sums)) * math.pi / 2 - math.log(config.ruler_dim)
+    measured = {"spectrum": {}, "spectrum_error": {}, "slope": {}, "interval": {}, "gaussian_constant": gaussian}
+    predicted = {
+        "spectrum": {
+            "inverse_sum": [inverse_sum_limit(alpha, dim, gaussian) for dim in dims],
+            "smallest": [SMALLEST_MEDIAN] * len(dims),
+            "polar_slope": [4 / (math.pi * (alpha + 1))] * len(dims),
+        },
+        "slope": {"inverse_sum": alpha, "smallest": -(alpha + 1)},
+        "sharp_slope": {},
+    }
+    verdicts = {}
+    unit = np.array([theory.bulk_scale(alpha, config.spectrum_items, dim) for dim in dims])
+    scales = {"inverse_sum": 1 / unit, "smallest": unit / np.array(dims)}
+    for name, scale in scales.items():
+        draws = read(name)
+        batches = np.stack([np.median(batch, axis=1) for batch in np.array_split(draws, BATCHES, axis=1)], axis=1)
+        level, error = np.median(draws, axis=1), batches.std(1, ddof=1) / math.sqrt(BATCHES)
+        measured["spectrum"][name], measured["spectrum_error"][name] = level.tolist(), error.tolist()
+        fit = fit_exponent(dims, batches * scale[:, None])
+        sharp = np.array(predicted["spectrum"][name])
+        sharp_slope = fit_exponent(dims, sharp * scale).slope
+        measured["slope"][name], measured["interval"][name] = fit.slope, [fit.low, fit.high]
+        predicted["sharp_slope"][name] = sharp_slope
+        meets = (np.abs(level - sharp) <= COUNT_BAND * sharp + 3 * error).all()
+        close = abs(fit.slope - predicted["slope"][name]) <= SLOPE_BAND
+        verdicts[name] = NOT_REPRODUCED if not meets else REPRODUCED if close else FINITE_SIZE
+    slopes = read("polar_slope")
+    measured["spectrum"]["polar_slope"] = slopes.mean(1).tolist()
+    measured["spectrum_error"]["polar_slope"] = (slopes.std(1, ddof=1) / math.sqrt(slopes.shape[1])).tolist()
+    return measured, predicted, verdicts
+
+
+def _risk_summary(haar: np.ndarray) -> tuple[dict, dict, dict]:
+    risks = {name: np.array([draw[name] for draw in haar]) for name in ("sign", "haar", "polar")}
+    saved = risks["sign"] - risks["haar"]
+    error = saved.std(0, ddof=1) / math.sqrt(len(haar))
+    measured = {
+        "risk": {name: values.mean(0).tolist() for name, values in risks.items()},
+        "risk_saved": {"haar": saved.mean(0).tolist()},
+        "risk_saved_error": {"haar": error.tolist()},
+    }
+    lower = (saved.mean(0) > 3 * error).all()
+    return measured, {}, {"haar": REPRODUCED if lower else NOT_REPRODUCED}
+
+
+def _scalar_summary(newton_schulz: dict, ratios: np.ndarray) -> tuple[dict, dict, dict]:
+    names = ratios[0].keys()
+    measured = {
+        "slope_ratio": {name: max(draw[name] for draw in ratios) for name in names},
+        "increasing": {name: values["increasing"] for name, values in newton_schulz.items()},
+        "largest": {name: values["largest"] for name, values in newton_schulz.items()},
+    }
+    predicted = {
+        "slope_ratio": {name: 1.0 for name in names},
+        "increasing": {"cubic": [0.0] * len(NEWTON_SCHULZ_STEPS)},
+    }
+    in_class = not any(newton_schulz["cubic"]["increasing"]) and max(newton_schulz["cubic"]["largest"]) <= 1 + 1e-12
+    verdicts = {
+        "slope_bound": REPRODUCED if max(measured["slope_ratio"].values()) <= 1 else NOT_REPRODUCED,
+        "newton_schulz": REPRODUCED if in_class else NOT_REPRODUCED,
+    }
+    return measured, predicted, verdicts
+
+
+OPTIMALITY = Experiment(
+    name="optimality",
+    purpose="h_λ over six decades of λ beside polar; Proposition 6, Assumption 7, Lemmas 8 and 29 measured",
+    profiles={
+        "smoke": OptimalityConfig(
+            dims=(64, 128),
+            n_items=1024,
+            seeds=2,
+            lam_over_t0=(0.001, 0.1, 1.0, 10.0),
+            spectrum_dims=(16, 32),
+            spectrum_items=512,
+            spectrum_seeds=32,
+            haar_seeds=4,
+        ),
+        "cpu": OptimalityConfig(),
+        "gpu": OptimalityConfig(
+            dims=(128, 256, 512, 1024, 2048),
+            n_items=65_536,
+            spectrum_dims=(32, 64, 128, 256, 512, 1024),
+            spectrum_items=65_536,
+        ),
+    },
+    cells=optimality_cells,
+    summarise=optimality_summary,
+)

@@ -1,0 +1,185 @@
+"""`signal`: the signal φ(q_i) by rank, its slope at 0 and its curvature (Proposition 11, Lemmas 12 and 13)."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from amemlib import runtime, theory
+from amemlib.equivalents import SpectralEquivalent
+from amemlib.experiments.base import (
+    COUNT_BAND,
+    FINITE_SIZE,
+    NOT_REPRODUCED,
+    REPRODUCED,
+    SHARP_DIM,
+    Cell,
+    Experiment,
+    Summary,
+)
+from amemlib.gradients import thresholded_gradient
+from amemlib.problem import Problem
+from amemlib.sampling import sample_embeddings
+from amemlib.spectral import (
+    divided_difference,
+    polar,
+    signal_curve,
+    smoothed_sign,
+    smoothed_sign_scalars,
+    stein_slope,
+)
+
+CURVATURE_GRID = (0.0, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+"""Weights t, in units of λ, at which φ″ is looked at; beyond ten λ the signal is flat."""
+MAPS = ("polar", "smoothed_sign")
+
+
+@dataclass(frozen=True)
+class SignalConfig:
+    """The signal of one population step, item by item (Section 4.1, Appendix A.1).
+
+    alpha, dims, n_items, seeds: the power law, the dimensions, N, and how many draws.
+    lam_over_t0: λ of h_λ in units of the bulk scale t₀; positive, since φ″ has no bound at λ = 0.
+    n_probes: pairs (u, v) that are in no gradient, on which φ(t) is followed from t = 0.
+    first_seed: where the seeds start; the numbers of the ledger come from 1000 on.
+    """
+
+    alpha: float = 1.5
+    dims: tuple[int, ...] = (128, 256, 512, 1024)
+    n_items: int = 16_384
+    seeds: int = 4
+    lam_over_t0: float = 1.0
+    n_probes: int = 512
+    first_seed: int = 0
+
+    def __post_init__(self):
+        theory.check_alpha(self.alpha)
+        if not self.dims or len(set(self.dims)) != len(self.dims):
+            raise ValueError(f"dims must hold distinct dimensions, got {list(self.dims)}")
+        for dim in self.dims:
+            theory.check_count("dims", dim, least=2)
+        if self.n_items <= max(self.dims):
+            raise ValueError(f"n_items must exceed every dimension, or G has no bulk, got {self.n_items}")
+        for name in ("n_items", "seeds", "n_probes"):
+            theory.check_count(name, getattr(self, name), least=1 if name == "seeds" else 2)
+        theory.check_count("first_seed", self.first_seed, least=0)
+        if not (math.isfinite(self.lam_over_t0) and self.lam_over_t0 > 0):
+            raise ValueError(f"lam_over_t0 must be finite and > 0, got {self.lam_over_t0!r}")
+
+
+def rank_edges(n_items: int) -> list[int]:
+    """Octaves of ranks, 1, 2–3, 4–7, …, the last one up to N: their first ranks and N + 1."""
+    return [2**k for k in range(n_items.bit_length()) if 2**k < n_items] + [n_items + 1]
+
+
+def measure_signal(
+    alpha: float, n_items: int, dim: int, lam_over_t0: float, n_probes: int, seed: int, device: str
+) -> dict:
+    """One draw: own logits by octave of rank, and φ(0), φ′(0), max |φ″| on pairs of weight 0.
+
+    Per octave the sum of u_iᵀ W v_i, of its square, and the number of items; W from the uncentred gradient.
+    """
+    problem = Problem.power_law(n_items, dim, alpha)
+    lam = lam_over_t0 * theory.bulk_scale(alpha, n_items, dim)
+    emb = sample_embeddings(Problem.power_law(n_items + n_probes, dim, alpha), seed, runtime.device(device))
+    # the probes are rows of the same draw with weight zero: independent of G, as u_i and v_i are of G_{−i}
+    G = thresholded_gradient(emb, torch.cat([problem.frequencies, torch.zeros(n_probes, dtype=torch.float64)]), 0)
+    edges = rank_edges(n_items)
+    result = {}
+    for name, W in zip(MAPS, (polar(G, dim), smoothed_sign(G, lam, dim)), strict=True):
+        own = ((emb.V[:n_items].double() @ W.T) * emb.U[:n_items].double()).sum(1).cpu()
+        bins = [own[a - 1 : b - 1] for a, b in zip(edges[:-1], edges[1:], strict=True)]
+        result[name] = {"sum": [float(x.sum()) for x in bins], "square": [float(x.square().sum()) for x in bins]}
+    U, V = emb.U[n_items:].double(), emb.V[n_items:].double()
+    grid = lam * torch.tensor(CURVATURE_GRID, dtype=torch.float64, device=U.device).repeat(n_probes, 1)
+    value, slope, curvature = signal_curve(G, U, V, grid, lam)
+    lengths = (U.norm(dim=1) * V.norm(dim=1))[:, None]
+    h, dh, _ = smoothed_sign_scalars(lam)
+    s = torch.linalg.svdvals(G)
+    rows = (divided_difference(s[:, None], s, h, dh, lam) + divided_difference(s[:, None], -s, h, dh, lam)).sum(1)
+    return result | {
+        "start_rms": float(value[:, 0].square().mean().sqrt()) * dim**0.5,
+        "lam_slope": float(lam * slope[:, 0].mean()),
+        "slope_spread": float(slope[:, 0].std() / slope[:, 0].mean()),
+        "least_lam_slope": float(lam * slope.min()),
+        "lam_stein": lam * stein_slope(s, h, dh, lam),
+        # the slope is ½ Σ T_kl a_k² b_l² to leading order, and each side scatters by the row sums of T
+        "row_spread": float(2 * rows.norm() / rows.sum()),
+        "curvature": float((curvature.abs() * lam**2 / lengths**3).max()),
+        "start_curvature_rms": float(lam**2 * curvature[:, 0].square().mean().sqrt()) * dim**0.5,
+    }
+
+
+def signal_cells(config: SignalConfig, device: str) -> list[Cell]:
+    """Every draw, the small dimensions first."""
+    seeds = range(config.first_seed, config.first_seed + config.seeds)
+    common = {name: getattr(config, name) for name in ("alpha", "n_items", "lam_over_t0", "n_probes")}
+    return [
+        Cell(measure_signal, common | {"dim": dim, "seed": seed, "device": device})
+        for dim in config.dims
+        for seed in seeds
+    ]
+
+
+def signal_summary(config: SignalConfig, results: list[dict]) -> Summary:
+    """Signals by octave beside the sharp curve, slopes beside the Stein mean, curvature beside its bound 4/π.
+
+    `signal` and `signal_error` are keyed by map and dimension, "polar_256", with one entry per octave of ranks (see
+    `rank_edges`); everything else is aligned with `dims`. `signal_error` is one standard error of the octave's mean.
+    """
+    edges = np.array(rank_edges(config.n_items))
+    sizes = np.diff(edges) * config.seeds
+    by_dim = np.array(results, dtype=object).reshape(len(config.dims), config.seeds)
+    problems = [Problem.power_law(config.n_items, dim, config.alpha) for dim in config.dims]
+    lams = [config.lam_over_t0 * theory.bulk_scale(config.alpha, config.n_items, dim) for dim in config.dims]
+    measured, predicted = {"signal": {}, "signal_error": {}}, {"signal": {}}
+    meets = {name: [] for name in MAPS}
+    for problem, lam, draws in zip(problems, lams, by_dim, strict=True):
+        for name in MAPS:
+            key = f"{name}_{problem.dim}"
+            mean = sum(np.array(draw[name]["sum"]) for draw in draws) / sizes
+            square = sum(np.array(draw[name]["square"]) for draw in draws) / sizes
+            # one item in an octave says nothing of its scatter: a logit's is at least that of an interaction
+            scatter = np.maximum(np.sqrt(np.maximum(square - mean**2, 0)), problem.dim**-0.5)
+            error = scatter / np.sqrt(sizes)
+            equivalent = SpectralEquivalent.solve(problem.frequencies, problem.dim, lam if name != "polar" else 0.0)
+            sharp = np.add.reduceat(equivalent.signal_of(problem.frequencies), edges[:-1] - 1) / np.diff(edges)
+            measured["signal"][key], measured["signal_error"][key] = mean.tolist(), error.tolist()
+            predicted["signal"][key] = sharp.tolist()
+            if problem.dim >= SHARP_DIM:
+                # some eighty octaves are judged in all, so three standard errors and not two
+                meets[name].append(bool((np.abs(mean - sharp) <= COUNT_BAND * sharp + 3 * error).all()))
+    read = lambda field: np.array([[draw[field] for draw in draws] for draws in by_dim])  # noqa: E731
+    for field in ("lam_slope", "slope_spread", "start_rms", "start_curvature_rms"):
+        measured[field] = {"smoothed_sign": read(field).mean(1).tolist()}
+    measured["curvature"] = {"smoothed_sign": read("curvature").max(1).tolist()}
+    measured["least_lam_slope"] = {"smoothed_sign": read("least_lam_slope").min(1).tolist()}
+    stein = read("lam_stein").mean(1)
+    predicted["lam_slope"] = {"smoothed_sign": stein.tolist()}
+    predicted["slope_spread"] = {"smoothed_sign": read("row_spread").mean(1).tolist()}
+    predicted["curvature"] = {"smoothed_sign": [theory.SIGNAL_CURVATURE_BOUND] * len(config.dims)}
+    error = read("slope_spread").mean(1) * stein / math.sqrt(config.n_probes * config.seeds)
+    slopes_meet = np.abs(read("lam_slope").mean(1) - stein) <= 3 * error
+    bounded = read("curvature").max() <= theory.SIGNAL_CURVATURE_BOUND
+    increasing = read("least_lam_slope").min() >= 0
+    verdicts = {
+        name: FINITE_SIZE if not met else REPRODUCED if all(met) else NOT_REPRODUCED for name, met in meets.items()
+    } | {
+        "slope": REPRODUCED if slopes_meet.all() and increasing else NOT_REPRODUCED,
+        "curvature": REPRODUCED if bounded else NOT_REPRODUCED,
+    }
+    return Summary(measured, predicted, verdicts)
+
+
+SIGNAL = Experiment(
+    name="signal",
+    purpose="the signal by rank, its slope at 0 and its curvature (Proposition 11, Lemmas 12 and 13)",
+    profiles={
+        "smoke": SignalConfig(dims=(64, 128), n_items=2048, seeds=2, n_probes=64),
+        "cpu": SignalConfig(),
+        "gpu": SignalConfig(dims=(128, 256, 512, 1024, 2048, 4096), n_items=131_072, seeds=4),
+    },
+    cells=signal_cells,
+    summarise=signal_summary,
+)

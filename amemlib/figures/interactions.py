@@ -1,0 +1,94 @@
+"""Pictures of the interactions: their law by blocks of ranks, what bounds them, and the expansion of the proof."""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from amemlib.figures.style import COLOURS, LABELS, MARKERS, SERIES, log_log, new_axes
+
+
+def interaction_blocks_figure(record: dict, name: str) -> Figure:
+    """rms of √d γ by pair of blocks against d, and the largest interaction over its predicted sd; one map of a record.
+
+    Left: two standard errors, the leading-order law as lines, dotted what the formula for rare items says. Right: the
+    maximum of as many normals as lines.
+    """
+    figure, (left, right) = new_axes(2)
+    dims = np.array(record["config"]["dims"], dtype=float)
+    measured, predicted = record["measured"], record["predicted"]
+    keys = [key for key in measured["rms"] if key.startswith(name + " ")]
+    for colour, marker, key in zip(SERIES, "os^Dv*", keys, strict=True):
+        error = 2 * np.array(measured["rms_error"][key])
+        left.errorbar(
+            dims, measured["rms"][key], error, fmt=marker, color=colour, capsize=2, label=key.partition(" ")[2]
+        )
+        left.plot(dims, predicted["rms"][key], "-", color=colour, lw=1.1)
+        left.plot(dims, predicted["rms_rare"][key], ":", color=colour, lw=1.1)
+        right.plot(dims, measured["z_largest"][key], marker, color=colour)
+        right.plot(dims, predicted["z_largest"][key], "-", color=colour, lw=1.1)
+    for axis in (left, right):
+        axis.set_xscale("log", base=2)
+        axis.set_xlabel("embedding dimension $d$")
+    left.set_ylabel(r"rms of $\sqrt{d}\,\gamma_{ij}$")
+    right.set_ylabel(r"largest $\sqrt{d}\,|\gamma_{ij}|$ / predicted sd")
+    right.set_ylim(bottom=0)
+    figure.suptitle(LABELS[name], fontsize=11)
+    figure.legend(loc="outside lower center", ncols=6)
+    return figure
+
+
+def head_pairs_figure(ratios, variances, errors, curve_ratios, curve) -> Figure:
+    """d · Var γ_ij of two head items against the ratio of their weights, two standard errors, and the law as a line."""
+    figure, (axis,) = new_axes()
+    axis.errorbar(
+        ratios, variances, 2 * np.asarray(errors), fmt="o", color=COLOURS["polar"], capsize=2, label="measured"
+    )
+    axis.plot(curve_ratios, curve, color=COLOURS["theory"], label=r"$(q_i^2+q_j^2)/(q_i+q_j)^2$")
+    axis.axhline(1, color=COLOURS["theory"], ls=":", label="formula for rare items")
+    axis.set_xscale("log")
+    axis.set_ylim(bottom=0)
+    axis.set_xlabel("ratio of weights, $q_j/q_i$")
+    axis.set_ylabel(r"$d\,\mathrm{Var}\,\gamma_{ij}$")
+    axis.legend()
+    return figure
+
+
+def lipschitz_figure(weights, gradients, bounds, pair_weights, rms, proved) -> Figure:
+    """Left: gradient of an interaction in its own pair against q_i/λ, and its bound. Right: rms of √d γ, and Eq. (51).
+
+    weights, gradients, bounds: (n,). pair_weights: min(q_i, q_j)/λ of each bin, rms: of √d γ there, proved: the shape
+    1 + min/λ.
+    """
+    figure, (left, right) = new_axes(2)
+    left.plot(weights, gradients, ".", color=COLOURS["smoothed_sign"], label="measured")
+    left.plot(weights, bounds, ".", color=COLOURS["theory"], label="bound from Prop. 26")
+    log_log(left, r"weight $q_i/\lambda$", r"$\|\nabla\gamma_{ij}\|$ in $(u_i, v_i)$", base=10)
+    right.plot(pair_weights, rms, "o-", color=COLOURS["smoothed_sign"], label=r"rms of $\sqrt{d}\,\gamma_{ij}$")
+    right.plot(pair_weights, proved, "-", color=COLOURS["theory"], label=r"$1+\min(q_i,q_j)/\lambda$")
+    log_log(right, r"smaller weight, $\min(q_i,q_j)/\lambda$", r"rms of $\sqrt{d}\,\gamma_{ij}$", base=10)
+    for axis in (left, right):
+        axis.legend(loc="upper left")
+    return figure
+
+
+def expansion_error_figure(orders, errors: dict, scale: float) -> Figure:
+    """Largest error of the expansion against its order T, one curve for each λ/‖G₂‖; dashed: the size of d^{-1/2}."""
+    figure, (axis,) = new_axes()
+    for colour, marker, (label, values) in zip(SERIES, "os^Dv", errors.items(), strict=False):
+        axis.plot(orders, values, marker + "-", color=colour, lw=1, label=rf"$\lambda = {label}\,\|G_2\|$")
+    axis.axhline(scale, color=COLOURS["theory"], ls="--", lw=1, label=r"$d^{-1/2}$")
+    axis.set_yscale("log")
+    axis.set_xlabel("order $T$ of the expansion")
+    axis.set_ylabel(r"largest error in $U_1^\top h_\lambda(G)V_1$")
+    axis.legend()
+    return figure
+
+
+def regime_figure(dims, parts: dict, limit) -> Figure:
+    """The small parameters of the expansion against d, one curve each, and the size below which the proof works."""
+    figure, (axis,) = new_axes()
+    for colour, marker, (label, values) in zip(SERIES, MARKERS.values(), parts.items(), strict=False):
+        axis.plot(dims, values, marker + "-", color=colour, lw=1, ms=4, label=label)
+    axis.plot(dims, limit, "--", color=COLOURS["theory"], label="needed")
+    log_log(axis, "embedding dimension $d$", "size")
+    axis.legend()
+    return figure

@@ -1,0 +1,222 @@
+"""Bad input: one line that names the argument, its value and what is allowed; nothing half-written.
+
+These are the library's own errors, so this file runs without the shape checks of the other tests.
+"""
+
+import math
+import os
+
+import numpy as np
+import pytest
+import torch
+
+import amemlib as am
+from amemlib import experiments, runtime, sweep
+from amemlib.__main__ import main
+
+NAN, INF = math.nan, math.inf
+P = am.Problem.power_law(6, 4, 1.5)
+EMB = am.sample_embeddings(P, 0, dtype=torch.float64)
+EYE = torch.eye(4, dtype=torch.float64)
+NAN_EYE, INF_EYE = EYE.clone(), EYE.clone()
+NAN_EYE[1, 2], INF_EYE[3, 0] = NAN, INF
+ONE_HALF = torch.tensor([0.5, 0.5], dtype=torch.float64)
+
+LIBRARY = [
+    # α ≤ 1/2, or not above the threshold of a closed form
+    *[
+        (lambda alpha=alpha: am.Problem.power_law(10, 4, alpha), ValueError, ["alpha", repr(alpha), "> 0.5"])
+        for alpha in (0.5, 0.0, -1.0, NAN, INF)
+    ],
+    (lambda: am.Problem.power_law(10, 4, "steep"), TypeError, ["alpha", "'steep'", "real number"]),
+    (lambda: am.Problem(ONE_HALF, 4, 0.3), ValueError, ["alpha", "0.3", "> 0.5"]),
+    (lambda: am.theory.recovery_exponent("muon", 0.5), ValueError, ["alpha", "0.5", "> 0.5"]),
+    (lambda: am.theory.recovery_exponent("newton", 0.9), ValueError, ["alpha", "0.9", "> 1"]),
+    (lambda: am.theory.critical_batch_exponent("muon", 1.0), ValueError, ["alpha", "1.0", "> 1"]),
+    (lambda: am.theory.observed_exponent(1.0), ValueError, ["alpha", "1.0", "> 1"]),
+    (lambda: am.theory.bulk_scale(0.4, 10, 4), ValueError, ["alpha", "0.4"]),
+    (lambda: am.equivalents.sgd_capacity_constant(0.5), ValueError, ["alpha", "0.5"]),
+    # frequencies
+    *[
+        (
+            lambda bad=bad: am.Problem.from_frequencies([1.0, bad], 4),
+            ValueError,
+            ["p ", repr(bad), "index 1", "positive"],
+        )
+        for bad in (0.0, -1.0, NAN, INF)
+    ],
+    (lambda: am.Problem.from_frequencies([], 4), ValueError, ["p ", "(0,)", "(N,)"]),
+    (lambda: am.Problem.from_frequencies(np.ones((2, 2)), 4), ValueError, ["p ", "(2, 2)", "(N,)"]),
+    (lambda: am.Problem(ONE_HALF * 2, 4), ValueError, ["frequencies", "2.0", "sum to 1"]),
+    (lambda: am.Problem([0.5, 0.5], 4), TypeError, ["frequencies", "list", "tensor"]),
+    (lambda: am.Problem(torch.tensor([1]), 4), TypeError, ["frequencies", "int64", "floating-point"]),
+    *[
+        (lambda f=f, q=q: f(q), ValueError, ["q ", *words])
+        for f in (
+            lambda q: am.initial_gradient(EMB, q),
+            lambda q: am.thresholded_gradient(EMB, q, 1),
+            lambda q: am.gradient_rank(EMB, q),
+        )
+        for q, words in [
+            (torch.ones(5, dtype=torch.float64), ["(6,)", "(5,)"]),
+            (torch.tensor([1.0, -1, 0, 0, 0, 0]), ["-1.0", "index 1", "non-negative"]),
+            (torch.tensor([1.0, 0, NAN, 0, 0, 0]), ["nan", "index 2"]),
+            (torch.zeros(6), ["0.0", "positive sum"]),
+        ]
+    ],
+    (lambda: am.expected_capacity(P, "polar", frequencies=torch.ones(5)), ValueError, ["frequencies", "(6,)", "(5,)"]),
+    # sizes
+    *[
+        (lambda dim=dim: am.Problem.power_law(10, dim, 1.5), error, ["dim", repr(dim), allowed])
+        for dim, error, allowed in [
+            (0, ValueError, "at least 1"),
+            (-3, ValueError, "at least 1"),
+            (2.5, TypeError, "whole"),
+        ]
+    ],
+    (lambda: am.Problem.power_law(0, 4, 1.5), ValueError, ["n_items", "0", "at least 1"]),
+    (lambda: am.theory.power_law_sum(1.5, 0), ValueError, ["n_items", "0", "at least 1"]),
+    (lambda: am.theory.recovery_exponent("muon", 1.5, 0), ValueError, ["steps", "0", "at least 1"]),
+    (lambda: am.theory.recovery_exponent("adam", 1.5), ValueError, ["method", "'adam'", "'sgd', 'muon', 'newton'"]),
+    (lambda: am.theory.critical_batch_exponent("newton", 1.5), ValueError, ["method", "'newton'", "'sgd', 'muon'"]),
+    *[
+        (lambda size=size: am.sample_minibatch(P, size, 0), error, ["batch_size", repr(size), allowed])
+        for size, error, allowed in [
+            (0, ValueError, "at least 1"),
+            (-8, ValueError, "at least 1"),
+            (1e3, TypeError, "whole"),
+        ]
+    ],
+    (lambda: am.sample_embeddings(P, -1), ValueError, ["seed", "-1", "at least 0"]),
+    (lambda: am.sample_embeddings(P, 0, dtype=torch.float16), TypeError, ["U ", "float16", "float32 or float64"]),
+    (lambda: am.thresholded_gradient(EMB, P.frequencies, 7), ValueError, ["n_recovered", "7", "at most N = 6"]),
+    (lambda: am.thresholded_gradient(EMB, P.frequencies, -1), ValueError, ["n_recovered", "-1", "at least 0"]),
+    # embeddings that do not fit together
+    (lambda: am.Embeddings(EMB.U, EMB.V.float()), TypeError, ["U and V", "float64", "float32", "one dtype"]),
+    (lambda: am.Embeddings(EMB.U, EMB.V.to("meta")), ValueError, ["U and V", "cpu", "meta", "one device"]),
+    (lambda: am.Embeddings(EMB.U, EMB.V[:5]), ValueError, ["U and V", "(6, 4)", "(5, 4)", "one shape"]),
+    (lambda: am.Embeddings(EMB.U[0], EMB.V[0]), ValueError, ["U ", "(4,)", "(N, d)"]),
+    (lambda: am.Embeddings(EMB.U, EMB.V * NAN), ValueError, ["V ", "finite"]),
+    (lambda: am.Embeddings(EMB.U.long(), EMB.V.long()), TypeError, ["U ", "int64", "float32 or float64"]),
+    (lambda: am.Embeddings(EMB.U.numpy(), EMB.V.numpy()), TypeError, ["U ", "ndarray", "tensor"]),
+    # λ, η, G and W
+    *[
+        (lambda lam=lam: am.smoothed_sign(EYE, lam), ValueError, ["lam", repr(lam), "≥ 0"])
+        for lam in (-1e-9, -2.0, NAN, INF)
+    ],
+    (lambda: am.expected_capacity(P, "smoothed_sign", -1.0), ValueError, ["lam", "-1.0", "≥ 0"]),
+    (
+        lambda: am.expected_capacity(P, "adam"),
+        ValueError,
+        ["spectral_map", "'adam'", "'polar', 'smoothed_sign', 'sgd'"],
+    ),
+    *[
+        (lambda f=f, G=G: f(G), ValueError, ["G ", "finite"])
+        for f in (am.polar, am.identity, am.newton_schulz, lambda G: am.smoothed_sign(G, 0.1))
+        for G in (NAN_EYE, INF_EYE)
+    ],
+    (lambda: am.polar(EYE[0]), ValueError, ["G ", "(4,)", "(m, n)"]),
+    (lambda: am.polar(np.eye(3)), TypeError, ["G ", "ndarray", "tensor"]),
+    (lambda: am.polar(EYE, rank=5), ValueError, ["rank", "5", "at most min(m, n) = 4"]),
+    (lambda: am.polar(EYE, rank=-1), ValueError, ["rank", "-1", "at least 0"]),
+    (lambda: am.newton_schulz(EYE, 0), ValueError, ["steps", "0", "at least 1"]),
+    (lambda: am.newton_schulz(EYE, 5, "quartic"), ValueError, ["coefficients", "'quartic'", "'cubic', 'muon'"]),
+    (lambda: am.newton_schulz(EYE, 5, (1.0, 2.0)), ValueError, ["coefficients", "(1.0, 2.0)", "three"]),
+    *[
+        (lambda lr=lr: am.step(0, EYE, am.polar, lr), ValueError, ["lr", repr(lr), "> 0"])
+        for lr in (0.0, -1.0, NAN, INF)
+    ],
+    (lambda: am.step(EYE[:2], EYE, am.polar, 1.0), ValueError, ["W ", "(2, 4)", "(4, 4)"]),
+    (lambda: am.step(1.0, EYE, am.polar, 1.0), TypeError, ["W ", "1.0", "number 0"]),
+    *[
+        (lambda f=f, W=W: f(W, EMB), ValueError, ["W ", *words])
+        for f in (am.recovered, am.capacity, am.margins, am.item_losses)
+        for W, words in [
+            (EYE[:3], ["(4, 4)", "(3, 4)"]),
+            (torch.eye(5).double(), ["(4, 4)", "(5, 5)"]),
+            (NAN_EYE, ["finite"]),
+        ]
+    ],
+    # fits, records, places
+    (lambda: am.fit_exponent([1], [1]), ValueError, ["x ", "[1.0]", "two distinct"]),
+    (lambda: am.fit_exponent([1, 1], [1, 2]), ValueError, ["x ", "[1.0, 1.0]", "two distinct"]),
+    (lambda: am.fit_exponent([1, 2], [1, 2, 3]), ValueError, ["y ", "(3,)", "(2,)"]),
+    (lambda: am.fit_exponent([1, 2], [0, 2]), ValueError, ["y ", "[0.0, 2.0]", "positive"]),
+    (lambda: am.fit_exponent([-1, 2], [1, 2]), ValueError, ["x ", "[-1.0, 2.0]", "positive"]),
+    (lambda: experiments.find_experiment("two-step"), ValueError, ["experiment", "'two-step'", "one-step"]),
+    (
+        lambda: experiments.configure(experiments.ONE_STEP, "huge", {}),
+        ValueError,
+        ["profile", "'huge'", "smoke, cpu, gpu"],
+    ),
+    (lambda: runtime.device("tpu"), ValueError, ["device", "'tpu'", "auto, cpu, cuda"]),
+    (lambda: sweep.read_records("two-step"), ValueError, ["experiment", "'two-step'", "stored record"]),
+]
+
+
+@pytest.mark.parametrize(
+    "call, error, words", LIBRARY, ids=[f"{i}-{'-'.join(c[2])[:40]}" for i, c in enumerate(LIBRARY)]
+)
+def test_the_library_names_argument_value_and_what_is_allowed(call, error, words):
+    with pytest.raises(error) as caught:
+        call()
+    message = str(caught.value)
+    assert "\n" not in message
+    assert all(word in message for word in words), message
+
+
+def test_an_unknown_profile_in_the_environment_is_refused(monkeypatch):
+    monkeypatch.setenv("AMEM_PROFILE", "huge")
+    with pytest.raises(ValueError, match="AMEM_PROFILE must be one of smoke, cpu, gpu, got 'huge'"):
+        runtime.profile()
+
+
+def test_a_gpu_that_is_not_there_is_refused(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ValueError, match="device must be one of auto, cpu on this machine, got 'cuda'"):
+        runtime.device("cuda")
+
+
+RUN = ["run", "one-step", "--profile", "smoke"]
+COMMANDS = [
+    (["run", "two-step"], ["experiment", "'two-step'", "one-step"]),
+    (["show", "two-step"], ["experiment", "'two-step'", "one-step"]),
+    (["run", "one-step", "--profile", "huge"], ["profile", "'huge'", "smoke, cpu, gpu"]),
+    ([*RUN, "--set", "gamma=1"], ["key", "'gamma'", "alpha", "lam_over_t0"]),
+    ([*RUN, "--set", "alpha"], ["--set", "'alpha'", "KEY=VALUE"]),
+    ([*RUN, "--set", "alpha=steep"], ["alpha", "'steep'", "a number"]),
+    ([*RUN, "--set", "alpha=0.5"], ["alpha", "0.5", "> 0.5"]),
+    ([*RUN, "--set", "alpha=nan"], ["alpha", "nan", "finite"]),
+    ([*RUN, "--set", "dims=64,big"], ["dims", "'64,big'", "whole number"]),
+    ([*RUN, "--set", "dims=64"], ["dims", "[64]", "at least two"]),
+    ([*RUN, "--set", "dims=64,64"], ["dims", "[64, 64]", "distinct"]),
+    ([*RUN, "--set", "dims=0,64"], ["dims", "0", "at least 1"]),
+    ([*RUN, "--set", "sgd_dims=-4,64"], ["sgd_dims", "-4", "at least 1"]),
+    ([*RUN, "--set", "n_items=1"], ["n_items", "1", "at least 2"]),
+    ([*RUN, "--set", "n_items=1e4"], ["n_items", "'1e4'", "whole number"]),
+    ([*RUN, "--set", "seeds=0"], ["seeds", "0", "at least 1"]),
+    ([*RUN, "--set", "first_seed=-1"], ["first_seed", "-1", "at least 0"]),
+    ([*RUN, "--set", "lam_over_t0=-1"], ["lam_over_t0", "-1.0", "≥ 0"]),
+    ([*RUN, "--device", "tpu"], ["device", "'tpu'", "auto, cpu, cuda"]),
+    ([*RUN, "--results", "file"], ["results", "'file'", "folder"]),
+    ([*RUN, "--results", "file/inside"], ["results", "'file/inside'", "folder"]),
+    ([*RUN, "--output", "missing/record.json"], ["output", "'missing/record.json'", "folder"]),
+    ([*RUN, "--output", "."], ["output", "'.'", "file"]),
+    (["forget"], ["'forget'", "list", "run", "show"]),
+    (["run"], ["experiment"]),
+    ([*RUN, "--speed", "9"], ["--speed"]),
+]
+
+
+@pytest.mark.parametrize("arguments, words", COMMANDS, ids=[" ".join(arguments) for arguments, _ in COMMANDS])
+def test_the_command_line_ends_with_2_and_one_line_and_writes_nothing(arguments, words, tmp_path, monkeypatch, capsys):
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.chdir(tmp_path)
+    try:
+        status = main(arguments)
+    except SystemExit as left:
+        status = left.code
+    captured = capsys.readouterr()
+    assert status == 2 and captured.out == ""
+    assert captured.err.count("\n") == 1 and all(word in captured.err for word in words), captured.err
+    assert os.listdir(tmp_path) == ["file"] and (tmp_path / "file").read_text() == "in the way"
