@@ -17,7 +17,7 @@ SHAPES := --jaxtyping-packages=amemlib,beartype.beartype
 NOTEBOOKS = $(wildcard chapters/*.ipynb)
 
 .DELETE_ON_ERROR:
-.PHONY: help setup notebooks html book test lint shots clean distclean
+.PHONY: help setup notebooks figures html book test lint shots clean distclean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -35,6 +35,10 @@ book: notebooks  ## execute what is stale, build the book strictly, print the fr
 
 notebooks: $(SETUP)  ## write the notebooks and execute those that are stale
 	$(BIN)/python tools/notebooks.py run
+
+figures: $(SETUP)  ## redraw the front page's pictures and the ledger from the records
+	$(BIN)/python tools/front.py write
+	$(BIN)/python tools/ledger.py write
 
 html: $(HTML)  ## build the pages from the stored outputs
 # Always the whole book: an incremental build forgets the warnings of pages that it does not read again.

@@ -1,6 +1,11 @@
 """amemlib: how spectral optimizers store facts, as a small torch library behind an executable book."""
 
-from amemlib import (
+import os
+
+# OpenMP reads this when torch first loads it: threads that wait actively slow a busy machine down many times over
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+from amemlib import (  # noqa: E402
     equivalents,
     expansions,
     experiments,

@@ -373,14 +373,14 @@ class SpectralLaw:
         """ρ(s) at `singular_values`, (n,); its integral is rank(G) / d."""
         return 2 / math.pi * self.resolvent.real
 
-    def share_below(self, s: float | np.ndarray) -> np.ndarray:
+    def share_below(self, s: float | np.ndarray) -> float | np.ndarray:
         """∫₀^s ρ: the share of the d singular values that lie in (0, s]; zeros of a rank-deficient G do not count."""
         steps = np.diff(self.singular_values) * (self.density[1:] + self.density[:-1]) / 2
         # below the grid the density is flat
         cumulative = np.cumsum(np.r_[self.density[0] * self.singular_values[0], steps])
         return np.interp(s, np.r_[0.0, self.singular_values], np.r_[0.0, cumulative])
 
-    def quantile(self, share: float | np.ndarray) -> np.ndarray:
+    def quantile(self, share: float | np.ndarray) -> float | np.ndarray:
         """The s below which a `share` of the non-zero singular values lies (0 < share < 1)."""
         cumulative = self.share_below(self.singular_values)
         return np.interp(share, cumulative / cumulative[-1], self.singular_values)

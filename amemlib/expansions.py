@@ -1,6 +1,6 @@
 """The leading block of h_λ(G) and its expansion in small Gaussian matrices: the tools of Appendix B, made to be tested.
 
-A room of its own, because the proof of Proposition 18 needs exact objects that no optimizer and no experiment does.
+A room of its own, because the proof of Proposition 18 needs exact objects that no optimizer does.
 """
 
 import math

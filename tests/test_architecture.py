@@ -27,7 +27,7 @@ ARROWS = {
     "distributed": "gradients recovery",
     "tasks": "sampling",
     "attention": "sampling",
-    "experiments": "optim sampling gradients recovery equivalents scaling distributed tasks attention runtime",
+    "experiments": "optim sampling recovery equivalents expansions scaling distributed tasks attention runtime",
     "sweep": "experiments",
     "vocabularies": "theory",
     "figures": "scaling theory runtime",

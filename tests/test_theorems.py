@@ -65,3 +65,16 @@ def test_theorem_3_a_small_batch_limits_muon_to_what_it_shows():
     fit = am.fit_exponent(batch_sizes, counts)
     # B^{1/α}; the rivals are B, every draw a new item, and SGD's independence of B beyond d^{1/2}
     assert fit.slope == pytest.approx(observed_exponent(alpha), abs=0.12)
+
+
+def test_theorem_1_muon_gains_one_power_of_the_dimension():
+    alpha, dims = 1.5, [128, 256, 512]
+    problems = [am.Problem.power_law(2048, dim, alpha) for dim in dims]
+    polar = [[polar_count(problem, seed) for seed in SEEDS[:2]] for problem in problems]
+    sgd = [[sgd_count(problem, seed) for seed in range(3000, 3012)] for problem in problems]
+    gains = [np.mean(ours) / np.mean(theirs) for ours, theirs in zip(polar, sgd, strict=True)]
+    sharp = am.expected_capacity(problems[-1], "polar") / am.expected_capacity(problems[-1], "sgd")
+    # twelve counts of about a dozen items
+    assert gains[-1] == pytest.approx(sharp, rel=0.2)
+    # both exponents read too high at these d, and by about as much: what is left is the one power of d
+    assert am.fit_exponent(dims, gains).slope == pytest.approx(1, abs=0.2)

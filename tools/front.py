@@ -1,6 +1,6 @@
-"""Draws the front page's picture from its record. `check` says whether the stored one is still what the record gives.
+"""Draws the front page's pictures from their records: `write` draws them, `check` finds those that are out of date.
 
-The picture is the only one that is not an output of a notebook, because GitHub shows the README without building it.
+They are the only pictures that are not outputs of a notebook, because GitHub shows the README without building it.
 """
 
 import hashlib
@@ -16,28 +16,50 @@ from PIL import Image
 
 import amemlib as am
 
-PICTURE = Path(__file__).resolve().parents[1] / "assets" / "one-step.png"
+ASSETS = Path(__file__).resolve().parents[1] / "assets"
+PICTURES = {
+    "one-step.png": ("one-step", am.figures.capacity_figure),
+    "critical-batch.png": ("critical-batch", lambda record: am.figures.capacity_against_batch_figure(record, dim=256)),
+}
 
 
 def fingerprint(record: dict) -> str:
-    """What the picture depends on: the record and the code that draws it."""
+    """What a picture depends on: its record and the code that draws it."""
     drawing = sorted(Path(am.figures.__file__).parent.glob("*.py"))
     content = json.dumps(record, sort_keys=True) + "".join(path.read_text(encoding="utf-8") for path in drawing)
     return hashlib.sha256(content.encode()).hexdigest()
 
 
+def stale() -> list[str]:
+    """The names of pictures that are missing or do not show their record any more."""
+    return [
+        name
+        for name, (experiment, _) in PICTURES.items()
+        if _source(ASSETS / name) != fingerprint(read_record(experiment))
+    ]
+
+
 def main(command: str) -> int:
-    [record] = am.sweep.read_records("one-step", "cpu-alpha-1.5")
+    am.runtime.start_chapter()
     if command == "write":
-        am.runtime.start_chapter()
-        figure = am.figures.capacity_figure(record)
-        figure.savefig(PICTURE, dpi=150, metadata={"Source": fingerprint(record), "Software": "amemlib"})
+        for name in stale():
+            experiment, draw = PICTURES[name]
+            record = read_record(experiment)
+            metadata = {"Source": fingerprint(record), "Software": "amemlib"}
+            draw(record).savefig(ASSETS / name, dpi=150, metadata=metadata)
         return 0
-    stored = Image.open(PICTURE).text.get("Source") if PICTURE.exists() else None
-    if stored != fingerprint(record):
-        print(f"{PICTURE.name} does not show its record any more: run python tools/front.py write", file=sys.stderr)
-        return 1
-    return 0
+    for name in stale():
+        print(f"assets/{name} does not show its record any more: run python tools/front.py write", file=sys.stderr)
+    return bool(stale())
+
+
+def read_record(experiment: str) -> dict:
+    [record] = am.sweep.read_records(experiment, "cpu-alpha-1.5")
+    return record
+
+
+def _source(path: Path) -> str | None:
+    return Image.open(path).text.get("Source") if path.exists() else None
 
 
 if __name__ == "__main__":

@@ -14,7 +14,8 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
-OPEN = "open"
+VERDICTS = ("reproduced", "finite-size", "not reproduced", "open")
+OPEN = VERDICTS[-1]
 BEGIN, END = "<!-- status: tools/ledger.py writes what follows -->", "<!-- end of status -->"
 HEADER = """\
 # Evidence
@@ -23,10 +24,11 @@ HEADER = """\
 
 Every statement of the paper, one row each: where this book treats it, what was measured at which size and on which
 device, and the verdict. Numbers are read from stored records, and those were made with seeds from 1000 on, which nobody
-looked at while the chapters were written.
+looked at while the chapters were written. Where a statement has several parts the verdict is that of the worst.
 
 - **reproduced**: the measurement agrees with the statement within a band that was argued before.
-- **finite-size**: it agrees with a prediction for these sizes, and is still visibly away from the statement's limit.
+- **finite-size**: it agrees with a prediction for these sizes, and is still visibly away from the statement's limit, or
+  from the regime that the statement needs.
 - **not reproduced**: it agrees with neither; the chapter says what we think happens.
 - **open**: not treated yet.
 """
@@ -39,43 +41,70 @@ def load(root: Path) -> list[dict]:
 
 
 def evidence(row: dict, root: Path) -> dict:
-    """What the record says about a row: `measured`, `size`, `device`, `verdict`."""
+    """What the records say about a row: `measured`, `size`, `device`, and the worst of its verdicts.
+
+    Fields of the first record stand in `show` and `size` by name, those of others as `{1[measured]…}`.
+    """
     if row["verdict"] == OPEN:
         return {"measured": row.get("show", ""), "size": "", "device": ""}
-    record = json.loads((root / "amemlib" / "records" / f"{row['record']}.json").read_text(encoding="utf-8"))
+    folder = root / "amemlib" / "records"
+    records = [json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for name in several(row["record"])]
+    keys = [key.rpartition(".") for key in several(row["verdict"])]
+    verdicts = [records[int(number or 0)]["verdicts"][key] for number, _, key in keys]
+    sizes = [row["size"].format(*records, **records[0])] if "size" in row else [size(r["config"]) for r in records]
     return {
-        "measured": row["show"].format(**record),
-        "size": size(record["config"]),
-        "device": record["device"],
-        "verdict": record["verdicts"][row["verdict"]],
+        "measured": re.sub(r"(?<!\w)-(?=\d)", "−", row["show"].format(*records, **records[0])),
+        "size": "; ".join(dict.fromkeys(sizes)),
+        "device": ", ".join(dict.fromkeys(record["device"] for record in records)),
+        "verdict": max(verdicts, key=VERDICTS.index),
     }
+
+
+def several(value: str | list[str]) -> list[str]:
+    """One name or a list of them, as a list."""
+    return value if isinstance(value, list) else [value]
 
 
 def size(config: dict) -> str:
     """The sizes in a config, in words: dimensions, items, seeds."""
     parts = []
-    for name, symbol in (("alpha", "α"), ("alphas", "α"), ("dims", "d"), ("sgd_dims", "SGD at d"), ("n_items", "N")):
+    for name, symbol in (("alpha", "α"), ("alphas", "α"), ("dims", "d"), ("n_items", "N")):
         if name in config:
-            values = config[name] if isinstance(config[name], list) else [config[name]]
-            shown = [f"{value:g}" if isinstance(value, float) else str(value) for value in values]
-            parts.append(f"{symbol} = {', '.join(shown) if len(shown) < 4 else f'{shown[0]}…{shown[-1]}'}")
-    first = config["first_seed"]
-    return "; ".join([*parts, f"seeds {first}…{first + config['seeds'] - 1}"])
+            values = [f"{value:g}" if isinstance(value, float) else str(value) for value in several(config[name])]
+            parts.append(f"{symbol} = {', '.join(values) if len(values) < 4 else f'{values[0]}…{values[-1]}'}")
+    return "; ".join([*parts, f"{config['seeds']} seed{'s' if config['seeds'] > 1 else ''}"])
 
 
-def page(rows: list[dict]) -> str:
-    """chapters/evidence.md."""
+def page(rows: list[dict], root: Path) -> str:
+    """chapters/evidence.md: a table in a box of its own, which scrolls where the page is narrow."""
     counts = Counter(row["verdict"] for row in rows)
-    tally = ", ".join(f"{counts[verdict]} {verdict}" for verdict in sorted(counts, key=counts.get, reverse=True))
-    lines = [HEADER, f"Of {len(rows)} rows: {tally}.", ""]
-    lines += ["| statement | what it says | treated in | measured | size | verdict |", "|---|---|---|---|---|---|"]
+    tally = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+    lines = [HEADER, f"Of {len(rows)} rows: {tally}.", "", "::::{container} ledger", ""]
+    lines += ["| statement | verdict | what it says | measured | size, device | held by |", "|---|---|---|---|---|---|"]
     for row in rows:
-        treated = f"[section]({row['chapter']})" if row["verdict"] != OPEN else ""
-        test = f" (`{row['test'].split('::')[1]}`)" if row["verdict"] != OPEN else ""
-        where = f"{row['size']}; {row['device']}" if row["size"] else ""
-        cells = (row["statement"], row["claim"], treated + test, row["measured"], where, f"**{row['verdict']}**")
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+        cells = [row["statement"], f"**{row['verdict']}**", row["claim"], row["measured"], "", ""]
+        if row["verdict"] != OPEN:
+            tests = [test.split("::")[1] for test in several(row["test"])]
+            cells[0] = link(row, root)
+            cells[4] = f"{row['size']}; {row['device']}"
+            cells[5] = ", ".join(f"`{name}`" for name in [*tests, *several(row["record"])])
+        lines.append(table_row(cells))
+    return "\n".join([*lines, "", "::::"]) + "\n"
+
+
+def table_row(cells: list[str]) -> str:
+    """One line of a Markdown table; a bar inside a cell would end it."""
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def link(row: dict, root: Path) -> str:
+    """A link to the place that treats a row: to its label if it is one, else to its page."""
+    chapter, _, anchor = row["chapter"].partition("#")
+    text = (root / "chapters" / chapter).read_text(encoding="utf-8")
+    for mark, role in ((f":label: {anchor}\n", "prf:ref"), (f"({anchor})=\n", "ref")):
+        if mark in text:
+            return f"{{{role}}}`{row['statement']} <{anchor}>`"
+    return f"[{row['statement']}]({chapter})"
 
 
 def status(rows: list[dict]) -> str:
@@ -86,7 +115,7 @@ def status(rows: list[dict]) -> str:
         if row["statement"].startswith(("Lemma", "Assumption")):
             lemmas[row["verdict"]] += 1
         else:
-            lines.append(f"| {row['statement']}: {row['claim']} | {row['verdict']} | {row['measured']} |")
+            lines.append(table_row([f"{row['statement']}: {row['claim']}", row["verdict"], row["measured"]]))
     tally = ", ".join(f"{number} {verdict}" for verdict, number in lemmas.most_common())
     lines.append(f"| {lemmas.total()} lemmas and assumptions | {tally} | [the whole ledger](chapters/evidence.md) |")
     return "\n".join(lines)
@@ -96,14 +125,18 @@ def front(readme: str, rows: list[dict]) -> str:
     """The README with its table brought up to date."""
     if readme.count(BEGIN) != 1 or readme.count(END) != 1:
         raise ValueError("README.md must hold the two status comments once each")
-    return re.sub(f"{re.escape(BEGIN)}.*{re.escape(END)}", lambda _: f"{BEGIN}\n\n{status(rows)}\n\n{END}", readme, flags=re.S)
+    table = f"{BEGIN}\n\n{status(rows)}\n\n{END}"
+    return re.sub(f"{re.escape(BEGIN)}.*{re.escape(END)}", lambda _: table, readme, flags=re.S)
 
 
 def pages(root: Path) -> dict[Path, str]:
     """What the generated files should hold."""
     rows = load(root)
     readme = root / "README.md"
-    return {root / "chapters" / "evidence.md": page(rows), readme: front(readme.read_text(encoding="utf-8"), rows)}
+    return {
+        root / "chapters" / "evidence.md": page(rows, root),
+        readme: front(readme.read_text(encoding="utf-8"), rows),
+    }
 
 
 def main(command: str) -> int:

@@ -209,7 +209,7 @@ def plain(text: str) -> str:
 
 
 def run(root: Path, workers: int, everything: bool, only: list[str]) -> list[str]:
-    """Write all, execute what is stale (of `only`, where given), at most `workers` at once; the faults that are left."""
+    """Write all, execute what is stale (of `only`, if given), at most `workers` at once; the faults that are left."""
     chosen = [path for path in write(root) if not only or path.stem in only]
     stale = [path for path in chosen if everything or faults(read(path), root)]
     found = []

@@ -7,6 +7,7 @@ in any process and its result can be stored. A summary puts measured beside pred
 from amemlib.experiments.base import Cell, Experiment, Summary, configure
 from amemlib.experiments.critical_batch import CRITICAL_BATCH, CriticalBatchConfig
 from amemlib.experiments.interactions import INTERACTIONS, InteractionsConfig
+from amemlib.experiments.lemmas import LEMMAS, LemmasConfig
 from amemlib.experiments.loss import LOSS, LossConfig
 from amemlib.experiments.one_step import ONE_STEP, OneStepConfig
 from amemlib.experiments.optimality import OPTIMALITY, OptimalityConfig
@@ -15,7 +16,7 @@ from amemlib.experiments.spectral_maps import SPECTRAL_MAPS, SpectralMapsConfig
 
 EXPERIMENTS = {
     experiment.name: experiment
-    for experiment in (ONE_STEP, SPECTRAL_MAPS, CRITICAL_BATCH, SIGNAL, INTERACTIONS, LOSS, OPTIMALITY)
+    for experiment in (ONE_STEP, SPECTRAL_MAPS, CRITICAL_BATCH, SIGNAL, INTERACTIONS, LOSS, OPTIMALITY, LEMMAS)
 }
 """Every experiment by name."""
 
@@ -35,7 +36,9 @@ __all__ = [
     "Experiment",
     "INTERACTIONS",
     "InteractionsConfig",
+    "LEMMAS",
     "LOSS",
+    "LemmasConfig",
     "LossConfig",
     "ONE_STEP",
     "OPTIMALITY",

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from scipy.stats import norm
 from scipy.stats import t as student_t
 
 from amemlib import runtime, theory
@@ -389,14 +390,17 @@ def _half_batch_exponent(dims, batch_sizes, counts: np.ndarray, full: np.ndarray
 def _half_batch_verdict(dims, counts: np.ndarray, sharp: np.ndarray, slope: float, exponent: float) -> str:
     """Reproduced: counts meet the sharp prediction from SHARP_DIM on, the exponent its limit. Finite-size: the counts.
 
-    Compared draw by draw, so that the scatter of the drawn frequencies drops out.
+    Compared draw by draw, so that the scatter of the drawn frequencies drops out, and at every d and B at once: beyond
+    COUNT_BAND a point may lie as many standard errors off as the farthest of so many points does once in twenty times.
     """
     judged = np.array(dims) >= SHARP_DIM
     n_draws = sharp.shape[1]
     residual, expected = counts[:, :n_draws] - sharp, sharp.mean(1)
     # three draws can agree by chance; a count of nearly independent events scatters by about half its root
     error = np.maximum(_standard_error(residual) if n_draws > 1 else 0, np.sqrt(expected / n_draws) / 2)
-    if (np.abs(residual.mean(1)) > COUNT_BAND * expected + 2 * error)[judged].any():
+    # a hundred points at two standard errors each would fail in every second record
+    farthest = norm.ppf(1 - 0.025 / max(1, expected[judged].size))
+    if (np.abs(residual.mean(1)) > COUNT_BAND * expected + farthest * error)[judged].any():
         return NOT_REPRODUCED
     return REPRODUCED if judged.any() and abs(slope - exponent) <= HALF_BATCH_BAND else FINITE_SIZE
 

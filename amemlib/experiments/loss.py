@@ -49,7 +49,7 @@ class LossConfig:
     seeds: int = 6
     lam_over_t0: float = 1.0
     lr_over_root_dim: tuple[float, ...] = tuple(
-        round(2.0**k, 4) for k in [*np.arange(-4, 0, 0.5), *np.arange(0, 2, 0.25), *np.arange(2, 6.1, 0.5)]
+        round(float(2.0**k), 4) for k in [*np.arange(-4, 0, 0.5), *np.arange(0, 2, 0.25), *np.arange(2, 6.1, 0.5)]
     )
     first_seed: int = 0
 

@@ -372,8 +372,8 @@ OPTIMALITY = Experiment(
         "gpu": OptimalityConfig(
             dims=(128, 256, 512, 1024, 2048),
             n_items=65_536,
-            spectrum_dims=(32, 64, 128, 256, 512, 1024),
-            spectrum_items=65_536,
+            spectrum_dims=(32, 64, 128, 256, 512),
+            spectrum_items=16_384,
         ),
     },
     cells=optimality_cells,

@@ -1,5 +1,6 @@
 """`spectral-maps`: capacity of one population step with Newton–Schulz maps as shipped, beside polar and SGD."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,17 +14,20 @@ from amemlib.problem import Problem
 from amemlib.recovery import capacity
 from amemlib.sampling import sample_embeddings
 from amemlib.scaling import fit_exponent
-from amemlib.spectral import newton_schulz, newton_schulz_scalar, polar
+from amemlib.spectral import newton_schulz, newton_schulz_scalar, polar, smoothed_sign
 
 ITERATIONS = {"muon5": (5, "muon"), "muon10": (10, "muon"), "cubic5": (5, "cubic"), "cubic15": (15, "cubic")}
 """Steps and coefficients of the Newton–Schulz maps by name; `muon5` is what torch and optax ship."""
 
+_LIMITED_BY = {"polar": "muon", "smoothed_sign": "muon"}
+
 
 @dataclass(frozen=True)
 class SpectralMapsConfig:
-    """Capacity of one population step against d for polar, SGD and Newton–Schulz iterations of a fixed length.
+    """Capacity of one population step against d for polar, h_λ, SGD and Newton–Schulz of a fixed length.
 
     alpha, dims, n_items, seeds: the power law, the dimensions, N, and how many draws (seeds 0 … seeds − 1).
+    lam_over_t0: λ of h_λ in units of the bulk scale t₀.
     first_seed: where the seeds start; the numbers of the ledger come from 1000 on.
     """
 
@@ -31,6 +35,7 @@ class SpectralMapsConfig:
     dims: tuple[int, ...] = (64, 128, 256, 512, 1024)
     n_items: int = 16_384
     seeds: int = 3
+    lam_over_t0: float = 1.0
     first_seed: int = 0
 
     def __post_init__(self):
@@ -42,16 +47,19 @@ class SpectralMapsConfig:
         theory.check_count("n_items", self.n_items, least=2)
         theory.check_count("seeds", self.seeds)
         theory.check_count("first_seed", self.first_seed, least=0)
+        if not (math.isfinite(self.lam_over_t0) and self.lam_over_t0 > 0):
+            raise ValueError(f"lam_over_t0 must be finite and > 0, got {self.lam_over_t0!r}")
 
 
-def measure_spectral_maps(alpha: float, n_items: int, dim: int, seed: int, device: str) -> dict:
+def measure_spectral_maps(alpha: float, n_items: int, dim: int, lam_over_t0: float, seed: int, device: str) -> dict:
     """Recovered items after one population step with every map, and the share of singular values left below 1/2."""
     problem = Problem.power_law(n_items, dim, alpha)
     emb = sample_embeddings(problem, seed, runtime.device(device))
     G = initial_gradient(emb, problem.frequencies)
-    s = torch.linalg.svdvals(G) / torch.linalg.norm(G)
-    counts = {"polar": capacity(polar(G, gradient_rank(emb, problem.frequencies)), emb), "sgd": capacity(G, emb)}
-    shares = {}
+    rank, lam = gradient_rank(emb, problem.frequencies), lam_over_t0 * theory.bulk_scale(alpha, n_items, dim)
+    memories = {"polar": polar(G, rank), "smoothed_sign": smoothed_sign(G, lam, rank), "sgd": G}
+    counts = {name: capacity(W, emb) for name, W in memories.items()}
+    s, shares = torch.linalg.svdvals(G) / torch.linalg.norm(G), {}
     for name, (steps, coefficients) in ITERATIONS.items():
         counts[name] = capacity(newton_schulz(G, steps, coefficients), emb)
         shares[name] = (newton_schulz_scalar(s, steps, coefficients) < 0.5).double().mean().item()
@@ -60,7 +68,7 @@ def measure_spectral_maps(alpha: float, n_items: int, dim: int, seed: int, devic
 
 def spectral_maps_cells(config: SpectralMapsConfig, device: str) -> list[Cell]:
     """Every draw, small dimensions first."""
-    common = {"alpha": config.alpha, "n_items": config.n_items, "device": device}
+    common = {"alpha": config.alpha, "n_items": config.n_items, "lam_over_t0": config.lam_over_t0, "device": device}
     seeds = range(config.first_seed, config.first_seed + config.seeds)
     return [Cell(measure_spectral_maps, common | {"dim": dim, "seed": seed}) for dim in config.dims for seed in seeds]
 
@@ -71,7 +79,7 @@ def spectral_maps_summary(config: SpectralMapsConfig, results: list[dict]) -> Su
     A Newton–Schulz map of a fixed number of steps is linear below ‖G‖_F / a^steps, which does not shrink with d: its
     limiting exponent is SGD's.
     """
-    names = ["polar", "sgd", *ITERATIONS]
+    names = ["polar", "smoothed_sign", "sgd", *ITERATIONS]
     shape = (len(config.dims), config.seeds)
     seed_counts = {name: np.array([r["counts"][name] for r in results]).reshape(shape) for name in names}
     shares = {name: np.array([r["shares"][name] for r in results]).reshape(shape).mean(1) for name in ITERATIONS}
@@ -80,7 +88,8 @@ def spectral_maps_summary(config: SpectralMapsConfig, results: list[dict]) -> Su
         problem = Problem.power_law(config.n_items, dim, config.alpha)
         norm = torch.linalg.vector_norm(problem.frequencies)
         law = SpectralLaw.solve(problem.frequencies, dim)
-        maps = {"polar": torch.ones_like}
+        lam = config.lam_over_t0 * theory.bulk_scale(config.alpha, config.n_items, dim)
+        maps = {"polar": torch.ones_like, "smoothed_sign": lambda s, lam=lam: s / torch.hypot(s, s.new_tensor(lam))}
         for name, (steps, coefficients) in ITERATIONS.items():
             maps[name] = lambda s, norm=norm, n=steps, c=coefficients: newton_schulz_scalar(
                 (s / norm).clamp(max=1), n, c
@@ -92,7 +101,7 @@ def spectral_maps_summary(config: SpectralMapsConfig, results: list[dict]) -> Su
             sharp = expected_capacity(problem, name) if name == "sgd" else expected_map_capacity(problem, maps[name])
             predicted_counts[name].append(sharp)
     fits = {name: fit_exponent(config.dims, seed_counts[name], ceiling=float(config.n_items)) for name in names}
-    exponents = {name: theory.recovery_exponent("muon" if name == "polar" else "sgd", config.alpha) for name in names}
+    exponents = {name: theory.recovery_exponent(_LIMITED_BY.get(name, "sgd"), config.alpha) for name in names}
     measured = {
         "slope": {name: fit.slope for name, fit in fits.items()},
         "interval": {name: [fit.low, fit.high] for name, fit in fits.items()},

@@ -13,6 +13,15 @@ from amemlib.figures.interactions import (
 )
 from amemlib.figures.loss import loss_curves_figure, over_mass_figure, safe_rate_figure
 from amemlib.figures.memory import counts_figure, frequencies_figure, overlap_figure
+from amemlib.figures.minibatches import (
+    batch_collapse_figure,
+    capacity_against_batch_figure,
+    half_batch_figure,
+    median_figure,
+    occupancy_figure,
+    sightings_figure,
+    tails_figure,
+)
 from amemlib.figures.one_step import capacity_by_alpha_figure, capacity_figure, local_slopes_figure, signal_figure
 from amemlib.figures.optimality import (
     admissible_figure,
@@ -33,7 +42,9 @@ from amemlib.figures.spectral_maps import fixed_steps_figure, maps_capacity_figu
 
 __all__ = [
     "admissible_figure",
+    "batch_collapse_figure",
     "batch_spectrum_figure",
+    "capacity_against_batch_figure",
     "capacity_by_alpha_figure",
     "capacity_figure",
     "centring_figure",
@@ -44,6 +55,7 @@ __all__ = [
     "expansion_error_figure",
     "fixed_steps_figure",
     "frequencies_figure",
+    "half_batch_figure",
     "head_pairs_figure",
     "interaction_blocks_figure",
     "lipschitz_figure",
@@ -51,6 +63,8 @@ __all__ = [
     "loss_curves_figure",
     "maps_capacity_figure",
     "maps_figure",
+    "median_figure",
+    "occupancy_figure",
     "over_mass_figure",
     "overlap_figure",
     "recovery_profile_figure",
@@ -61,6 +75,7 @@ __all__ = [
     "sgd_constant_figure",
     "sgd_loss_figure",
     "share_figure",
+    "sightings_figure",
     "signal_by_rank_figure",
     "signal_curves_figure",
     "signal_figure",
@@ -69,4 +84,5 @@ __all__ = [
     "slope_histogram_figure",
     "smoothing_figure",
     "spectrum_figure",
+    "tails_figure",
 ]

@@ -83,12 +83,11 @@ def expansion_error_figure(orders, errors: dict, scale: float) -> Figure:
     return figure
 
 
-def regime_figure(dims, parts: dict, limit) -> Figure:
-    """The small parameters of the expansion against d, one curve each, and the size below which the proof works."""
+def regime_figure(dims, curves: dict) -> Figure:
+    """Scales of λ in units of the bulk scale t₀ against d, one curve each: what a proof needs, what there is."""
     figure, (axis,) = new_axes()
-    for colour, marker, (label, values) in zip(SERIES, MARKERS.values(), parts.items(), strict=False):
+    for colour, marker, (label, values) in zip(SERIES, MARKERS.values(), curves.items(), strict=False):
         axis.plot(dims, values, marker + "-", color=colour, lw=1, ms=4, label=label)
-    axis.plot(dims, limit, "--", color=COLOURS["theory"], label="needed")
-    log_log(axis, "embedding dimension $d$", "size")
+    log_log(axis, "embedding dimension $d$", r"in units of $t_0$")
     axis.legend()
     return figure

@@ -31,6 +31,7 @@ def loss_curves_figure(record: dict, name: str = "polar", least_log=None) -> Fig
     left.set_yscale("log")
     left.set_ylabel("loss (nats)")
     right.set_yscale("symlog", linthresh=1)
+    right.set_ylim(top=1)
     right.set_ylabel(r"$\min_i\,\log(N\,\hat p(i\mid i))$")
     for axis in (left, right):
         axis.set_xscale("log", base=2)

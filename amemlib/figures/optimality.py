@@ -30,7 +30,7 @@ def slope_bound_figure(points: dict) -> Figure:
     """Slope against bound, one point a pair (u, v). points: label ↦ (slopes, bounds), both (n,), in one unit 1/t₀."""
     figure, (axis,) = new_axes()
     for colour, marker, (label, (slopes, bounds)) in zip(SERIES, "os^DvP", points.items(), strict=False):
-        axis.plot(bounds, slopes, marker, color=colour, ms=4, alpha=0.7, label=label)
+        axis.plot(bounds, slopes, marker, color=colour, ms=4, alpha=0.7, label=LABELS.get(label, label))
     low, high = (edge(float(edge(bounds)) for _, bounds in points.values()) for edge in (min, max))
     axis.plot([low, high], [low, high], "-", color=COLOURS["theory"], lw=1.2, label="slope = bound")
     log_log(axis, r"bound, in units of $1/t_0$", r"slope $\phi'(0)$, in units of $1/t_0$", base=10)

@@ -84,6 +84,7 @@ def sgd_batch_figure(record: dict, limit_b, limit) -> Figure:
     axis.set_xscale("log", base=2)
     axis.set_yscale("log")
     axis.set_xlim(limit_b[0], limit_b[-1])
+    axis.set_ylim(0.8 * limit[0], 1.2 * max(limit))
     axis.set_xlabel(r"batch size over $\sqrt{d}$")
     axis.set_ylabel(r"recovered items / $d^{\,1/2\alpha}$")
     axis.legend(ncols=2)

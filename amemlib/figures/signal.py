@@ -105,7 +105,7 @@ def slope_and_curvature_figure(record: dict) -> Figure:
         predicted = record["predicted"][quantity]["smoothed_sign"]
         axis.plot(dims, predicted, "-", color=COLOURS["theory"], lw=1.2, label=lines[quantity])
         axis.set_xscale("log", base=2)
-        axis.set_ylim(bottom=0)
+        axis.set_ylim(0, 1.25 * max(*predicted, *record["measured"][quantity]["smoothed_sign"]))
         axis.set_xlabel("embedding dimension $d$")
         axis.set_title(title, fontsize=11)
         axis.legend()

@@ -32,14 +32,14 @@ def maps_figure(s, curves: dict, values: dict) -> Figure:
         axis.plot(s, curve, "-", color=colour, lw=1.5, label=label)
     axis.axhline(0.5, color=COLOURS["theory"], lw=1, ls=":")
     log_log(axis, r"singular value $s / \|G\|_F$", "$f(s)$", base=10)
-    low = min(np.min(curve) for curve in curves.values())
+    low = min(np.asarray(curve).min() for curve in curves.values())
     for step, (colour, (label, spectrum)) in enumerate(zip(SERIES, values.items(), strict=False)):
         five, median, ninety_five = np.quantile(spectrum, [0.05, 0.5, 0.95])
         height = low / 2 ** (step + 1)
         axis.plot([five, ninety_five], [height, height], "-", color=colour, lw=5, alpha=0.5)
         axis.plot([median], [height], "|", color=colour, ms=12, mew=2)
         axis.annotate(label, (ninety_five, height), xytext=(6, -3), textcoords="offset points", fontsize=9.5)
-    axis.legend(loc="lower right")
+    figure.legend(loc="outside lower center", ncols=3)
     return figure
 
 

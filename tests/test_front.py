@@ -1,0 +1,16 @@
+"""The front page's pictures show the records they claim to show."""
+
+import front
+import pytest
+
+
+def test_the_pictures_show_their_records():
+    assert front.stale() == []
+
+
+@pytest.mark.parametrize("name", front.PICTURES)
+def test_another_record_would_be_noticed(name, monkeypatch):
+    experiment, _ = front.PICTURES[name]
+    changed = front.read_record(experiment) | {"verdict": "changed"}
+    monkeypatch.setattr(front, "read_record", lambda _: changed)
+    assert name in front.stale()

@@ -1,0 +1,122 @@
+"""Corollary 4: what its proof claims of any matrix, the sharp loss against simulation, a scan against single calls."""
+
+import json
+import math
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+import torch
+
+import amemlib as am
+from amemlib.equivalents import SpectralEquivalent
+from amemlib.experiments import LOSS
+from amemlib.gradients import item_losses_along
+
+
+def one_step(n_items=512, dim=64, seed=2000):
+    problem = am.Problem.power_law(n_items, dim, 1.5)
+    emb = am.sample_embeddings(problem, seed, dtype=torch.float64)
+    return problem, emb, am.polar(am.initial_gradient(emb, problem.frequencies))
+
+
+@pytest.mark.parametrize("kind", ["polar", "random"])
+def test_corollary_4_the_safe_rate_misclassifies_no_item(kind):
+    _, emb, W = one_step()
+    if kind == "random":
+        W = torch.randn(64, 64, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) / 8
+    gamma = emb.V @ W.T @ emb.U.T
+    own = gamma.diagonal().clone()
+    kappa = max(gamma.fill_diagonal_(0).abs().max().item(), -own.min().item())
+    losses = item_losses_along(W, emb, [1 / kappa])[0]
+    assert losses.max() <= math.log1p(511 * math.e**2) <= math.log(512) + 2
+
+
+@pytest.mark.parametrize("lr", [1.0, 16.0, 200.0])
+def test_corollary_4_a_learnt_item_costs_what_its_margin_allows(lr):
+    _, emb, W = one_step()
+    losses, margins = item_losses_along(W, emb, [lr])[0], lr * am.margins(W, emb)
+    assert (losses <= torch.log1p(511 * torch.exp(-margins)) * (1 + 1e-10)).all()
+    assert (losses >= torch.log1p(torch.exp(-margins)) * (1 - 1e-10)).all(), "one rival is that close"
+
+
+def test_corollary_4_the_best_loss_is_log_n_times_the_unrecovered_mass():
+    n_items, dim, rates = 2048, 256, 16 * 2.0 ** np.arange(0, 2.1, 0.5)
+    problem, emb, W = one_step(n_items, dim)
+    curve = (item_losses_along(W, emb, rates) @ problem.frequencies).numpy()
+    mass = problem.frequencies[~am.recovered(W, emb)].sum().item()
+    # one draw: its unrecovered mass scatters by a few per cent; without log N the ratio would be 7.6
+    assert curve.min() / mass / math.log(n_items) == pytest.approx(1, abs=0.15)
+    equivalent = SpectralEquivalent.solve(problem.frequencies, dim)
+    sharp = [equivalent.counts * equivalent.values @ equivalent.expected_losses(lr) for lr in rates]
+    assert np.abs(curve / sharp - 1).max() < 0.1
+    assert 0 < np.argmin(curve) < len(rates) - 1 and abs(np.argmin(curve) - np.argmin(sharp)) <= 1
+
+
+def test_the_best_spread_is_the_minimum_of_its_leading_order():
+    for alpha in (1.25, 1.5, 2.0):
+        c = np.linspace(0.1, 5, 200_001)
+        objective = c * (math.log(1e6) / c + c / 2) ** (2 - 1 / alpha)
+        best = math.sqrt(2 * math.log(1e6) * (alpha - 1) / (3 * alpha - 1))
+        assert c[objective.argmin()] == pytest.approx(best, rel=1e-3)
+
+
+def test_a_scan_is_its_single_calls_and_convex():
+    problem, emb, W = one_step()
+    rates = [0.1, 1.0, 8.0, 64.0]
+    scan = item_losses_along(W, emb, rates)
+    assert scan.shape == (4, 512) and scan.dtype == torch.float64
+    for lr, losses in zip(rates, scan, strict=True):
+        torch.testing.assert_close(losses, am.item_losses(lr * W, emb), rtol=1e-9, atol=1e-12)
+    slopes = (scan @ problem.frequencies).diff() / torch.tensor(rates, dtype=torch.float64).diff()
+    assert (slopes.diff() > 0).all()
+    for bad in (0.0, -1.0, math.nan, math.inf):
+        with pytest.raises(ValueError, match="learning_rates"):
+            item_losses_along(W, emb, [1.0, bad])
+
+
+@pytest.mark.parametrize("spread", [0.3, 2.0, 6.0])
+@pytest.mark.parametrize("lam_over_t0", [0.0, 1.0])
+def test_expected_losses_are_the_mean_of_their_law(spread, lam_over_t0):
+    problem = am.Problem.power_law(400, 32, 1.5)
+    lam = lam_over_t0 * am.theory.bulk_scale(1.5, 400, 32)
+    equivalent = SpectralEquivalent.solve(problem.frequencies, 32, lam)
+    losses = equivalent.expected_losses(spread * math.sqrt(32))
+    generator = np.random.default_rng(0)
+    members = np.repeat(np.arange(len(equivalent.counts)), equivalent.counts.astype(int))
+    for k in (0, 20, len(losses) - 1):
+        own = math.sqrt(1 - equivalent.unresolved * equivalent.damping[k])
+        rivals = np.sqrt(1 - equivalent.unresolved * equivalent.damping[k] * equivalent.damping[members])[1:]
+        score = spread * (math.sqrt(32) * equivalent.signal[k] + own * generator.standard_normal((4000, 1)))
+        draws = np.logaddexp(
+            0, np.logaddexp.reduce(spread * rivals * generator.standard_normal((4000, 399)) - score, 1)
+        )
+        # 2 %: rivals get their mean variance
+        assert losses[k] == pytest.approx(draws.mean(), rel=0.02, abs=4 * draws.std() / 4000**0.5)
+
+
+def test_expected_losses_start_at_log_n_and_refuse_a_rate_of_zero():
+    equivalent = SpectralEquivalent.solve(am.Problem.power_law(1000, 64, 1.5).frequencies, 64)
+    np.testing.assert_allclose(equivalent.expected_losses(1e-6), math.log(1000), rtol=1e-5)
+    for bad in (0.0, math.inf, math.nan):
+        with pytest.raises(ValueError, match="lr"):
+            equivalent.expected_losses(bad)
+
+
+def test_the_loss_experiment_measures_beside_its_prediction():
+    config = replace(LOSS.profiles["smoke"], dims=(16, 32), n_items=128, lr_over_root_dim=(0.1, 0.5, 2.0, 8.0))
+    summary = LOSS.summarise(config, [cell.function(**cell.arguments) for cell in LOSS.cells(config, "cpu")])
+    for name in ("polar", "smoothed_sign", "sgd"):
+        assert len(summary.measured["best_loss"][name]) == 2
+        assert min(summary.measured["loss"][f"{name}_32"]) == summary.measured["best_loss"][name][1]
+    assert summary.verdicts.keys() == {"polar", "smoothed_sign", "one_lr"}
+    json.dumps(asdict(summary), allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    "key, value",
+    [("alpha", 1.0), ("dims", (64,)), ("seeds", 0), ("lam_over_t0", -1.0), ("lr_over_root_dim", (1.0, 1.0))],
+)
+def test_a_loss_config_checks_its_mathematics(key, value):
+    with pytest.raises(ValueError, match=key):
+        replace(LOSS.profiles["smoke"], **{key: value})

@@ -1,0 +1,170 @@
+"""The singular spectrum of the first gradient, its laws, and what any spectral map makes of it; Eqs. (2) and (21)."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import amemlib as am
+from amemlib.equivalents import SpectralEquivalent, SpectralLaw, expected_capacity, expected_map_capacity
+from amemlib.theory import bulk_scale
+
+FRESH_SEEDS = range(2000, 2004)
+QUARTERS = np.array([0.25, 0.5, 0.75])
+
+
+def quintic(problem, steps=5):
+    norm = torch.linalg.vector_norm(problem.frequencies)
+    return lambda s: am.spectral.newton_schulz_scalar((s / norm).clamp(max=1), steps, "muon")
+
+
+@pytest.mark.parametrize("alpha", [0.8, 1.0, 1.25, 1.5, 2.0, 3.0])
+def test_the_closed_form_is_a_density_without_a_gap_that_solves_the_fixed_point(alpha):
+    law = SpectralLaw.power_law(alpha, scale=0.3)
+    assert law.share_below(math.inf) == pytest.approx(1, abs=1e-4)
+    assert law.density[0] == pytest.approx(2 / (math.pi * 0.3), rel=1e-4)
+    assert (law.density > 0).all() and (np.diff(law.singular_values) > 0).all()
+    # μ M = 1 − y with M = y^α / t₀ at μ = −i s; y = 1 + i s M then, and M must be its power
+    y = 1 + 1j * law.singular_values * law.resolvent
+    np.testing.assert_allclose(y**alpha / 0.3, law.resolvent, rtol=1e-6)
+
+
+def test_the_medians_that_are_quoted_with_the_bulk_scale():
+    medians = [SpectralLaw.power_law(alpha).quantile(0.5) for alpha in (1.25, 1.5, 2.0)]
+    assert medians == pytest.approx([1.160, 1.361, 1.902], abs=1e-3)
+
+
+@pytest.mark.parametrize("alpha", [1.25, 1.5, 2.0])
+def test_the_closed_form_is_the_limit_of_the_sum(alpha):
+    n_items, dim = 2**18, 2048
+    solved = SpectralLaw.solve(am.Problem.power_law(n_items, dim, alpha).frequencies, dim)
+    closed = SpectralLaw.power_law(alpha, bulk_scale(alpha, n_items, dim))
+    np.testing.assert_allclose(solved.quantile(QUARTERS), closed.quantile(QUARTERS), rtol=5e-3)
+
+
+@pytest.mark.parametrize("batch_size", [None, 100, 3000])
+def test_the_law_of_any_frequencies_solves_its_equation_and_has_the_mass_of_the_rank(batch_size):
+    problem = am.Problem.power_law(5000, 64, 1.5)
+    q = problem.frequencies if batch_size is None else am.sample_minibatch(problem, batch_size, 2000)
+    law = SpectralLaw.solve(q, 64)
+    seen = int((q > 0).sum())
+    assert 64 * law.share_below(math.inf) == pytest.approx(min(64, seen), rel=2e-3)
+    bulk = (law.singular_values > 1e-2 * law.quantile(0.1)) & (law.singular_values < law.quantile(0.9))
+    M, s = law.resolvent[bulk], law.singular_values[bulk]
+    x2 = (q.numpy()[:, None] * M) ** 2
+    np.testing.assert_allclose(-1j * s * M, 1 - (x2 / (1 + x2)).sum(0) / 64, atol=2e-2)
+
+
+@pytest.mark.parametrize("lam_over_t0", [0.3, 3.0])
+def test_the_law_gives_the_signal_and_interactions_of_smoothed_sign(lam_over_t0):
+    problem = am.Problem.power_law(20_000, 256, 1.5)
+    lam = lam_over_t0 * bulk_scale(1.5, 20_000, 256)
+    known = SpectralEquivalent.solve(problem.frequencies, 256, lam)
+    law, values = SpectralLaw.solve(problem.frequencies, 256), torch.from_numpy(known.values)
+
+    def h(s):
+        return s / torch.hypot(s, s.new_tensor(lam))
+
+    # a grid of one per cent resolves the bump of the most frequent item to 1 %
+    np.testing.assert_allclose(law.signal(h, values), known.signal, rtol=1e-2)
+    np.testing.assert_allclose(law.interaction(h, values), 1 - known.unresolved * known.damping, atol=1e-2)
+
+
+def test_the_law_of_the_identity_map_is_the_gradient_itself():
+    # E u_iᵀ G v_i = q_i, and rare items interact with variance ‖q‖² / d² (the chapter's exact moments, to order 1/d)
+    problem = am.Problem.power_law(20_000, 256, 1.5)
+    law, q = SpectralLaw.solve(problem.frequencies, 256), problem.frequencies[[5, 50, 500, 5000]]
+    np.testing.assert_allclose(law.signal(lambda s: s, q), q, rtol=0.01)
+    top = 1.5 * problem.frequencies[0].item()
+    # the law is smoothed, and s² would weigh what the smoothing leaves above the largest singular value
+    rare = law.interaction(lambda s: s * (s < top), torch.zeros(1, dtype=torch.float64))[0]
+    assert rare * 256 == pytest.approx(problem.frequencies.square().sum().item(), rel=0.02)
+
+
+@pytest.mark.parametrize("alpha", [1.25, 2.0])
+def test_singular_values_of_drawn_gradients_follow_the_law(alpha):
+    problem = am.Problem.power_law(8192, 128, alpha)
+    draws = (am.sample_embeddings(problem, seed) for seed in FRESH_SEEDS)
+    s = torch.stack([torch.linalg.svdvals(am.initial_gradient(emb, problem.frequencies)) for emb in draws])
+    counted = np.quantile(s, QUARTERS, axis=1).mean(1)
+    # four draws of 128 singular values: their quartiles scatter by 2 to 3 %
+    np.testing.assert_allclose(counted, SpectralLaw.solve(problem.frequencies, 128).quantile(QUARTERS), rtol=0.06)
+
+
+def test_the_count_of_any_map_is_that_of_the_maps_known_otherwise():
+    problem = am.Problem.power_law(8192, 128, 1.5)
+    lam = bulk_scale(1.5, 8192, 128)
+    assert expected_map_capacity(problem, torch.ones_like) == pytest.approx(
+        expected_capacity(problem, "polar"), rel=5e-3
+    )
+    smooth = expected_map_capacity(problem, lambda s: s / torch.hypot(s, s.new_tensor(lam)))
+    assert smooth == pytest.approx(expected_capacity(problem, "smoothed_sign", lam), rel=5e-3)
+    q = am.sample_minibatch(problem, 2048, 2000)
+    counted, known = expected_map_capacity(problem, torch.ones_like, q), expected_capacity(problem, "polar", 0.0, q)
+    assert counted == pytest.approx(known, rel=5e-3)
+
+
+@pytest.mark.parametrize("alpha, dim", [(1.25, 256), (1.5, 128), (1.5, 256)])
+def test_the_shipped_five_steps_recover_what_is_predicted_and_not_what_polar_does(alpha, dim):
+    problem = am.Problem.power_law(8192, dim, alpha)
+    counts, polar = [], []
+    for seed in FRESH_SEEDS:
+        emb = am.sample_embeddings(problem, seed)
+        G = am.initial_gradient(emb, problem.frequencies)
+        counts.append(am.capacity(am.newton_schulz(G, 5, "muon"), emb))
+        polar.append(am.capacity(am.polar(G), emb))
+    predicted = expected_map_capacity(problem, quintic(problem))
+    error = max(1.0, np.std(counts, ddof=1) / math.sqrt(len(counts)))
+    assert abs(np.mean(counts) - predicted) < 0.05 * predicted + 2 * error
+    assert np.mean(counts) < 0.9 * np.mean(polar)
+
+
+def test_a_fixed_number_of_steps_has_the_exponent_of_sgd():
+    problems = [am.Problem.power_law(50_000, dim, 2.0) for dim in (2048, 4096)]
+    counts = [expected_map_capacity(problem, quintic(problem)) for problem in problems]
+    assert math.log2(counts[1] / counts[0]) == pytest.approx(am.theory.recovery_exponent("sgd", 2.0), abs=0.05)
+
+
+def test_equation_2_holds_at_any_memory():
+    problem = am.Problem.power_law(40, 12, 1.5)
+    emb = am.sample_embeddings(problem, 0, dtype=torch.float64)
+    q = am.sample_minibatch(problem, 30, 0)
+    W = torch.randn(12, 12, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    logits = emb.V @ W.T @ emb.U.T
+    (q @ torch.nn.functional.cross_entropy(logits, torch.arange(40), reduction="none")).backward()
+    pull = emb.U - torch.softmax(logits.detach(), 1) @ emb.U
+    torch.testing.assert_close(pull.T @ (q[:, None] * emb.V), -W.grad, rtol=0, atol=1e-14)
+
+
+def centring(n_items, dim, seed):
+    problem = am.Problem.power_law(n_items, dim, 1.5)
+    emb = am.sample_embeddings(problem, seed, dtype=torch.float64)
+    G0, G = am.initial_gradient(emb, problem.frequencies), am.thresholded_gradient(emb, problem.frequencies, 0)
+    return problem, emb, G0, G
+
+
+def test_equation_21_the_centring_has_rank_one_and_norm_below_one_over_root_n():
+    for n_items in (512, 8192):
+        problem, emb, G0, G = centring(n_items, 32, 2000)
+        singular = torch.linalg.svdvals(G - G0)
+        product = (
+            torch.linalg.vector_norm(emb.U.mean(0)) * torch.linalg.vector_norm(problem.frequencies @ emb.V)
+        ).item()
+        assert singular[0].item() == pytest.approx(product, rel=1e-10) and singular[1] < 1e-12
+        # ‖ū‖² N is χ² with d degrees over d, ‖w‖² ≈ ‖q‖² with the scatter of |v_1|²
+        assert singular[0] * n_items**0.5 < 1.5 * torch.linalg.vector_norm(problem.frequencies)
+
+
+def test_equation_21_the_condition_on_n_is_not_needed():
+    dim, n_items, changes, totals, moves = 64, 1024, [], [], []
+    for seed in range(2000, 2008):
+        _, emb, G0, G = centring(n_items, dim, seed)
+        masks = [am.recovered(am.polar(A), emb) for A in (G0, G)]
+        changes.append(int(masks[0].sum()) - int(masks[1].sum()))
+        totals.append(int(masks[0].sum()))
+        moves.append((emb.V @ (am.polar(G) - am.polar(G0)).T @ emb.U.T).std().item() * math.sqrt(dim))
+    # N is 16 000 times smaller than d^{2α+1}, the bound allows logits a hundred times the interactions
+    assert n_items < 1e-4 * dim**4
+    assert np.median(moves) * math.sqrt(n_items) == pytest.approx(2, rel=0.6) and max(moves) < 0.5
+    assert abs(sum(changes)) < 0.02 * sum(totals) and max(map(abs, changes)) <= 5
