@@ -111,10 +111,16 @@ class SpectralEquivalent:
         return cls(values, counts, dim, lam, signal, damping, float(unresolved))
 
     def signal_of(self, q: Float[Tensor, " n"]) -> np.ndarray:
-        """φ(q) for any q between the smallest and the largest frequency of the problem, by interpolation in log q."""
+        """φ(q) for any q between the smallest and the largest frequency of the problem, by interpolation in log q.
+
+        Raises `ValueError` for a q outside that range by more than the width of a bin.
+        """
         seen = self.values > 0
-        log_values, log_signal = np.log(self.values[seen]), np.log(self.signal[seen])
-        return np.exp(np.interp(np.log(q.cpu().numpy()), log_values[::-1], log_signal[::-1]))
+        values, q = self.values[seen], q.cpu().numpy()
+        low, high = values[-1] / (1 + _BIN_WIDTH), values[0] * (1 + _BIN_WIDTH)
+        if not ((q >= low) & (q <= high)).all():
+            raise ValueError(f"q must lie in [{values[-1]:.3g}, {values[0]:.3g}], got {q.min():.3g} … {q.max():.3g}")
+        return np.exp(np.interp(np.log(q), np.log(values[::-1]), np.log(self.signal[seen][::-1])))
 
     def recovery_probabilities(self) -> np.ndarray:
         """(K,) probability that an item of each frequency beats all its competitors: E_g Π_j Φ((√d φ + σ g) / σ_ij)."""
