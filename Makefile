@@ -13,7 +13,7 @@ SETUP := $(VENV)/.done
 HTML := _build/html/.done
 PAGES := README.md _config.yml _toc.yml $(shell find chapters assets tools -type f -not -path '*/__pycache__/*')
 # Shapes and dtypes in the signatures are checked everywhere but where bad input must meet the library's own errors.
-SHAPES := --jaxtyping-packages=amemlib,beartype.beartype
+SHAPES := --jaxtyping-packages=amemlib,typecheck.check
 NOTEBOOKS = $(wildcard chapters/*.ipynb)
 
 .DELETE_ON_ERROR:

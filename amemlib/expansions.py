@@ -98,7 +98,7 @@ class LeadingBlock:
         return 2 / math.pi * _LOG_STEP * total
 
 
-def gaussian_expectation(factors: Iterable[Iterable[tuple[int, tuple]]]) -> Fraction:
+def gaussian_expectation(factors: Iterable[Iterable[tuple[int | Fraction, tuple]]]) -> Fraction:
     """E of a product of polynomials in independent standard normals, exactly.
 
     factors: each a sum of terms (coefficient, names of the normals multiplied, with repetition). The product is

@@ -220,3 +220,15 @@ def test_the_command_line_ends_with_2_and_one_line_and_writes_nothing(arguments,
     assert status == 2 and captured.out == ""
     assert captured.err.count("\n") == 1 and all(word in captured.err for word in words), captured.err
     assert os.listdir(tmp_path) == ["file"] and (tmp_path / "file").read_text() == "in the way"
+
+
+def test_derivatives_refuse_shapes_and_widths_that_make_no_sense():
+    odd = (torch.tanh, lambda z: torch.cosh(z) ** -2)
+    with pytest.raises(ValueError, match="shape of G"):
+        am.spectral.spectral_derivative(EYE, EYE[:, :3], *odd, 1.0)
+    with pytest.raises(ValueError, match="lam"):
+        am.spectral.smoothed_sign_scalars(0.0)
+    with pytest.raises(ValueError, match="lam"):
+        am.spectral.signal_curve(EYE, EYE, EYE, EYE, -1.0)
+    with pytest.raises(ValueError, match="n, d"):
+        am.spectral.signal_curve(EYE, EYE, EYE[:2], EYE, 1.0)

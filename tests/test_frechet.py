@@ -154,15 +154,3 @@ def test_the_divergence_of_a_spectral_map_is_the_mean_slope():
         for E in torch.eye(49, dtype=torch.float64).view(49, 7, 7)
     )
     assert abs(spectral.stein_slope(torch.linalg.svdvals(G), f, df, scale) - divergence / 49) < 1e-13
-
-
-def test_bad_arguments_are_refused():
-    G = normal(4, 4)
-    with pytest.raises(ValueError, match="shape of G"):
-        spectral.spectral_derivative(G, normal(4, 3), *SMOOTHED[:2], LAM)
-    with pytest.raises(ValueError, match="lam"):
-        spectral.smoothed_sign_scalars(0.0)
-    with pytest.raises(ValueError, match="lam"):
-        spectral.signal_curve(G, G, G, G, -1.0)
-    with pytest.raises(ValueError, match="n, d"):
-        spectral.signal_curve(G, G, G[:2], G, 1.0)

@@ -300,7 +300,7 @@ def path_monomials(n: int, seed: int, centre: int = 2) -> Iterator[list]:
     generator = np.random.default_rng(seed)
     for _ in range(n):
         length = generator.integers(2, 7)
-        yield [entry("XYZ"[generator.integers(3)], *generator.integers(0, 2, 2)) for _ in range(length)]
+        yield [entry("XYZ"[generator.integers(3)], *generator.integers(0, 2, 2).tolist()) for _ in range(length)]
 
 
 def measure_lemma_25(n_monomials: int, seed: int) -> dict:
@@ -327,7 +327,7 @@ def measure_proposition_26(n_pairs: int, seed: int) -> dict:
 
 def own_pair_gradient(
     emb: Embeddings, q: Float[Tensor, " N"], i: int, j: int, lam: float
-) -> tuple[Float[Tensor, " 2*d"], float]:
+) -> tuple[Float[Tensor, " dd"], float]:
     """Gradient of γ_ij = u_jᵀ h_λ(G) v_i in (u_i, v_i), and the Lipschitz bound of Lemma 27 at these lengths.
 
     (q_i D v_i, q_i Dᵀu_i + Wᵀu_j) with D = Dh_λ(G)[u_j v_iᵀ]; ‖u_j‖ (1 + (q_i/λ) ‖v_i‖ (‖u_i‖ + ‖v_i‖)).
