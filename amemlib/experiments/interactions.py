@@ -19,6 +19,7 @@ from amemlib.experiments.base import (
     Cell,
     Experiment,
     Summary,
+    check_dims,
 )
 from amemlib.gradients import thresholded_gradient
 from amemlib.problem import Problem
@@ -55,10 +56,7 @@ class InteractionsConfig:
 
     def __post_init__(self):
         theory.check_alpha(self.alpha)
-        if not self.dims or len(set(self.dims)) != len(self.dims):
-            raise ValueError(f"dims must hold distinct dimensions, got {list(self.dims)}")
-        for dim in self.dims:
-            theory.check_count("dims", dim, least=8)
+        check_dims("dims", self.dims, count=1, least=8)
         if theory.check_count("n_items", self.n_items) < 2 * max(self.dims) + 2:
             raise ValueError(f"n_items must exceed twice every dimension by 2, got {self.n_items}")
         theory.check_count("seeds", self.seeds)

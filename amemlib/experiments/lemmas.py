@@ -16,7 +16,7 @@ from torch import Tensor
 
 from amemlib import theory
 from amemlib.expansions import LeadingBlock, gaussian_expectation
-from amemlib.experiments.base import FINITE_SIZE, NOT_REPRODUCED, REPRODUCED, Cell, Experiment, Summary
+from amemlib.experiments.base import FINITE_SIZE, NOT_REPRODUCED, REPRODUCED, Cell, Experiment, Summary, check_dims
 from amemlib.experiments.interactions import MAXIMUM_BAND
 from amemlib.gradients import thresholded_gradient
 from amemlib.problem import Embeddings, Problem
@@ -95,11 +95,8 @@ class LemmasConfig:
 
     def __post_init__(self):
         theory.check_alpha(self.alpha, above=1.0)
-        if len(set(self.dims)) < 2 or len(set(self.dims)) != len(self.dims):
-            raise ValueError(f"dims must hold at least two distinct dimensions, got {list(self.dims)}")
-        for dim in self.dims:
-            # below it the paper's leading block, d/(log d)² items, is empty
-            theory.check_count("dims", dim, least=16)
+        # below d = 16 the paper's leading block, d/(log d)² items, is empty
+        check_dims("dims", self.dims, least=16)
         if self.n_items <= max(self.dims):
             raise ValueError(f"n_items must exceed every dimension, or G has no bulk, got {self.n_items}")
         for name in ("n_items", "seeds"):

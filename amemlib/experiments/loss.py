@@ -17,6 +17,7 @@ from amemlib.experiments.base import (
     Cell,
     Experiment,
     Summary,
+    check_dims,
 )
 from amemlib.gradients import gradient_rank, initial_gradient, item_losses_along
 from amemlib.problem import Problem
@@ -55,10 +56,7 @@ class LossConfig:
 
     def __post_init__(self):
         theory.check_alpha(self.alpha, above=1.0)
-        if len(set(self.dims)) < 2 or len(set(self.dims)) != len(self.dims):
-            raise ValueError(f"dims must hold at least two distinct dimensions, got {list(self.dims)}")
-        for dim in self.dims:
-            theory.check_count("dims", dim)
+        check_dims("dims", self.dims)
         theory.check_count("n_items", self.n_items, least=2)
         theory.check_count("seeds", self.seeds)
         theory.check_count("first_seed", self.first_seed, least=0)

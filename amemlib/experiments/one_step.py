@@ -7,7 +7,7 @@ import numpy as np
 
 from amemlib import runtime, theory
 from amemlib.equivalents import expected_capacity
-from amemlib.experiments.base import Cell, Experiment, Summary, capacity_verdict
+from amemlib.experiments.base import Cell, Experiment, Summary, capacity_verdict, check_dims
 from amemlib.gradients import gradient_rank, initial_gradient
 from amemlib.problem import Problem
 from amemlib.recovery import capacity, longest_prefix, recovered
@@ -39,11 +39,7 @@ class OneStepConfig:
     def __post_init__(self):
         theory.check_alpha(self.alpha)
         for name in ("dims", "sgd_dims"):
-            values = getattr(self, name)
-            if len(set(values)) < 2 or len(set(values)) != len(values):
-                raise ValueError(f"{name} must hold at least two distinct dimensions, got {list(values)}")
-            for value in values:
-                theory.check_count(name, value)
+            check_dims(name, getattr(self, name))
         for name in ("n_items", "sgd_items"):
             theory.check_count(name, getattr(self, name), least=2)
         for name in ("seeds", "sgd_seeds"):

@@ -21,6 +21,7 @@ from amemlib.experiments.base import (
     Cell,
     Experiment,
     Summary,
+    check_dims,
 )
 from amemlib.gradients import gradient_rank, initial_gradient, thresholded_gradient
 from amemlib.problem import Embeddings, Problem
@@ -70,12 +71,7 @@ class OptimalityConfig:
     def __post_init__(self):
         theory.check_alpha(self.alpha)
         for name in ("dims", "spectrum_dims"):
-            values = getattr(self, name)
-            least = 1 if name == "dims" else 2
-            if len(values) < least or len(set(values)) != len(values):
-                raise ValueError(f"{name} must hold distinct dimensions, at least {least}, got {list(values)}")
-            for value in values:
-                theory.check_count(name, value, least=2)
+            check_dims(name, getattr(self, name), count=1 if name == "dims" else 2, least=2)
         for name in ("n_items", "spectrum_items"):
             theory.check_count(name, getattr(self, name), least=2)
         if self.spectrum_items <= max(self.spectrum_dims):

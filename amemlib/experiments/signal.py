@@ -17,6 +17,7 @@ from amemlib.experiments.base import (
     Cell,
     Experiment,
     Summary,
+    check_dims,
 )
 from amemlib.gradients import thresholded_gradient
 from amemlib.problem import Problem
@@ -55,10 +56,7 @@ class SignalConfig:
 
     def __post_init__(self):
         theory.check_alpha(self.alpha)
-        if not self.dims or len(set(self.dims)) != len(self.dims):
-            raise ValueError(f"dims must hold distinct dimensions, got {list(self.dims)}")
-        for dim in self.dims:
-            theory.check_count("dims", dim, least=2)
+        check_dims("dims", self.dims, count=1, least=2)
         if self.n_items <= max(self.dims):
             raise ValueError(f"n_items must exceed every dimension, or G has no bulk, got {self.n_items}")
         for name in ("n_items", "seeds", "n_probes"):

@@ -8,7 +8,7 @@ import torch
 
 from amemlib import runtime, theory
 from amemlib.equivalents import SpectralLaw, expected_capacity, expected_map_capacity
-from amemlib.experiments.base import Cell, Experiment, Summary, capacity_verdict
+from amemlib.experiments.base import Cell, Experiment, Summary, capacity_verdict, check_dims
 from amemlib.gradients import gradient_rank, initial_gradient
 from amemlib.problem import Problem
 from amemlib.recovery import capacity
@@ -40,10 +40,7 @@ class SpectralMapsConfig:
 
     def __post_init__(self):
         theory.check_alpha(self.alpha)
-        if len(set(self.dims)) < 2 or len(set(self.dims)) != len(self.dims):
-            raise ValueError(f"dims must hold at least two distinct dimensions, got {list(self.dims)}")
-        for dim in self.dims:
-            theory.check_count("dims", dim)
+        check_dims("dims", self.dims)
         theory.check_count("n_items", self.n_items, least=2)
         theory.check_count("seeds", self.seeds)
         theory.check_count("first_seed", self.first_seed, least=0)
