@@ -1,12 +1,12 @@
 """One step of a spectral optimizer: W + η f(−∇L), a function and not a class (Eq. (3))."""
 
-import math
 from collections.abc import Callable
 
 from jaxtyping import Float
 from torch import Tensor
 
 from amemlib.problem import check_square
+from amemlib.theory import check_positive
 
 
 def step(
@@ -17,8 +17,7 @@ def step(
     W: the current memory (d, d), or 0 for W = 0. lr: η > 0; one step from W = 0 recovers the same items for every η.
     Returns a new tensor; no momentum, no weight decay. Raises `ValueError` for η ≤ 0 or shapes that differ.
     """
-    if not (math.isfinite(lr) and lr > 0):
-        raise ValueError(f"lr must be finite and > 0, got {lr!r}")
+    check_positive("lr", lr)
     if isinstance(W, Tensor):
         check_square("W", W)
         if W.shape != G.shape:

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from amemlib.problem import check_square
-from amemlib.theory import check_count
+from amemlib.theory import check_count, check_non_negative, check_positive
 
 NEWTON_SCHULZ_COEFFICIENTS = {
     # z ↦ 3z/2 − z³/2, Lemma 29
@@ -79,8 +79,7 @@ def smoothed_sign(G: Float[Tensor, "m n"], lam: float, rank: int | None = None) 
     lam: λ ≥ 0, absolute, in the units of G's singular values (`theory.bulk_scale` is the natural unit).
     λ = 0 is `polar`. Raises `ValueError` for λ < 0 or not finite.
     """
-    if not (math.isfinite(lam) and lam >= 0):
-        raise ValueError(f"lam must be finite and ≥ 0, got {lam!r}")
+    check_non_negative("lam", lam)
     if lam == 0:
         return polar(G, rank)
     return spectral_map(G, lambda s: s / torch.hypot(s, s.new_tensor(lam)), rank)
@@ -137,8 +136,7 @@ def _numerical_rank(s: Tensor, shape: torch.Size) -> int:
 
 def smoothed_sign_scalars(lam: float) -> tuple[Callable[[Tensor], Tensor], ...]:
     """(h_λ, h_λ′, h_λ″) as functions of a real tensor: z/c, λ²/c³ and −3λ²z/c⁵ with c = √(z² + λ²); λ > 0."""
-    if not (math.isfinite(lam) and lam > 0):
-        raise ValueError(f"lam must be finite and > 0, got {lam!r}")
+    check_positive("lam", lam)
     scaled = lambda z: torch.hypot(z, z.new_tensor(lam))  # noqa: E731
     return lambda z: z / scaled(z), lambda z: lam**2 / scaled(z) ** 3, lambda z: -3 * lam**2 * z / scaled(z) ** 5
 
@@ -267,8 +265,7 @@ def signal_curve(
     Returns three (n, T) float64 tensors. Raises `ValueError` for a λ < 0 or shapes that do not fit.
     """
     check_square("G", G)
-    if not (math.isfinite(lam) and lam >= 0):
-        raise ValueError(f"lam must be finite and ≥ 0, got {lam!r}")
+    check_non_negative("lam", lam)
     if U.shape != V.shape or U.ndim != 2 or U.shape[1] != len(G) or len(t) != len(U):
         raise ValueError(f"U, V and t must be (n, d), (n, d), (n, T), got {[tuple(x.shape) for x in (U, V, t)]}")
     P, sigma, Qh = torch.linalg.svd(G.double())

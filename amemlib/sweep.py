@@ -1,7 +1,7 @@
 """Runs an experiment's cells, keeps every finished one, and writes and reads records.
 
-A finished cell is a small file addressed by its content, the function, its arguments and the fingerprint of the code:
-an interrupted run takes up where it stopped, and a changed library never meets old numbers.
+A finished cell is a small file addressed by its content: the function, its arguments and the fingerprint of the code
+that it runs. An interrupted run takes up where it stopped, and changed code never meets old numbers.
 """
 
 import functools
@@ -64,8 +64,9 @@ def run(experiment: Experiment, config, results: str | Path = "results", device:
 class CellStore:
     """The finished cells of one experiment: a file `<folder>/<experiment>/<key>.json` each.
 
-    The key is a hash of the function's name, its arguments and the fingerprint of the code. A file appears whole or not
-    at all, so a run may be killed at any moment and several processes may share the folder.
+    The key is a hash of the function's name, its arguments and the fingerprint of what its module imports from amemlib
+    (of all amemlib, if the function is not from there). A file appears whole or not at all, so a run may be killed at
+    any moment and several processes may share the folder.
     """
 
     def __init__(self, folder: str | Path, experiment: str, provenance: dict):
@@ -97,7 +98,9 @@ class CellStore:
         _write_whole(json.dumps(row | {"provenance": self.provenance}), self._path(cell))
 
     def _path(self, cell: Cell) -> Path:
-        content = json.dumps([cell.function.__name__, cell.arguments, self.provenance["code"]], sort_keys=True)
+        module = cell.function.__module__
+        code = runtime.code_hash(module if module.startswith("amemlib.") else "")
+        content = json.dumps([cell.function.__name__, cell.arguments, code], sort_keys=True)
         return self.folder / f"{hashlib.sha256(content.encode()).hexdigest()[:24]}.json"
 
 

@@ -36,6 +36,20 @@ def check_count(name: str, value: int, least: int = 1) -> int:
     return int(value)
 
 
+def check_positive(name: str, value: float) -> float:
+    """Return `value` as a float; raise `ValueError` unless it is finite and > 0."""
+    if not (math.isfinite(value) and value > 0):
+        raise ValueError(f"{name} must be finite and > 0, got {value!r}")
+    return float(value)
+
+
+def check_non_negative(name: str, value: float) -> float:
+    """Return `value` as a float; raise `ValueError` unless it is finite and ≥ 0."""
+    if not (math.isfinite(value) and value >= 0):
+        raise ValueError(f"{name} must be finite and ≥ 0, got {value!r}")
+    return float(value)
+
+
 def recovery_exponent(method: str, alpha: float, steps: int = 1) -> float:
     """Exponent κ in "the method recovers d^κ items after `steps` population steps".
 

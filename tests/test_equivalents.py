@@ -131,11 +131,15 @@ def test_counts_of_one_sgd_step_meet_the_prediction(alpha, dim):
     assert_meets(counts, expected_capacity(problem, "sgd", frequencies=q))
 
 
-@pytest.mark.parametrize("spectral_map, setting", [("polar", "_BIN_WIDTH"), ("sgd", "_SGD_BIN_WIDTH")])
+@pytest.mark.parametrize(
+    "spectral_map, setting", [("polar", "smoothed_sign.BIN_WIDTH"), ("sgd", "capacity._SGD_BIN_WIDTH")]
+)
 def test_halving_the_bins_changes_nothing_that_could_be_seen(monkeypatch, spectral_map, setting):
     problem = power_law(1.5, 300, 256)
     coarse = expected_capacity(problem, spectral_map)
-    monkeypatch.setattr(am.equivalents, setting, getattr(am.equivalents, setting) / 2)
+    module, name = setting.split(".")
+    home = getattr(am.equivalents, module)
+    monkeypatch.setattr(home, name, getattr(home, name) / 2)
     fine = expected_capacity(problem, spectral_map)
     assert fine != coarse
     assert fine == pytest.approx(coarse, rel=5e-3)

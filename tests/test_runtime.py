@@ -71,3 +71,33 @@ def test_the_fingerprint_follows_the_code_and_not_its_prose(monkeypatch, tmp_pat
     assert base == prose
     assert len({base, code, more}) == 3
     assert runtime.code_hash() not in {base, code, more}
+
+
+def test_the_fingerprint_of_a_module_covers_what_it_imports(monkeypatch, tmp_path):
+    """A changed figure or another experiment leaves a cell's key alone; a changed import, however far, does not."""
+    files = {
+        "__init__.py": "from amemlib import rooms, figures",
+        "theory.py": "a = 1",
+        "figures.py": "b = 1",
+        "rooms/__init__.py": "from amemlib.rooms.one import f",
+        "rooms/one.py": "from amemlib import theory",
+    }
+    (tmp_path / "rooms").mkdir()
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(runtime, "__file__", str(tmp_path / "runtime.py"))
+
+    def fingerprint(changed: str) -> str:
+        (tmp_path / changed).write_text(files[changed] + "\nmore = 1")
+        runtime.code_hash.cache_clear()
+        try:
+            return runtime.code_hash("amemlib.rooms.one")
+        finally:
+            (tmp_path / changed).write_text(files[changed])
+            runtime.code_hash.cache_clear()
+
+    base = fingerprint("__init__.py")
+    assert fingerprint("figures.py") == base
+    assert fingerprint("rooms/__init__.py") == base
+    assert fingerprint("theory.py") != base
+    assert fingerprint("rooms/one.py") != base

@@ -61,8 +61,7 @@ class InteractionsConfig:
             raise ValueError(f"n_items must exceed twice every dimension by 2, got {self.n_items}")
         theory.check_count("seeds", self.seeds)
         theory.check_count("first_seed", self.first_seed, least=0)
-        if not (math.isfinite(self.lam_over_t0) and self.lam_over_t0 > 0):
-            raise ValueError(f"lam_over_t0 must be finite and > 0, got {self.lam_over_t0!r}")
+        theory.check_positive("lam_over_t0", self.lam_over_t0)
 
 
 def block_ends(n_items: int, dim: int) -> tuple[int, int, int]:

@@ -102,8 +102,7 @@ class LemmasConfig:
         for name in ("n_items", "seeds"):
             theory.check_count(name, getattr(self, name))
         theory.check_count("first_seed", self.first_seed, least=0)
-        if not (math.isfinite(self.lam_over_t0) and self.lam_over_t0 > 0):
-            raise ValueError(f"lam_over_t0 must be finite and > 0, got {self.lam_over_t0!r}")
+        theory.check_positive("lam_over_t0", self.lam_over_t0)
 
 
 def nine_point_derivatives(value: Callable[[float], Tensor], step: float) -> tuple[Tensor, Tensor]:

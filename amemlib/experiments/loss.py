@@ -60,8 +60,7 @@ class LossConfig:
         theory.check_count("n_items", self.n_items, least=2)
         theory.check_count("seeds", self.seeds)
         theory.check_count("first_seed", self.first_seed, least=0)
-        if not (math.isfinite(self.lam_over_t0) and self.lam_over_t0 >= 0):
-            raise ValueError(f"lam_over_t0 must be finite and ≥ 0, got {self.lam_over_t0!r}")
+        theory.check_non_negative("lam_over_t0", self.lam_over_t0)
         rates = np.array(self.lr_over_root_dim)
         if len(rates) < 3 or not (np.diff(rates) > 0).all() or not (0 < rates[0] <= rates[-1] < math.inf):
             raise ValueError(f"lr_over_root_dim must hold three or more increasing numbers > 0, got {rates.tolist()}")

@@ -1,6 +1,5 @@
 """`one-step`: capacity of one population step against d, for polar, h_λ and SGD (Theorems 3 and 5)."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,8 +44,7 @@ class OneStepConfig:
         for name in ("seeds", "sgd_seeds"):
             theory.check_count(name, getattr(self, name))
         theory.check_count("first_seed", self.first_seed, least=0)
-        if not (math.isfinite(self.lam_over_t0) and self.lam_over_t0 >= 0):
-            raise ValueError(f"lam_over_t0 must be finite and ≥ 0, got {self.lam_over_t0!r}")
+        theory.check_non_negative("lam_over_t0", self.lam_over_t0)
 
 
 def measure_one_step(alpha: float, n_items: int, dim: int, lam_over_t0: float, seed: int, device: str) -> dict:

@@ -62,8 +62,7 @@ class SignalConfig:
         for name in ("n_items", "seeds", "n_probes"):
             theory.check_count(name, getattr(self, name), least=1 if name == "seeds" else 2)
         theory.check_count("first_seed", self.first_seed, least=0)
-        if not (math.isfinite(self.lam_over_t0) and self.lam_over_t0 > 0):
-            raise ValueError(f"lam_over_t0 must be finite and > 0, got {self.lam_over_t0!r}")
+        theory.check_positive("lam_over_t0", self.lam_over_t0)
 
 
 def rank_edges(n_items: int) -> list[int]:

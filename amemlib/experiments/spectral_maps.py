@@ -1,6 +1,5 @@
 """`spectral-maps`: capacity of one population step with Newton–Schulz maps as shipped, beside polar and SGD."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,8 +43,7 @@ class SpectralMapsConfig:
         theory.check_count("n_items", self.n_items, least=2)
         theory.check_count("seeds", self.seeds)
         theory.check_count("first_seed", self.first_seed, least=0)
-        if not (math.isfinite(self.lam_over_t0) and self.lam_over_t0 > 0):
-            raise ValueError(f"lam_over_t0 must be finite and > 0, got {self.lam_over_t0!r}")
+        theory.check_positive("lam_over_t0", self.lam_over_t0)
 
 
 def measure_spectral_maps(alpha: float, n_items: int, dim: int, lam_over_t0: float, seed: int, device: str) -> dict:

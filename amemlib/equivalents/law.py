@@ -1,0 +1,151 @@
+"""The law of the singular values, and what any odd spectral map makes of it."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from scipy.special import log_ndtr
+from torch import Tensor
+
+from amemlib.equivalents.fixed_point import BIN_WIDTH, GAUSS_HERMITE, NOISE_CLASSES, binned, typical_scale
+from amemlib.problem import Problem, check_frequencies
+from amemlib.theory import check_alpha
+
+_LAW_BIN_WIDTH = 0.02
+_LAW_STEP = 0.01
+_LAW_SMOOTHING = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class SpectralLaw:
+    """Singular values of G = Σ_k q_k u_k v_kᵀ in the limit, and the signal and interactions of f(G) for any odd f.
+
+    Everything is read off M(μ) of the fixed point at μ = 0⁺ − i s: with M = M(−i s),
+
+        density of the singular values   ρ(s) = (2/π) Re M,
+        signal of an item of weight q    E u_iᵀ f(G) v_i = (2/π) ∫ f(s) Im[q M² / (1 + q² M²)] ds,
+        its interactions with rare items   d E (u_jᵀ f(G) v_i)² = (2/π) ∫ f(s)² Re[M / (1 + q² M²)] ds.
+
+    Derived in the chapter "The gradient at initialisation"; with f = h_λ they are the formulas of `SpectralEquivalent`.
+    singular_values: (n,) increasing, in the units of q. resolvent: (n,) complex, M(0⁺ − i s).
+    A law, not a sample: it has no fluctuations, and items that stand alone (the head) are bumps of width q / √d.
+    """
+
+    singular_values: np.ndarray
+    resolvent: np.ndarray
+
+    @classmethod
+    def power_law(cls, alpha: float, scale: float = 1.0) -> "SpectralLaw":
+        """The closed form for p_i ∝ i^{−α}, N = ∞, d → ∞, in units of t₀ = `scale` (`theory.bulk_scale`).
+
+        M = y^α / t₀ on the curve y = r e^{iθ}, 0 < θ < π/2α, r = cos αθ / cos (α − 1)θ, where
+        s / t₀ = r^{−α} sin θ / cos (α − 1)θ. Its head has no end: moments of order 1/α and more are infinite.
+        """
+        angle = np.geomspace(1e-6, 1, 4000)
+        # equal steps in log θ towards s = 0, in log (π/2α − θ) towards s = ∞
+        theta = math.pi / (2 * check_alpha(alpha)) * np.concatenate([angle / 2, 1 - angle[-2::-1] / 2])
+        r = np.cos(alpha * theta) / np.cos((alpha - 1) * theta)
+        s = r**-alpha * np.sin(theta) / np.cos((alpha - 1) * theta)
+        return cls(scale * s, (r * np.exp(1j * theta)) ** alpha / scale)
+
+    @classmethod
+    def solve(cls, q: Float[Tensor, " N"], dim: int) -> "SpectralLaw":
+        """The law for any frequencies q (N,), zeros allowed, by Newton's method followed down from large s.
+
+        Solved at μ = s (ε − i) with ε = 10⁻⁴, which smooths the density over s ε.
+        """
+        values, counts = binned(q, BIN_WIDTH)
+        v, c = values[values > 0], counts[values > 0]
+        top, bottom = math.log(3 * v[0]), math.log(1e-3 * typical_scale(v, c, dim))
+        s = np.exp(np.arange(top, bottom, -_LAW_STEP))
+        resolvent = np.empty(len(s), complex)
+        M = 1 / (s[0] * (_LAW_SMOOTHING - 1j))
+        for k, mu in enumerate(s * (_LAW_SMOOTHING - 1j)):
+            for _ in range(100):
+                x2 = (v * M) ** 2
+                excess = mu * M + c @ (x2 / (1 + x2)) / dim - 1
+                update = M - excess / (mu + 2 * (c @ (v**2 * M / (1 + x2) ** 2)) / dim)
+                if update.real <= 0:
+                    # Newton has left the half-plane of resolvents; the averaged fixed-point map never does
+                    update = (M + 1 / (mu + c @ (v**2 * M / (1 + x2)) / dim)) / 2
+                converged = abs(update - M) < 1e-10 * abs(M)
+                M = update
+                if converged:
+                    break
+            resolvent[k] = M
+        return cls(s[::-1], resolvent[::-1])
+
+    @property
+    def density(self) -> np.ndarray:
+        """ρ(s) at `singular_values`, (n,); its integral is rank(G) / d."""
+        return 2 / math.pi * self.resolvent.real
+
+    def share_below(self, s: float | np.ndarray) -> float | np.ndarray:
+        """∫₀^s ρ: the share of the d singular values that lie in (0, s]; zeros of a rank-deficient G do not count."""
+        steps = np.diff(self.singular_values) * (self.density[1:] + self.density[:-1]) / 2
+        # below the grid the density is flat
+        cumulative = np.cumsum(np.r_[self.density[0] * self.singular_values[0], steps])
+        return np.interp(s, np.r_[0.0, self.singular_values], np.r_[0.0, cumulative])
+
+    def quantile(self, share: float | np.ndarray) -> float | np.ndarray:
+        """The s below which a `share` of the non-zero singular values lies (0 < share < 1)."""
+        cumulative = self.share_below(self.singular_values)
+        return np.interp(share, cumulative / cumulative[-1], self.singular_values)
+
+    def signal(self, f: Callable[[Tensor], Tensor], q: Float[Tensor, " n"]) -> np.ndarray:
+        """(n,) mean own logit u_iᵀ f(G) v_i of items of weights q; f as in `spectral.spectral_map`."""
+        x = q.cpu().numpy()[:, None] * self.resolvent
+        return 2 / math.pi * (x * self.resolvent / (1 + x**2)).imag @ (self._weights() * self._values(f))
+
+    def interaction(self, f: Callable[[Tensor], Tensor], q: Float[Tensor, " n"]) -> np.ndarray:
+        """(n,) variance, times d, of the logits between items of weights q and rare ones; q = 0: among rare ones."""
+        x = q.cpu().numpy()[:, None] * self.resolvent
+        return 2 / math.pi * (self.resolvent / (1 + x**2)).real @ (self._weights() * self._values(f) ** 2)
+
+    def _values(self, f: Callable[[Tensor], Tensor]) -> np.ndarray:
+        return f(torch.as_tensor(self.singular_values.copy())).numpy()
+
+    def _weights(self) -> np.ndarray:
+        """Trapezoidal weights of ∫ds over the grid, the flat piece below it given to its first point."""
+        s = self.singular_values
+        steps = np.diff(s) / 2
+        return np.r_[steps, 0] + np.r_[0, steps] + np.r_[s[0], np.zeros(len(s) - 1)]
+
+
+def expected_map_capacity(
+    problem: Problem, f: Callable[[Tensor], Tensor], frequencies: Float[Tensor, " N"] | None = None
+) -> float:
+    """Expected number of items that one step W = f(G) from W = 0 recovers, for any bounded odd f, nothing fitted.
+
+    f: as in `spectral.spectral_map`, on absolute singular values; |f| about 1 at most where the head is.
+    frequencies: the minibatch frequencies that the gradient saw, `None` for the population.
+    The signal and the interactions between a frequent and a rare item are those of `SpectralLaw`; between items i, j
+    that are both frequent, with variances v_i, v_j against rare ones and v₀ among rare ones, they are interpolated by
+    v_i + v_j − v₀ − (v_i − v₀)(v_j − v₀) / (1 − v₀), which is the formula of `SpectralEquivalent` where f = h_λ.
+    Slower than `expected_capacity`, which knows "polar" and "smoothed_sign".
+    """
+    q = problem.frequencies if frequencies is None else frequencies
+    check_frequencies("frequencies", q, problem.n_items)
+    law = SpectralLaw.solve(q, problem.dim)
+    values, counts = binned(q, _LAW_BIN_WIDTH)
+    weights = torch.from_numpy(values)
+    signal, variance = law.signal(f, weights), law.interaction(f, weights)
+    rare = law.interaction(f, torch.zeros(1, dtype=torch.float64))[0]
+    excess = variance - rare
+    # a map that fills every direction (polar) has no room left, and then excess itself is rounding error
+    overlap = 1 / (1 - rare) if rare < 0.999 else 0.0
+    label = np.round((NOISE_CLASSES - 1) * (excess - excess.min()) / max(np.ptp(excess), 1e-9)).astype(int)
+    number = np.bincount(label, counts)
+    rivals = np.bincount(label, counts * excess)[number > 0] / number[number > 0]
+    number = number[number > 0]
+    g, gauss = GAUSS_HERMITE
+    probabilities = np.zeros(len(values))
+    for i, own in enumerate(excess):
+        score = math.sqrt(problem.dim) * signal[i] + math.sqrt(max(variance[i], 0)) * g
+        sd = np.sqrt(np.maximum(rare + own + rivals - overlap * own * rivals, 1e-12))
+        log_wins = number @ log_ndtr(score / sd[:, None]) * (1 - 1 / counts.sum())
+        probabilities[i] = gauss @ np.exp(log_wins) / math.sqrt(2 * math.pi)
+    return float(counts @ probabilities)
