@@ -11,13 +11,15 @@ export PYTHONUTF8 := 1
 
 SETUP := $(VENV)/.done
 HTML := _build/html/.done
+BENCH := _build/bench
+BENCH_RECORD := $(BENCH)/cpu.json
 PAGES := README.md _config.yml _toc.yml $(shell find chapters assets tools -type f -not -path '*/__pycache__/*')
 # Shapes and dtypes in the signatures are checked everywhere but where bad input must meet the library's own errors.
 SHAPES := --jaxtyping-packages=amemlib,typecheck.check
 NOTEBOOKS = $(wildcard chapters/*.ipynb)
 
 .DELETE_ON_ERROR:
-.PHONY: help setup notebooks figures html book test lint shots clean distclean
+.PHONY: help setup notebooks figures html book test lint bench shots a11y pdf links clean distclean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -36,9 +38,10 @@ book: notebooks  ## execute what is stale, build the book strictly, print the fr
 notebooks: $(SETUP)  ## write the notebooks and execute those that are stale
 	$(BIN)/python tools/notebooks.py run
 
-figures: $(SETUP)  ## redraw the front page's pictures and the ledger from the records
+figures: $(SETUP)  ## redraw the front page's pictures, the ledger and the map of the book
 	$(BIN)/python tools/front.py write
 	$(BIN)/python tools/ledger.py write
+	$(BIN)/python tools/guide.py write
 
 html: $(HTML)  ## build the pages from the stored outputs
 # Always the whole book: an incremental build forgets the warnings of pages that it does not read again.
@@ -53,8 +56,27 @@ test: $(SETUP)  ## everything that must hold, cheapest first
 	$(BIN)/python -m pytest -q tests/test_bad_input.py
 	$(if $(NOTEBOOKS),$(BIN)/python -m pytest -q --nbval --nbval-current-env --nbval-cell-timeout=300 -n 2 --dist loadfile chapters)
 
+# The book's environment, and the peers on top of it in a place of their own: nothing of them reaches .venv.
+bench: $(SETUP)  ## time the kernels beside their peers (minutes); the record goes to BENCH_RECORD
+	mkdir -p $(BENCH)
+	$(BIN)/python -m venv $(BENCH)
+	echo "import site; site.addsitedir('$(CURDIR)/$$(echo $(VENV)/lib/python*/site-packages)')" > $$(echo $(BENCH)/lib/python*/site-packages)/book.pth
+	for peer in $$(sed '/^#/d' benchmarks/requirements.txt); do \
+	  $(BENCH)/bin/python -m pip install --quiet --constraint requirements.txt $$peer || echo "bench: $$peer cannot be installed and is skipped"; \
+	done
+	$(BENCH)/bin/python -m benchmarks --output $(BENCH_RECORD) $(BENCH_OPTIONS)
+
 shots: $(HTML)  ## open every page in Chromium; pictures in _build/shots
 	$(BIN)/python tools/browse.py
+
+a11y: $(HTML)  ## run axe-core over every page in Chromium (fetches axe-core with npm)
+	$(BIN)/python tools/a11y.py
+
+pdf: $(SETUP)  ## the whole book as one PDF, printed by Chromium
+	$(BIN)/python tools/pdf.py
+
+links: $(SETUP)  ## ask every address outside the book whether it still answers
+	$(BIN)/jupyter-book build . --builder linkcheck --quiet
 
 lint: $(SETUP)  ## ruff
 	$(BIN)/ruff check .

@@ -6,6 +6,7 @@ import os
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 from amemlib import (  # noqa: E402
+    attention,
     equivalents,
     expansions,
     experiments,
@@ -16,6 +17,7 @@ from amemlib import (  # noqa: E402
     scaling,
     spectral,
     sweep,
+    tasks,
     theory,
     vocabularies,
 )
@@ -29,9 +31,9 @@ from amemlib.gradients import (
     loss_and_gradient,
     thresholded_gradient,
 )
-from amemlib.optim import step
+from amemlib.optim import newton_step, step, trajectory
 from amemlib.problem import Embeddings, Problem
-from amemlib.recovery import capacity, longest_prefix, margins, recovered
+from amemlib.recovery import capacity, longest_prefix, margins, recovered, recovered_prefix
 from amemlib.sampling import sample_embeddings, sample_minibatch, sample_reduced_embeddings
 from amemlib.scaling import fit_exponent
 from amemlib.spectral import identity, newton_schulz, polar, smoothed_sign, spectral_map
@@ -39,6 +41,7 @@ from amemlib.spectral import identity, newton_schulz, polar, smoothed_sign, spec
 __all__ = [
     "Embeddings",
     "Problem",
+    "attention",
     "capacity",
     "equivalents",
     "expansions",
@@ -56,8 +59,10 @@ __all__ = [
     "loss_and_gradient",
     "margins",
     "newton_schulz",
+    "newton_step",
     "polar",
     "recovered",
+    "recovered_prefix",
     "recovery",
     "runtime",
     "sample_embeddings",
@@ -70,7 +75,9 @@ __all__ = [
     "spectral_map",
     "step",
     "sweep",
+    "tasks",
     "theory",
     "thresholded_gradient",
+    "trajectory",
     "vocabularies",
 ]

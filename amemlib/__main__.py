@@ -2,10 +2,11 @@
 
 import argparse
 import json
+import os
 import sys
 from contextlib import nullcontext
 
-from amemlib import experiments, runtime, sweep
+from amemlib import distributed, experiments, runtime, sweep
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -33,11 +34,26 @@ def _run(options) -> None:
     config = experiments.configure(experiment, options.profile or runtime.profile(), _overrides(options.set))
     if options.output:
         sweep.check_writable(options.output)
-    with _executor(options) as executor:
+    with _ranks(options, experiment), _executor(options) as executor:
         record = sweep.run(experiment, config, options.results, options.device, executor)
+        if distributed.rank_and_world_size()[0] > 0:
+            return
     if options.output:
         sweep.write_record(record, options.output)
     print(json.dumps(record) if options.json else table(record))
+
+
+def _ranks(options, experiment):
+    if "WORLD_SIZE" not in os.environ:
+        return nullcontext()
+    if not experiment.sharded:
+        sharded = ", ".join(name for name, one in experiments.EXPERIMENTS.items() if one.sharded)
+        raise ValueError(
+            f"experiment must be one that shards its rows under torchrun, {sharded}, got {experiment.name!r}"
+        )
+    if options.workers is not None or options.dask is not None:
+        raise ValueError("workers and dask must not be given under torchrun, whose ranks work on every cell together")
+    return distributed.process_group()
 
 
 def _executor(options):

@@ -77,9 +77,9 @@ def loss_and_gradient(
     q = q.to(emb.U.device, torch.float64)
     G = torch.zeros(emb.dim, emb.dim, dtype=torch.float64, device=emb.U.device)
     total = torch.zeros((), dtype=torch.float64, device=emb.U.device)
-    for items, Z, own in _own_logits(W, emb, q.nonzero()[:, 0]):
+    for items, Z, own, largest in _own_logits(W, emb, q.nonzero()[:, 0]):
         outputs = torch.zeros_like(Z)
-        rivals, own = _rival_sums(Z, own, items, emb, outputs)
+        rivals, own = _rival_sums(Z, own, largest, items, emb.U, outputs)
         residual = (emb.U[items].double() * rivals[:, None] - outputs) / (rivals + own.exp2())[:, None]
         G += (q[items, None] * residual).T @ emb.V[items].double()
         total += q[items] @ _item_loss(rivals, own)
@@ -105,8 +105,8 @@ def item_losses(W: Float[Tensor, "d d"], emb: Embeddings) -> Float[Tensor, " N"]
     """
     check_square("W", W, emb.dim)
     losses = torch.empty(emb.n_items, dtype=torch.float64, device=emb.U.device)
-    for items, Z, own in _own_logits(W, emb, torch.arange(emb.n_items, device=emb.U.device)):
-        losses[items] = _item_loss(*_rival_sums(Z, own, items, emb))
+    for items, Z, own, largest in _own_logits(W, emb, torch.arange(emb.n_items, device=emb.U.device)):
+        losses[items] = _item_loss(*_rival_sums(Z, own, largest, items, emb.U))
     return losses
 
 
@@ -123,7 +123,7 @@ def item_losses_along(
     if not all(math.isfinite(lr) and lr > 0 for lr in rates):
         raise ValueError(f"learning_rates must be finite and > 0, got {rates}")
     losses = torch.empty(len(rates), emb.n_items, dtype=torch.float64, device=emb.U.device)
-    for items, Z, own in _own_logits(direction, emb, torch.arange(emb.n_items, device=emb.U.device)):
+    for items, Z, own, _ in _own_logits(direction, emb, torch.arange(emb.n_items, device=emb.U.device)):
         excess = (Z @ emb.U.double().T - own[:, None]) / _LOG2_E
         excess[torch.arange(len(items)), items] = -math.inf
         for row, lr in zip(losses, rates, strict=True):
@@ -131,54 +131,86 @@ def item_losses_along(
     return losses
 
 
-def _own_logits(W: Tensor, emb: Embeddings, items: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Blocks of items with z = log₂e W v (b, d) and the own logits uᵀz (b,), in powers of two and in float64."""
+def rival_log_sums(
+    W: Float[Tensor, "d d"], emb: Embeddings, outputs: Float[Tensor, "n d"] | None = None
+) -> tuple[Float[Tensor, " N"], Float[Tensor, "N d"]]:
+    """log Σ_j e^{z_ij} in nats and Σ_j e^{z_ij} u_j / Σ_j e^{z_ij} over some rivals u_j of every item i.
+
+    outputs: the rivals, none of them an item of `emb`; None for the items of `emb` themselves, the own one left out.
+    Loss and gradient over any number of such groups follow by adding the sums (`distributed`): with l the logarithm
+    of the total and r the mean of the r's, weighted by their shares, −log p̂_ii = log(1 + e^{l − z_ii}) and
+    u_i − Σ_j p̂_ij u_j = (1 − p̂_ii) (u_i − r_i). Returns (N,) and (N, d) float64.
+    """
+    check_square("W", W, emb.dim)
+    log_sums = torch.empty(emb.n_items, dtype=torch.float64, device=emb.U.device)
+    means = torch.empty(emb.n_items, emb.dim, dtype=torch.float64, device=emb.U.device)
+    rivals = emb.U if outputs is None else outputs
+    for items, Z, own, _ in _own_logits(W, emb, torch.arange(emb.n_items, device=emb.U.device)):
+        largest = float(row_norms(rivals).max() * row_norms(Z).max())
+        sums = torch.zeros_like(Z)
+        found = items if outputs is None else torch.full_like(items, -1)
+        totals, shifted = _rival_sums(Z, own, largest, found, rivals, sums)
+        log_sums[items] = (torch.log2(totals) + own - shifted) / _LOG2_E
+        # a group without rivals has the sum 0 and, whatever its mean, no weight
+        means[items] = sums / totals.clamp(min=torch.finfo(torch.float64).tiny)[:, None]
+    return log_sums, means
+
+
+def _own_logits(W: Tensor, emb: Embeddings, items: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor, float]]:
+    """Blocks of items with z = log₂e W v (b, d), the own logits uᵀz (b,) and max ‖u‖ ‖z‖, which bounds all logits.
+
+    Powers of two instead of e, because exp2 is the faster function; in float64.
+    """
     W = W.detach().to(emb.U.device, torch.float64) * _LOG2_E
+    longest = row_norms(emb.U).max()
     for block in items.split(_TILES[emb.U.device.type][0]):
         Z = emb.V[block].double() @ W.T
-        yield block, Z, (Z * emb.U[block].double()).sum(1)
+        yield block, Z, (Z * emb.U[block].double()).sum(1), float(longest * row_norms(Z).max())
 
 
+@torch.no_grad()
 def _rival_sums(
-    Z: Tensor, own: Tensor, items: Tensor, emb: Embeddings, outputs: Tensor | None = None
+    Z: Tensor, own: Tensor, largest: float, items: Tensor, U: Tensor, outputs: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """l_i = Σ_{j≠i} 2^(z_ij − s_i) and z_ii − s_i for a shift s, (b,) float64; Σ_{j≠i} 2^(z_ij − s_i) u_j to outputs.
 
-    Cauchy–Schwarz bounds the logits. While they cannot overflow there is no shift and no pass to find one; while
-    float32 resolves them, the embeddings' own precision is enough.
+    The sums go over the rows of U; items: where the own ones stand among them, anything else if they do not.
+    While the logits cannot overflow there is no shift and no pass to find one; while float32 resolves them, the
+    embeddings' own precision is enough. torch's attention kernel computes Σ_j p̂_j u_j in one call, but its sums hold
+    the own item: from float32 its u_i − Σ_j p̂_j u_j is wrong by 10⁻⁵ to 10⁻⁴ where items are learned.
     """
-    bound = float(row_norms(emb.U).max() * row_norms(Z).max())
-    precision = emb.U.dtype if bound < 100 else torch.float64
+    precision = U.dtype if largest < 100 else torch.float64
     Z = Z.to(precision)
-    shift = _largest_logits(Z, emb) if bound > 900 else None
+    shift = _largest_logits(Z, U) if largest > 900 else None
     rivals = torch.zeros(len(Z), dtype=torch.float64, device=Z.device)
     sums = None if outputs is None else torch.zeros_like(Z)
-    for start, U in _column_blocks(emb, precision):
-        E = Z @ U.T
+    tile = Z.new_empty(len(Z), _TILES[Z.device.type][1])
+    for start, block in _column_blocks(U, precision):
+        E = torch.mm(Z, block.T, out=tile[:, : len(block)])
         if shift is not None:
             E -= shift[:, None]
         E.exp2_()
-        mine = (items >= start) & (items < start + len(U))
+        mine = (items >= start) & (items < start + len(block))
         E[mine, items[mine] - start] = 0
         rivals += E.sum(1)
         if sums is not None:
-            sums.addmm_(E, U)
+            sums.addmm_(E, block)
     if outputs is not None:
         outputs += sums
     return rivals, own if shift is None else own - shift
 
 
-def _largest_logits(Z: Tensor, emb: Embeddings) -> Tensor:
+def _largest_logits(Z: Tensor, U: Tensor) -> Tensor:
     largest = torch.full((len(Z),), -math.inf, dtype=Z.dtype, device=Z.device)
-    for _, U in _column_blocks(emb, Z.dtype):
-        largest = torch.maximum(largest, (Z @ U.T).amax(1))
+    for _, block in _column_blocks(U, Z.dtype):
+        largest = torch.maximum(largest, (Z @ block.T).amax(1))
     return largest
 
 
-def _column_blocks(emb: Embeddings, precision: torch.dtype) -> Iterator[tuple[int, Tensor]]:
-    width = _TILES[emb.U.device.type][1]
-    for start in range(0, emb.n_items, width):
-        yield start, emb.U[start : start + width].to(precision)
+def _column_blocks(U: Tensor, precision: torch.dtype) -> Iterator[tuple[int, Tensor]]:
+    width = _TILES[U.device.type][1]
+    for start in range(0, len(U), width):
+        yield start, U[start : start + width].to(precision)
 
 
 def _item_loss(rivals: Tensor, own: Tensor) -> Tensor:

@@ -1,12 +1,17 @@
-"""One step of a spectral optimizer: W + η f(−∇L), a function and not a class (Eq. (3))."""
+"""Steps of an optimizer: W + η f(−∇L) for a spectral map f (Eq. (3)), many of them, and Newton's from W = 0."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import repeat
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from amemlib.problem import check_square
-from amemlib.theory import check_positive
+from amemlib.gradients import gradient, initial_gradient, thresholded_gradient
+from amemlib.problem import Embeddings, check_square
+from amemlib.theory import check_non_negative, check_positive
+
+_ROWS = 8192
 
 
 def step(
@@ -25,3 +30,88 @@ def step(
     elif W != 0:
         raise TypeError(f"W must be a tensor or the number 0, got {W!r}")
     return W + lr * spectral_map(G)
+
+
+def trajectory(
+    emb: Embeddings,
+    frequencies: Iterable[Float[Tensor, " N"]],
+    spectral_map: Callable[[Tensor], Tensor],
+    lr: float | Iterable[float],
+    momentum: float = 0.0,
+) -> Iterator[Float[Tensor, "d d"]]:
+    """W_0 = 0, W_1, …, W_T, one after the other: the true iterates, not the thresholded ones of Eq. (7):
+
+        M_t = β M_{t−1} − ∇L_t(W_t),   W_{t+1} = W_t + η_t f(M_t),
+
+    with L_t the cross-entropy under the t-th of `frequencies` (the population's T times over, or a fresh batch each).
+    spectral_map: f, or any map of the whole matrix: G ↦ G / ‖G‖_op is gradient descent that sets its own rate.
+    lr: η_t > 0, one for all steps or one for each. momentum: β in [0, 1), heavy ball, before the map, as Muon has it.
+    A gradient is taken when the next iterate is asked for, 4 n N d operations each; memory O(d²) beside the embeddings.
+    Every W is a new float64 tensor. Raises `ValueError` for a β or η out of range, or fewer rates than steps.
+    """
+    if not 0 <= momentum < 1:
+        raise ValueError(f"momentum must lie in [0, 1), got {momentum!r}")
+    rates = iter(lr) if isinstance(lr, Iterable) else repeat(lr)
+    W = torch.zeros(emb.dim, emb.dim, dtype=torch.float64, device=emb.U.device)
+    M = torch.zeros_like(W)
+    yield W
+    for t, q in enumerate(frequencies):
+        rate = next(rates, None)
+        if rate is None:
+            raise ValueError(f"lr must hold a rate for every step, got {t} for more steps than that")
+        M = momentum * M + (gradient(W, emb, q) if t else initial_gradient(emb, q))
+        W = step(W, M, spectral_map, rate)
+        yield W
+
+
+def thresholded_trajectory(
+    emb: Embeddings,
+    frequencies: Iterable[Float[Tensor, " N"]],
+    removed: Iterable[int],
+    maps: Iterable[Callable[[Tensor], Tensor]],
+    learning_rates: Iterable[float],
+) -> Iterator[Float[Tensor, "d d"]]:
+    """W_1, …, W_T of Eq. (7), one after the other: W_{t+1} = W_t + η_t f_t(G_t), G_t = Σ_{i>d_t} q_i u_i v_iᵀ, W_0 = 0.
+
+    frequencies, removed, maps, learning_rates: q, d_t (0 for the whole gradient), f_t and η_t, one of each for a step.
+    The gradient does not look at W: what is removed is a prefix fixed beforehand. `trajectory` has the true iterates.
+    """
+    W = 0
+    for q, n_recovered, spectral_map, lr in zip(frequencies, removed, maps, learning_rates, strict=True):
+        W = step(W, thresholded_gradient(emb, q, n_recovered), spectral_map, lr)
+        yield W
+
+
+def newton_step(emb: Embeddings, q: Float[Tensor, " N"], damping: float = 0.0) -> Float[Tensor, "d d"]:
+    """One Newton step from W = 0 on the loss of frequencies q: (∇²L(0) + ϱ)⁻¹ (−∇L(0)), in float64.
+
+    The Hessian at 0 is Δ ↦ Σ_u Δ Σ_v with Σ_u = (1/N) Σ_j (u_j − ū)(u_j − ū)ᵀ and Σ_v = Σ_i q_i v_i v_iᵀ, exactly, so
+
+        W = Σ_u⁻¹ G₀ Σ_v⁻¹   at ϱ = 0,
+
+    with pseudo-inverses where a batch shows fewer items than dimensions: directions that carry no data stay 0.
+    damping: ϱ ≥ 0, in the units of the Hessian's eigenvalues, about p_i / d; ϱ → ∞ is gradient descent, ϱ W → G₀.
+    emb, q: as in `gradients.initial_gradient`. Returns (d, d). Cost 6 N d² operations and two eigendecompositions.
+    It is no spectral map of G₀: it knows Σ_v, which G₀ does not determine. Raises `ValueError` for ϱ < 0 or a bad q.
+    """
+    check_non_negative("damping", damping)
+    G = initial_gradient(emb, q)
+    uniform = torch.full_like(q, 1 / len(q))
+    mean = uniform.to(emb.U.device).double() @ emb.U.double()
+    out_values, out_basis = torch.linalg.eigh(_second_moment(emb.U, uniform, mean))
+    in_values, in_basis = torch.linalg.eigh(_second_moment(emb.V, q, torch.zeros_like(mean)))
+    # eigenvalues ascend; what lies beyond the rank is rounding error and must not be inverted
+    ranks = (emb.n_items - 1, out_values), (int((q > 0).sum()), in_values)
+    out_kept, in_kept = (torch.arange(len(x), device=x.device) >= len(x) - rank for rank, x in ranks)
+    curvature = out_values[:, None] * in_values + damping
+    inverse = torch.where(out_kept[:, None] & in_kept, 1 / curvature, 0.0)
+    return out_basis @ ((out_basis.T @ G @ in_basis) * inverse) @ in_basis.T
+
+
+def _second_moment(X: Tensor, weights: Tensor, centre: Tensor) -> Tensor:
+    """Σ_i w_i (x_i − c)(x_i − c)ᵀ over the rows of X, (d, d) float64."""
+    total = torch.zeros(X.shape[1], X.shape[1], dtype=torch.float64, device=X.device)
+    for rows, w in zip(X.split(_ROWS), weights.to(X.device).double().split(_ROWS), strict=True):
+        rows = rows.double() - centre
+        total.addmm_(rows.T, w[:, None] * rows)
+    return total

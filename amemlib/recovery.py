@@ -6,17 +6,20 @@ competitors come in growing blocks and beaten items leave. The scan costs about 
 """
 
 import math
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from amemlib.problem import Embeddings, check_frequencies, check_square, row_norms
+from amemlib.problem import Embeddings, check_frequencies, check_square
 
-_ROWS = 8192
+_ROWS = 2**14
 _FIRST_BLOCK, _LARGEST_BLOCK = 64, 4096
+_TILE = 2**21
 _PAIR_ELEMENTS = 2**22
-_LARGE = 2.0**60
+_LARGE = 2.0**10
 _INPUT_ROUNDING = {"highest": 0.0, "high": 2.0**-11, "medium": 2.0**-8}
 
 
@@ -28,22 +31,29 @@ def recovered(W: Float[Tensor, "d d"], emb: Embeddings) -> Bool[Tensor, " N"]:
     is fastest when rows are sorted by frequency and right in any order.
     Raises `ValueError` or `TypeError` for a W that is not a finite (d, d) matrix on the device of `emb`.
     """
-    check_square("W", W, emb.dim)
-    if W.device != emb.U.device:
-        raise ValueError(f"W must lie on the device of the embeddings, {emb.U.device}, got {W.device}")
-    W, U = W.double(), emb.U
-    if not 1 / _LARGE < torch.linalg.vector_norm(U, math.inf) < _LARGE:
-        # float32 scores of such rows would overflow or vanish
-        U = _rescaled(U.double().reshape(1, -1)).reshape(U.shape)
-    U32 = U.float()
-    largest = row_norms(U).max().item()
-    lost = 0.0 if U.dtype == torch.float32 else row_norms(U - U32.double()).max().item()
-    mask = torch.empty(emb.n_items, dtype=torch.bool, device=emb.U.device)
-    for start in range(0, emb.n_items, _ROWS):
-        stop = min(start + _ROWS, emb.n_items)
-        Z = emb.V[start:stop].double() @ W.T
-        mask[start:stop] = _unbeaten(Z, start, U, U32, largest, lost)
-    return mask
+    return torch.cat(list(_masks(W, emb, _ROWS)))
+
+
+def unbeaten_by(rivals: Float[Tensor, "n d"], W: Float[Tensor, "d d"], emb: Embeddings) -> Bool[Tensor, " N"]:
+    """Mask of the items of `emb` whose own logit exceeds u_jᵀ W v_i for every row u_j of `rivals`.
+
+    Exact, as `recovered` is. An item is recovered if it is unbeaten by all groups of rivals into which the others are
+    divided (`distributed`).
+    """
+    return torch.cat(list(_masks(W, emb, _ROWS, rivals)))
+
+
+def recovered_prefix(W: Float[Tensor, "d d"], emb: Embeddings) -> int:
+    """Largest M such that items 1…M are all recovered: `longest_prefix(recovered(W, emb))`, exact and sooner.
+
+    Later items are never looked at: about 4 N d M operations. Raises as `recovered` does.
+    """
+    prefix = 0
+    for mask in _masks(W, emb, _FIRST_BLOCK):
+        prefix += longest_prefix(mask)
+        if not mask.all():
+            break
+    return prefix
 
 
 def recovered_by_sgd(
@@ -79,7 +89,7 @@ def margins(W: Float[Tensor, "d d"], emb: Embeddings) -> Float[Tensor, " N"]:
     The whole scan, 2 N² d operations: for looking inside. `recovered` answers the yes/no question far sooner, and
     sees exact ties, which rounding may turn into a margin of 10⁻¹⁶ here.
     """
-    check_square("W", W, emb.dim)
+    _check_memory(W, emb)
     result = torch.empty(emb.n_items, dtype=torch.float64, device=emb.U.device)
     U = emb.U.double()
     n_rows = max(1, _PAIR_ELEMENTS // (4 * emb.n_items))
@@ -92,58 +102,92 @@ def margins(W: Float[Tensor, "d d"], emb: Embeddings) -> Float[Tensor, " N"]:
     return result
 
 
-def _unbeaten(Z: Tensor, start: int, U: Tensor, U32: Tensor, largest: float, lost: float) -> Tensor:
-    """Which rows z of Z (items `start`, `start` + 1, …) score higher, in float64, with their own u than any other."""
-    n_rows, dim = Z.shape
-    z_norm = row_norms(Z)
-    if not (z_norm.max() < _LARGE and torch.where(z_norm > 0, z_norm, 1).min() > 1 / _LARGE):
-        Z = _rescaled(Z)
-        z_norm = row_norms(Z)
-    Z32 = Z.float()
-    own = _paired_scores(U[start : start + n_rows], Z)
-    # |fl₃₂(u·z) − u·z| ≤ γ ‖u‖ ‖z‖ + ‖u‖ ‖z − z₃₂‖ + ‖u − u₃₂‖ ‖z‖ + underflow, γ = d ε / (1 − d ε) in any order,
-    # ‖z − z₃₂‖ ≤ ε ‖z‖ with ε = 2⁻²⁴, and twice what the matrix product rounds its inputs to where torch may do that;
-    # the factors 1.02 cover the rounding of the bound and the terms of second order
-    rounding = (dim + 4) * 2.0**-24 + 2 * _INPUT_ROUNDING[torch.get_float32_matmul_precision()]
-    bound = 1.02 * (largest * rounding + lost) * z_norm + dim * 2.0**-148
-    low, high = _outwards(own - bound, own + bound)
+def _check_memory(W: Tensor, emb: Embeddings) -> None:
+    if isinstance(W, Tensor) and W.device != emb.U.device:
+        raise ValueError(f"W must lie on the device of the embeddings, {emb.U.device}, got {W.device}")
+    check_square("W", W, emb.dim)
 
-    items = torch.arange(start, start + n_rows, device=Z.device)
-    alive = items - start
+
+def _masks(W: Tensor, emb: Embeddings, n_rows: int, rivals: Tensor | None = None) -> Iterator[Tensor]:
+    """The mask of `recovered` in pieces: the first `n_rows` items, then blocks that double up to `_ROWS`.
+
+    rivals: the competitors, none of them an item of `emb`; None for the items of `emb` themselves.
+    """
+    _check_memory(W, emb)
+    foreign = 0 if rivals is None else len(rivals)
+    outputs = emb.U if rivals is None else torch.cat([rivals, emb.U])
+    W, outputs, V = (_rescaled(X) for X in (W.double(), outputs, emb.V))
+    outputs32 = outputs.float()
+    U32 = outputs32[foreign:]
+    # ẑ = fl₃₂(W v) and any product with it: |fl(u·ẑ) − uᵀ W v| ≤ ρ ‖u‖ (‖ẑ‖ + ‖W‖ ‖v‖) + underflow, where ρ = (d + 4) ε
+    # covers d roundings in any order and the conversion to float32, ε = 2⁻²⁴, plus twice what the matrix product rounds
+    # its inputs to where torch may do that. Two such errors meet in a margin; 1.02 covers the rounding of the bound
+    # itself and terms of second order. Entries are at most _LARGE, so underflow is below d² 2⁻¹⁰⁴, denormals or not
+    rounding = (emb.dim + 4) * 2.0**-24 + 2 * _INPUT_ROUNDING[torch.get_float32_matmul_precision()]
+    slope = 2 * 1.02 * rounding * torch.linalg.vector_norm(outputs32, dim=1).max().double()
+    start = 0
+    while start < len(V):
+        rows = slice(start, min(start + n_rows, len(V)))
+        V32 = V[rows].float()
+        Z = V32 @ W.float().T
+        own = (U32[rows] * Z).sum(1).double()
+        z_norm, v_norm = (torch.linalg.vector_norm(X, dim=1).double() for X in (Z, V32))
+        band = slope * (z_norm + torch.linalg.matrix_norm(W) * v_norm) + emb.dim**2 * 2.0**-100
+        survives = partial(_survives, W, outputs, V, foreign)
+        columns = outputs32[: foreign or None]
+        yield _unbeaten(Z, start + foreign, *_outwards(own - band, own + band), columns, survives)
+        start, n_rows = rows.stop, min(2 * n_rows, _ROWS)
+
+
+def _unbeaten(Z: Tensor, start: int, low: Tensor, high: Tensor, U: Tensor, survives: Callable) -> Tensor:
+    """Which rows z of Z no row of U but their own, the rows `start`, `start` + 1, … if U has so many, beats: one at
+    `high` or above surely does, one at `low` or below surely does not, `survives` decides between."""
+    alive = items = torch.arange(start, start + len(Z), device=Z.device)
     column, width = 0, _FIRST_BLOCK
     while column < len(U) and len(alive):
         block = slice(column, min(column + width, len(U)))
-        scores = Z32[alive] @ U32[block].T
-        mine = (items[alive] >= block.start) & (items[alive] < block.stop)
-        scores[mine, items[alive][mine] - block.start] = -math.inf
-        best = scores.amax(1)
-        survives = best < high[alive]
-        close = survives & (best > low[alive])
-        if close.any():
-            survives[close] = _survives_pairs(scores[close], block.start, alive[close], low, own, U, Z)
-        alive = alive[survives]
+        kept = []
+        for top in range(0, len(alive), _TILE // width):
+            tile = slice(top, top + _TILE // width)
+            scores = Z[tile] @ U[block].T
+            mine = ((alive[tile] >= block.start) & (alive[tile] < block.stop)).nonzero()[:, 0]
+            scores[mine, alive[tile][mine] - block.start] = -math.inf
+            best = scores.amax(1)
+            wins = best < high[tile]
+            close = (wins & (best > low[tile])).nonzero()[:, 0]
+            if len(close):
+                wins[close] = survives(scores[close], block.start, alive[tile][close], low[tile][close])
+            kept.append(wins)
+        kept = torch.cat(kept).nonzero()[:, 0]
+        if len(kept) < len(alive):
+            alive, Z, low, high = alive[kept], Z[kept], low[kept], high[kept]
         column, width = block.stop, min(2 * width, _LARGEST_BLOCK)
-    result = torch.zeros(n_rows, dtype=torch.bool, device=Z.device)
-    result[alive] = True
-    return result
+    return torch.isin(items, alive, assume_unique=True)
 
 
-def _survives_pairs(scores: Tensor, first: int, rows: Tensor, low: Tensor, own: Tensor, U: Tensor, Z: Tensor) -> Tensor:
+def _survives(
+    W: Tensor, U: Tensor, V: Tensor, foreign: int, scores: Tensor, first: int, items: Tensor, low: Tensor
+) -> Tensor:
     """Decide in float64 what float32 leaves inside its rounding bound; True where no competitor wins or ties."""
-    survives = _paired_scores(U[scores.argmax(1) + first], Z[rows]) < own[rows]
-    inside = ((scores > low[rows, None]) & survives[:, None]).nonzero()
+    Z = V[items - foreign].double() @ W.T
+    own = _paired_scores(U[items], Z)
+    survives = _paired_scores(U[scores.argmax(1) + first], Z) < own
+    inside = ((scores > low[:, None]) & survives[:, None]).nonzero()
     for pairs in inside.split(max(1, _PAIR_ELEMENTS // Z.shape[1])):
-        row = rows[pairs[:, 0]]
+        row = pairs[:, 0]
         loses = _paired_scores(U[pairs[:, 1] + first], Z[row]) >= own[row]
-        survives[pairs[loses, 0]] = False
+        survives[row[loses]] = False
     return survives
 
 
-def _rescaled(Z: Tensor) -> Tensor:
-    """Each row times the power of two that brings its largest entry into [1/2, 1): exact, no float32 underflow."""
-    largest = Z.abs().amax(1, keepdim=True).clamp(min=torch.finfo(Z.dtype).tiny)
+def _rescaled(X: Tensor) -> Tensor:
+    """X, or where float32 might overflow or vanish X times the power of two, exact, that brings it into [−1, 1]."""
+    largest = torch.linalg.vector_norm(X, math.inf).double()
+    if not 0 < largest or 1 / _LARGE < largest < _LARGE:
+        return X
     # not torch.ldexp: it forms 2^exponent in float32 in some releases, and overflows
-    return Z * (torch.frexp(largest).mantissa / largest)
+    largest = largest.clamp(min=torch.finfo(torch.float64).tiny)
+    return X.double() * (torch.frexp(largest).mantissa / largest)
 
 
 def _paired_scores(U: Tensor, Z: Tensor) -> Tensor:

@@ -26,7 +26,21 @@ def sample_embeddings(
     Instances nest: for one seed and d, a larger N begins with the rows of the smaller one. float32 is the rounding of
     the float64 draw of the same seed. Raises `ValueError` for a negative seed.
     """
-    U, V = (_gaussian_rows(problem, seed, name, dtype).to(device) for name in ("outputs", "inputs"))
+    return sample_embedding_rows(problem, seed, slice(None), device, dtype)
+
+
+def sample_embedding_rows(
+    problem: Problem,
+    seed: int,
+    rows: slice,
+    device: str | torch.device = "cpu",
+    dtype: torch.dtype = torch.float32,
+) -> Embeddings:
+    """`sample_embeddings(problem, seed)` restricted to some rows, without ever holding the others (`distributed`).
+
+    rows: any slice of the N rows with a positive step. The stream is drawn from its start all the same.
+    """
+    U, V = (_gaussian_rows(problem, seed, name, rows, dtype).to(device) for name in ("outputs", "inputs"))
     return Embeddings(U, V)
 
 
@@ -67,11 +81,18 @@ def _generator(seed: int, dim: int, stream: str) -> np.random.Generator:
     return np.random.default_rng([check_count("seed", seed, least=0), dim, _STREAMS[stream]])
 
 
-def _gaussian_rows(problem: Problem, seed: int, stream: str, dtype: torch.dtype) -> Tensor:
+def _gaussian_rows(problem: Problem, seed: int, stream: str, rows: slice, dtype: torch.dtype) -> Tensor:
     generator = _generator(seed, problem.dim, stream)
-    X = torch.empty(problem.n_items, problem.dim, dtype=dtype)
-    for rows in X.split(_ROWS):
-        rows.copy_(torch.from_numpy(generator.standard_normal(rows.shape) / math.sqrt(problem.dim)))
+    wanted = range(*rows.indices(problem.n_items))
+    X = torch.empty(len(wanted), problem.dim, dtype=dtype)
+    filled = 0
+    for start in range(0, problem.n_items, _ROWS):
+        stop = min(start + _ROWS, problem.n_items)
+        block = generator.standard_normal((stop - start, problem.dim)) / math.sqrt(problem.dim)
+        first = wanted[filled] if filled < len(wanted) else stop
+        here = torch.from_numpy(block)[first - start : min(wanted.stop, stop) - start : wanted.step]
+        X[filled : filled + len(here)] = here
+        filled += len(here)
     return X
 
 

@@ -1,9 +1,11 @@
 """Maps on singular values: f(G) = P f(S) Qᵀ for G = P S Qᵀ and an odd function f (Section 3).
 
 All in float64: relative singular values of a power-law gradient reach 10⁻⁶, where a float32 SVD is 20 % wrong.
-The eigenvalues of GᵀG are no short cut, they square the condition number.
+The eigenvalues of GᵀG are no short cut, they square the condition number. The maps themselves take a stack of matrices
+as well, (…, m, n): on a GPU a stack takes less time than a loop, and so do products of small matrices anywhere.
 """
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -24,20 +26,23 @@ NEWTON_SCHULZ_COEFFICIENTS = {
 }
 """(a, b, c) of the odd polynomial a z + b z³ + c z⁵, by name."""
 
+_EPS = torch.finfo(torch.float64).eps
+_REMEZ_STEPS = 10
+_MARGIN = 1e-8
 _CLOSE = 0.5
 _LOG_STEP = 0.2
 _GAUSS_LEGENDRE = tuple(x / 2 + shift for x, shift in zip(np.polynomial.legendre.leggauss(12), (0.5, 0.0), strict=True))
 
 
-def identity(G: Float[Tensor, "m n"]) -> Float[Tensor, "m n"]:
+def identity(G: Float[Tensor, "*batch m n"]) -> Float[Tensor, "*batch m n"]:
     """f(z) = z: the spectral map of gradient descent."""
-    check_square("G", G)
+    _check_matrices(G)
     return G.double()
 
 
 def spectral_map(
-    G: Float[Tensor, "m n"], f: Callable[[Tensor], Tensor], rank: int | None = None
-) -> Float[Tensor, "m n"]:
+    G: Float[Tensor, "*batch m n"], f: Callable[[Tensor], Tensor], rank: int | None = None
+) -> Float[Tensor, "*batch m n"]:
     """f(G) = Σ_k f(s_k) p_k q_kᵀ over the singular triples of G, in float64 by LAPACK's SVD.
 
     f maps a tensor of singular values to a tensor of the same shape; it stands for its odd extension.
@@ -49,22 +54,25 @@ def spectral_map(
 
 
 def spectral_maps(
-    G: Float[Tensor, "m n"], functions: Iterable[Callable[[Tensor], Tensor]], rank: int | None = None
-) -> Iterator[Float[Tensor, "m n"]]:
+    G: Float[Tensor, "*batch m n"], functions: Iterable[Callable[[Tensor], Tensor]], rank: int | None = None
+) -> Iterator[Float[Tensor, "*batch m n"]]:
     """f(G) for each f of `functions`, in turn, from one SVD: a scan over λ costs one matrix product a point.
 
     Everything else as in `spectral_map`; the SVD is taken when the first map is asked for.
     """
-    check_square("G", G)
+    _check_matrices(G)
     P, s, Qh = torch.linalg.svd(G.double(), full_matrices=False)
-    kept = _numerical_rank(s, G.shape) if rank is None else check_count("rank", rank, least=0)
-    if kept > len(s):
-        raise ValueError(f"rank must be at most min(m, n) = {len(s)}, got {kept}")
+    if rank is None:
+        dropped = s <= (G.shape[-2] * G.shape[-1]) ** 0.25 * _EPS * s[..., :1]
+    else:
+        dropped = torch.arange(s.shape[-1], device=s.device) >= check_count("rank", rank, least=0)
+        if rank > s.shape[-1]:
+            raise ValueError(f"rank must be at most min(m, n) = {s.shape[-1]}, got {rank}")
     for f in functions:
-        yield (P[:, :kept] * f(s[:kept])) @ Qh[:kept]
+        yield (P * f(s).masked_fill(dropped, 0)[..., None, :]) @ Qh
 
 
-def polar(G: Float[Tensor, "m n"], rank: int | None = None) -> Float[Tensor, "m n"]:
+def polar(G: Float[Tensor, "*batch m n"], rank: int | None = None) -> Float[Tensor, "*batch m n"]:
     """Polar factor P Qᵀ of G = P S Qᵀ: f = sign, the exact Muon update, h_λ at λ = 0 (Section 3).
 
     For a rank-deficient G it is the partial isometry on the row space of G: null directions are dropped, never
@@ -73,7 +81,7 @@ def polar(G: Float[Tensor, "m n"], rank: int | None = None) -> Float[Tensor, "m 
     return spectral_map(G, torch.ones_like, rank)
 
 
-def smoothed_sign(G: Float[Tensor, "m n"], lam: float, rank: int | None = None) -> Float[Tensor, "m n"]:
+def smoothed_sign(G: Float[Tensor, "*batch m n"], lam: float, rank: int | None = None) -> Float[Tensor, "*batch m n"]:
     """h_λ(G) with h_λ(z) = z / √(z² + λ²), the stabilised Muon update of Eq. (3): G (GᵀG + λ²)^{−1/2}.
 
     lam: λ ≥ 0, absolute, in the units of G's singular values (`theory.bulk_scale` is the natural unit).
@@ -85,9 +93,87 @@ def smoothed_sign(G: Float[Tensor, "m n"], lam: float, rank: int | None = None) 
     return spectral_map(G, lambda s: s / torch.hypot(s, s.new_tensor(lam)), rank)
 
 
+def polar_express(
+    G: Float[Tensor, "*batch m n"], lam: float = 0.0, smallest: float = 0.0
+) -> Float[Tensor, "*batch m n"]:
+    """h_λ(G) by matrix products alone, the way for a GPU, where an SVD is slow: the top block of polar([G; λI]).
+
+    [G; λI] (GᵀG + λ²)^{−1/2} is the polar factor of the stack, which has the condition number of GᵀG + λ² under a root,
+    not that of a Gram matrix. The polar factor is a composition of the odd quintics of `polar_express_coefficients`.
+    lam: λ ≥ 0, as in `smoothed_sign`.
+    smallest: the smallest singular value of G that has to come out right, in the units of G; 0 is allowed if λ > 0,
+        and then all do. At λ = 0 a value below it becomes something in [0, 1], in proportion while it is far below:
+        null directions stay at rounding times ‖G‖ / smallest.
+    The error is of the order ε ‖G‖ / √(smallest² + λ²), below 10⁻¹⁰ at condition number 10⁶; the cost 10 d³ flops a
+    step, and there are about 4 + log(‖G‖_F / √(smallest² + λ²)) / log 4.26 steps. Raises `ValueError` for a λ or
+    `smallest` < 0, or both so small that float64 cannot tell them from 0 beside ‖G‖_F.
+    """
+    _check_matrices(G)
+    floor = math.hypot(check_non_negative("lam", lam), check_non_negative("smallest", smallest))
+    if G.shape[-2] < G.shape[-1]:
+        return polar_express(G.mT, lam, smallest).mT
+    X = G.double()
+    if lam > 0:
+        eye = torch.eye(X.shape[-1], dtype=X.dtype, device=X.device)
+        X = torch.cat([X, (lam * eye).expand(*X.shape[:-2], -1, -1)], -2)
+    norm = _frobenius_norm(X)
+    lower = floor / norm.max().item()
+    if lower < 2 * _EPS:
+        raise ValueError(f"lam or smallest must be at least {2 * _EPS * norm.max().item():.1e}, got {floor!r}")
+    X = X / norm
+    # a power of two, so that one table serves many gradients
+    for a, b, c in polar_express_coefficients(min(2.0 ** math.floor(math.log2(lower)), 1.0)):
+        A = X.mT @ X
+        X = a * X + X @ (b * A + c * A @ A)
+    return X[..., : G.shape[-2], :]
+
+
+@functools.cache
+def polar_express_coefficients(lower: float, steps: int | None = None) -> tuple[tuple[float, float, float], ...]:
+    """(a, b, c) of the odd quintics whose composition is closest to 1 on [lower, 1] among all of this many steps.
+
+    Each is the best on what its forerunner leaves, [ℓ, 2 − ℓ]: Amsel, Persson, Musco and Gower, arXiv:2505.16932.
+    steps: how many; None for as many as reach 1 to rounding, 13 for `lower` = 10⁻⁶.
+    Each interval is longer by a part in 10⁸: above its end the early quintics multiply an excess by 13 a step.
+    Raises `ValueError` for a `lower` outside [2⁻⁵², 1].
+    """
+    if not _EPS <= check_positive("lower", lower) <= 1:
+        raise ValueError(f"lower must be in [2^-52, 1], got {lower!r}")
+    count = math.inf if steps is None else check_count("steps", steps)
+    result: list[tuple[float, float, float]] = []
+    upper = 1.0
+    while len(result) < count and (steps is not None or lower < 1 - 8 * _EPS):
+        a, b, c = best_odd_quintic(lower, upper * (1 + _MARGIN))
+        result.append((a, b, c))
+        lower = min(a * lower + b * lower**3 + c * lower**5, 1.0)
+        upper = 2 - lower
+    return tuple(result)
+
+
+def best_odd_quintic(lower: float, upper: float) -> tuple[float, float, float]:
+    """(a, b, c) that minimise max |1 − (a x + b x³ + c x⁵)| over [lower, upper], 0 < lower < upper; Remez's exchange.
+
+    The error of the best one has its greatest size with alternating signs at four points: the two ends, and two points
+    inside where p′ = 0. Solved for g in p = x g(τ), τ = (x² − m)/h running over [−1, 1]: well conditioned where the
+    interval is short. Below h = 10⁻⁵ m, where the best error is rounding, g is Taylor's polynomial of x⁻¹.
+    """
+    middle, half = (upper**2 + lower**2) / 2, (upper**2 - lower**2) / 2
+    if half < 1e-5 * middle:
+        return 15 / 8 * middle**-0.5, -10 / 8 * middle**-1.5, 3 / 8 * middle**-2.5
+    ratio = middle / half
+    inner = lower + np.array([0.25, 0.75]) * (upper - lower)
+    for _ in range(_REMEZ_STEPS):
+        x = np.array([lower, *inner, upper])
+        tau = (x**2 - middle) / half
+        g0, g1, g2, _ = np.linalg.solve(np.stack([x, x * tau, x * tau**2, [1, -1, 1, -1]], 1), np.ones(4))
+        extrema = np.roots([5 * g2, 3 * g1 + 4 * ratio * g2, g0 + 2 * ratio * g1])
+        inner = np.sqrt(middle + half * np.sort(extrema.real))
+    return float(g0 - g1 * ratio + g2 * ratio**2), float((g1 - 2 * g2 * ratio) / half), float(g2 / half**2)
+
+
 def newton_schulz(
-    G: Float[Tensor, "m n"], steps: int = 5, coefficients: str | Sequence[float] = "cubic"
-) -> Float[Tensor, "m n"]:
+    G: Float[Tensor, "*batch m n"], steps: int = 5, coefficients: str | Sequence[float] = "cubic"
+) -> Float[Tensor, "*batch m n"]:
     """Newton–Schulz iteration X ← a X + b (XXᵀ) X + c (XXᵀ)² X from X = G / ‖G‖_F, in float64 (Section 3).
 
     coefficients: "cubic" (converges to the polar factor, Lemma 29), "muon" (the tuned quintic that optimizers ship,
@@ -95,23 +181,26 @@ def newton_schulz(
     Returns p^{∘steps}(S/‖G‖_F) on the singular values: near the polar factor only where s_k a^steps ≫ ‖G‖_F.
     Raises `ValueError` for unknown coefficients, `steps` < 1, or a G that is not finite.
     """
-    check_square("G", G)
-    X = G.double()
-    norm = torch.linalg.norm(X)
-    if norm == 0:
-        return X
-    X = X / norm
+    _check_matrices(G)
+    X = G.double() / _frobenius_norm(G.double())
     a, b, c = newton_schulz_coefficients(coefficients)
     for _ in range(check_count("steps", steps)):
-        A = X @ X.T
+        A = X @ X.mT
         X = a * X + (b * A + c * A @ A) @ X
     return X
 
 
 def newton_schulz_scalar(s: Tensor, steps: int = 5, coefficients: str | Sequence[float] = "cubic") -> Tensor:
     """What `newton_schulz` does to a singular value s ∈ [0, 1] (already divided by ‖G‖_F): the iterated polynomial."""
-    a, b, c = newton_schulz_coefficients(coefficients)
-    for _ in range(check_count("steps", steps)):
+    return compose_quintics(s, [newton_schulz_coefficients(coefficients)] * check_count("steps", steps))
+
+
+def compose_quintics(s: Tensor, coefficients: Iterable[Sequence[float]]) -> Tensor:
+    """What a schedule of odd quintics, (a, b, c) for every step, does to singular values s ∈ [0, 1]; elementwise.
+
+    Its slope at 0 is the product of the a. With `polar_express_coefficients` it is that iteration of a fixed length.
+    """
+    for a, b, c in coefficients:
         s = a * s + b * s**3 + c * s**5
     return s
 
@@ -129,9 +218,14 @@ def newton_schulz_coefficients(coefficients: str | Sequence[float]) -> tuple[flo
     return numbers
 
 
-def _numerical_rank(s: Tensor, shape: torch.Size) -> int:
-    cut = (shape[0] * shape[1]) ** 0.25 * torch.finfo(torch.float64).eps
-    return int((s > cut * s[0]).sum())
+def _check_matrices(G: Tensor) -> None:
+    check_square("G", G.flatten(0, -2) if isinstance(G, Tensor) and G.ndim > 2 else G)
+
+
+def _frobenius_norm(X: Tensor) -> Tensor:
+    """‖X‖_F of every matrix of a stack, (…, 1, 1), and 1 for a zero matrix."""
+    norm = torch.linalg.vector_norm(X, dim=(-2, -1), keepdim=True)
+    return norm.where(norm > 0, 1.0)
 
 
 def smoothed_sign_scalars(lam: float) -> tuple[Callable[[Tensor], Tensor], ...]:

@@ -22,7 +22,7 @@ from pathlib import Path
 import torch
 from tqdm import tqdm
 
-from amemlib import runtime, theory
+from amemlib import distributed, runtime, theory
 from amemlib.experiments import Cell, Experiment
 
 
@@ -32,20 +32,25 @@ def run(experiment: Experiment, config, results: str | Path = "results", device:
     results: the folder of finished cells; created if need be.
     executor: anything whose `submit(function, **arguments)` returns an object with `result()`: `process_executor`,
         `dask_executor`, a submitit executor, any `concurrent.futures.Executor`; None runs in this process.
-    Progress goes to stderr. Raises `ValueError` for a folder that cannot be written, before any work is done.
+    Under torchrun (`distributed.process_group`) all ranks call this together for a sharded experiment, rank 0 keeps the
+    cells. Progress goes to stderr. Raises `ValueError` for a folder that cannot be written, before any work is done.
     """
     chosen = runtime.device(device)
     began = time.perf_counter()
     store = CellStore(results, experiment.name, runtime.provenance(chosen))
     cells = list(experiment.cells(config, chosen.type))
-    done = [store.read(cell) for cell in cells]
+    # all ranks must agree on what is missing, though one of them may look while another writes
+    done = distributed.from_first_rank([store.read(cell) for cell in cells])
     missing = [index for index, result in enumerate(done) if result is None]
     submit = _run_here if executor is None else executor.submit
+    is_first = distributed.rank_and_world_size()[0] == 0
     futures = {index: submit(cells[index].function, **cells[index].arguments) for index in missing}
-    with tqdm(total=len(cells), initial=len(cells) - len(missing), desc=experiment.name, unit="cell") as bar:
+    progress = {"desc": experiment.name, "unit": "cell", "disable": not is_first}
+    with tqdm(total=len(cells), initial=len(cells) - len(missing), **progress) as bar:
         for index in _in_order_of_completion(futures):
             done[index] = futures[index].result()
-            store.write(cells[index], done[index])
+            if is_first:
+                store.write(cells[index], done[index])
             bar.update()
     summary = experiment.summarise(config, done)
     return {

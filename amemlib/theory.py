@@ -64,10 +64,9 @@ def recovery_exponent(method: str, alpha: float, steps: int = 1) -> float:
     if method == "muon":
         return 2 - (1 - 1 / (2 * check_alpha(alpha))) ** steps
     if method == "sgd":
-        alpha = check_alpha(alpha)
         kappa = 0.0
         for _ in range(steps):
-            kappa = kappa + 1 / (2 * alpha) if kappa <= 1 else (1 - 1 / (2 * alpha)) * kappa + 1 / alpha
+            kappa = next_exponent("sgd", alpha, kappa)
         return kappa
     if method == "newton":
         alpha = check_alpha(alpha, above=1.0)
@@ -77,6 +76,58 @@ def recovery_exponent(method: str, alpha: float, steps: int = 1) -> float:
             )
         return 1 + 1 / (2 * alpha)
     raise ValueError(f"method must be one of 'sgd', 'muon', 'newton', got {method!r}")
+
+
+def next_exponent(method: str, alpha: float, kappa: float) -> float:
+    """κ_{t+1} from κ_t on the thresholded gradient of Eq. (7) (Theorems 9 and 10).
+
+    Muon: (1 − 1/2α) κ + 1/α, for κ ≥ 1. SGD: κ + 1/2α as long as κ ≤ 1, then the same. The fixed point is 2.
+    Raises `ValueError` for an unknown method, for a κ outside [0, 2], and for Muon at κ < 1, where it never is.
+    """
+    alpha = check_alpha(alpha)
+    if method not in ("sgd", "muon"):
+        raise ValueError(f"method must be one of 'sgd', 'muon', got {method!r}")
+    if not (1 if method == "muon" else 0) <= kappa <= 2:
+        raise ValueError(f"kappa must lie in [{1 if method == 'muon' else 0}, 2] for {method!r}, got {kappa!r}")
+    return kappa + 1 / (2 * alpha) if method == "sgd" and kappa <= 1 else (1 - 1 / (2 * alpha)) * kappa + 1 / alpha
+
+
+def recovery_thresholds(
+    method: str, alpha: float, dim: int, steps: int, constant: float = 1.0, batch_size: float = math.inf
+) -> tuple[int, ...]:
+    """d_1, …, d_steps of the thresholded iterates, rounded, at least 1 (Eqs. (61) and (66)).
+
+    With ρ = `constant` in place of the paper's power of 1 / log d,
+
+        d_{t+1} = ρ min{d_t d^{1/2α}, B^{1/α}} if d_t ≤ d (SGD only), else ρ min{d_t^{1 − 1/2α} d^{1/α}, B^{1/α}},
+
+    from d_0 = d for Muon and d_0 = 1 for SGD. The gradient of step 0 is whole all the same: nothing is removed there.
+    A finite B needs α > 1. Constants compound: d_t ∝ ρ^{2α (1 − (1 − 1/2α)^t)} on Muon's recursion.
+    """
+    if method not in ("sgd", "muon"):
+        raise ValueError(f"method must be one of 'sgd', 'muon', got {method!r}")
+    limit = math.inf if batch_size == math.inf else batch_size ** observed_exponent(alpha)
+    check_positive("constant", constant)
+    alpha, dim = check_alpha(alpha), check_count("dim", dim)
+    threshold, thresholds = float(dim) if method == "muon" else 1.0, []
+    for _ in range(check_count("steps", steps)):
+        gain = dim if method == "sgd" and threshold <= dim else dim**2 / threshold
+        threshold = max(constant * min(threshold * gain ** (1 / (2 * alpha)), limit), 1.0)
+        thresholds.append(round(threshold))
+    return tuple(thresholds)
+
+
+def muon_smoothing(alpha: float, n_items: int, dim: int, next_threshold: float) -> float:
+    """λ_t = p_{d_{t+1}} √d = d_{t+1}^{−α} √d / ζ_N(α), Theorem 9 without its power of log d; absolute, like every λ."""
+    return math.sqrt(check_count("dim", dim)) / sgd_learning_rate(alpha, n_items, next_threshold)
+
+
+def sgd_learning_rate(alpha: float, n_items: int, next_threshold: float) -> float:
+    """η_t = 1 / p_{d_{t+1}} = ζ_N(α) d_{t+1}^α: the last item to be gained gets a signal of 1 (Theorem 10).
+
+    Muon with η = √d and λ_t multiplies a small singular value by √d / λ_t, which is this number at its own d_{t+1}.
+    """
+    return power_law_sum(alpha, n_items) * check_positive("next_threshold", next_threshold) ** check_alpha(alpha)
 
 
 def critical_batch_exponent(method: str, alpha: float) -> float:
@@ -123,6 +174,40 @@ def bulk_scale(alpha: float, n_items: int, dim: int) -> float:
     return (x / math.sin(x) / check_count("dim", dim)) ** alpha / power_law_sum(alpha, n_items)
 
 
+def newton_schulz_steps(alpha: float, n_items: int, dim: int, slope: float) -> int:
+    """⌈log(2 ‖p‖₂ / t₀) / log slope⌉: how many steps bring one power-law gradient to where polar's capacity is kept.
+
+    slope: p′(0) of the iterated polynomial, 3.4445 for the shipped quintic, 1.5 for the cubic. n steps from G / ‖G‖_F
+    have the slope slopeⁿ, are linear below λ = ‖G‖_F / slopeⁿ, and must bring λ to t₀/2; ‖G‖_F ≈ ‖p‖₂. The count is
+    then 97 % of polar's or more (chapter "The best map"). Grows like α log d / log slope.
+    Raises `ValueError` for a slope ≤ 1, which lifts nothing.
+    """
+    if not (math.isfinite(slope) and slope > 1):
+        raise ValueError(f"slope must be a finite number > 1, got {slope!r}")
+    norm = math.sqrt(power_law_sum(2 * check_alpha(alpha), n_items)) / power_law_sum(alpha, n_items)
+    return max(1, math.ceil(math.log(2 * norm / bulk_scale(alpha, n_items, dim)) / math.log(slope)))
+
+
 def information_limit(dim: int) -> int:
     """d²: the number of parameters, the order of the largest capacity any W can have (up to logarithms)."""
     return check_count("dim", dim) ** 2
+
+
+def counting_limit(dim: int, n_items: int) -> int:
+    """The M that no memory W reaches, with probability 1 − e^{−d} over random embeddings: min(N, least M with
+
+        log M! ≥ d² log(e N³ / d²) + d).
+
+    W ranks the N outputs of each input in at most (e N³ / d²)^{d²} ways in all (cells of an arrangement of hyperplanes
+    in d² dimensions), and a fixed ranking agrees with a random pairing in M places with probability at most 1 / M!.
+    Of order d², no asymptotics and nothing assumed of how W was found; a crude bound, not a sharp constant.
+    """
+    parameters, n_items = check_count("dim", dim) ** 2, check_count("n_items", n_items)
+    budget = parameters * (1 + math.log(n_items**3 / parameters)) + dim if n_items**3 > parameters else math.inf
+    if math.lgamma(n_items + 1) < budget:
+        return n_items
+    low, high = 1, n_items
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if math.lgamma(middle + 1) >= budget else (middle + 1, high)
+    return low

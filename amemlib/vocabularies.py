@@ -1,17 +1,23 @@
-"""Real lists with real frequencies, so that no statement rests on exact power laws alone: words, countries, capitals.
+"""Real lists with real frequencies, and a table of vectors made from them, so that not all rests on ideal laws.
 
 A room of its own because it needs data packages that the rest of the library does not: `pip install "amemlib[data]"`.
 """
 
 import importlib
+from collections import Counter
 from dataclasses import dataclass
 from types import ModuleType
 
+import numpy as np
 import torch
 from jaxtyping import Float
+from scipy.sparse import csr_array
 from torch import Tensor
 
 from amemlib.theory import check_count
+
+_LONGEST_PIECE = 4
+_OVERSAMPLING, _POWER_STEPS = 32, 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +65,56 @@ def words(language: str, n_items: int | None = None) -> Vocabulary:
             raise ValueError(f"n_items must be at most {len(ranked)} for language {language!r}, got {n_items}")
         ranked = ranked[:n_items]
     return _vocabulary(ranked, ranked, [frequencies[word] for word in ranked])
+
+
+def spelling_table(words: tuple[str, ...], dim: int) -> Float[Tensor, "N d"]:
+    """A vector for each word from its letters: the leading `dim` components of its counts of 1 to 4-letter pieces.
+
+    The pieces of "<word>" (with marks for its ends) are counted, weighted by log(N / number of words with the piece) as
+    in latent semantic analysis, and the (N, pieces) matrix is cut to its leading singular vectors: rows of P S, scaled
+    to a mean squared length of 1. Words with a common stem get nearly equal rows, and the mean row is not 0.
+    By subspace iteration from a fixed start; only words that share no piece at all are orthogonal. Returns float64.
+    Learned from spelling alone: it is no table of meanings. Raises `ValueError` for fewer than `dim` words or pieces.
+    """
+    pieces = [Counter(_pieces(word)) for word in words]
+    column = {piece: k for k, piece in enumerate(sorted(set().union(*pieces)))}
+    if check_count("dim", dim) > min(len(words), len(column)):
+        raise ValueError(f"dim must be at most {min(len(words), len(column))} for these words, got {dim}")
+    indices = [column[piece] for counts in pieces for piece in counts]
+    ends = np.cumsum([0, *map(len, pieces)])
+    holders = np.bincount(indices, minlength=len(column))
+    values = np.array([n for counts in pieces for n in counts.values()]) * np.log(len(words) / holders)[indices]
+    X = csr_array((values, indices, ends), shape=(len(words), len(column)))
+    width = min(dim + _OVERSAMPLING, len(words), len(column))
+    Q = np.linalg.qr(X @ np.random.default_rng(0).standard_normal((len(column), width)))[0]
+    for _ in range(_POWER_STEPS):
+        Q = np.linalg.qr(X @ (X.T @ Q))[0]
+    P, s, _ = np.linalg.svd((X.T @ Q).T, full_matrices=False)
+    rows = Q @ P[:, :dim] * s[:dim]
+    # a singular vector is known up to its sign
+    rows *= np.sign(rows[np.abs(rows).argmax(0), np.arange(dim)])
+    return torch.from_numpy(rows / np.sqrt((rows**2).sum(1).mean()))
+
+
+def whitened(table: Float[Tensor, "N d"]) -> Float[Tensor, "N d"]:
+    """The rows times (Σ_i x_i x_iᵀ)^{−1/2} √(N / d): second moment I / d, mean squared length 1, float64.
+
+    Raises `ValueError` for a table without full column rank.
+    """
+    values, basis = torch.linalg.eigh(table.double().T @ table.double())
+    if values[0] <= 1e-12 * values[-1]:
+        raise ValueError(f"table must have full column rank, got eigenvalues {values[0]:.3g} … {values[-1]:.3g}")
+    return table.double() @ (basis * values**-0.5) @ basis.T * (len(table) / table.shape[1]) ** 0.5
+
+
+def second_moment_eigenvalues(table: Float[Tensor, "N d"]) -> Float[Tensor, " d"]:
+    """Eigenvalues of Σ = (d / N) Σ_i x_i x_iᵀ, (d,) float64 in decreasing order; all 1 for a whitened table."""
+    return torch.linalg.svdvals(table.double()) ** 2 * table.shape[1] / len(table)
+
+
+def _pieces(word: str) -> list[str]:
+    marked = f"<{word}>"
+    return [marked[k : k + n] for n in range(1, _LONGEST_PIECE + 1) for k in range(len(marked) - n + 1)]
 
 
 def _vocabulary(inputs: list[str], outputs: list[str], weights: list[float]) -> Vocabulary:

@@ -22,7 +22,21 @@ NAN_EYE, INF_EYE = EYE.clone(), EYE.clone()
 NAN_EYE[1, 2], INF_EYE[3, 0] = NAN, INF
 ONE_HALF = torch.tensor([0.5, 0.5], dtype=torch.float64)
 
+RECALL_TASK = am.tasks.RecallTask(8, 12, 1)
+
 LIBRARY = [
+    # in-context recall
+    (lambda: am.tasks.RecallTask(8, 12, 4), ValueError, ["pairs", "4", "length / 4"]),
+    (lambda: am.tasks.RecallTask(2, 32, 3), ValueError, ["pairs", "3", "n_items"]),
+    (lambda: am.tasks.RecallTask(1, 12, 1), ValueError, ["n_items", "1", "at least 2"]),
+    (lambda: am.tasks.RecallTask(8, 12, 1, output_alpha=-1.0), ValueError, ["output_alpha", "-1.0", "≥ 0"]),
+    (lambda: am.tasks.RecallTask(8, 12, 1, trigger_alpha=NAN), ValueError, ["trigger_alpha", "nan", "finite"]),
+    (lambda: am.tasks.sample_sequences(RECALL_TASK, 0, 0), ValueError, ["n_sequences", "0", "at least 1"]),
+    (lambda: am.tasks.sample_sequences(RECALL_TASK, 1, -1), ValueError, ["seed", "-1", "at least 0"]),
+    (lambda: am.tasks.sample_sequences(RECALL_TASK, 1, 0, 0, "test"), ValueError, ["stream", "'test'", "'training'"]),
+    (lambda: am.attention.Network(16, 12, 1), ValueError, ["dim", "1", "at least 2"]),
+    (lambda: am.attention.induction_head(am.attention.Network(16, 12, 64), 9, 0), ValueError, ["network", "18 tokens"]),
+    (lambda: am.attention.induction_head(am.attention.Network(16, 12, 64, 8), 8, 0), ValueError, ["network", "no MLP"]),
     # α ≤ 1/2, or not above the threshold of a closed form
     *[
         (lambda alpha=alpha: am.Problem.power_law(10, 4, alpha), ValueError, ["alpha", repr(alpha), "> 0.5"])
@@ -36,6 +50,18 @@ LIBRARY = [
     (lambda: am.theory.observed_exponent(1.0), ValueError, ["alpha", "1.0", "> 1"]),
     (lambda: am.theory.bulk_scale(0.4, 10, 4), ValueError, ["alpha", "0.4"]),
     (lambda: am.equivalents.sgd_capacity_constant(0.5), ValueError, ["alpha", "0.5"]),
+    (lambda: am.theory.newton_schulz_steps(1.5, 10, 4, 1.0), ValueError, ["slope", "1.0", "> 1"]),
+    (
+        lambda: am.equivalents.best_map(am.equivalents.SpectralLaw.power_law(1.5), -0.1),
+        ValueError,
+        ["floor", "-0.1", "≥ 0"],
+    ),
+    (
+        lambda: experiments.SpectralMapsConfig(scan_dims=(64, 65)),
+        ValueError,
+        ["scan_dims", "[64, 65]", "among dims"],
+    ),
+    (lambda: experiments.SpectralMapsConfig(steps=(5, 3)), ValueError, ["steps", "[5, 3]", "increasing"]),
     # frequencies
     *[
         (
@@ -65,6 +91,16 @@ LIBRARY = [
         ]
     ],
     (lambda: am.expected_capacity(P, "polar", frequencies=torch.ones(5)), ValueError, ["frequencies", "(6,)", "(5,)"]),
+    # covariances
+    *[
+        (lambda bad=bad: am.equivalents.expected_covariance_capacity(P, torch.ones(4), bad), ValueError, words)
+        for bad, words in [
+            (torch.ones(5), ["input_eigenvalues", "(4,)", "(5,)"]),
+            (torch.tensor([1.0, 1, 0, 1]), ["input_eigenvalues", "0.0", "positive"]),
+            (torch.tensor([1.0, 1, NAN, 1]), ["input_eigenvalues", "nan", "positive"]),
+        ]
+    ],
+    (lambda: am.equivalents.effective_dimension(torch.ones(2, 2)), ValueError, ["eigenvalues", "(d,)", "(2, 2)"]),
     # sizes
     *[
         (lambda dim=dim: am.Problem.power_law(10, dim, 1.5), error, ["dim", repr(dim), allowed])
@@ -77,6 +113,23 @@ LIBRARY = [
     (lambda: am.Problem.power_law(0, 4, 1.5), ValueError, ["n_items", "0", "at least 1"]),
     (lambda: am.theory.power_law_sum(1.5, 0), ValueError, ["n_items", "0", "at least 1"]),
     (lambda: am.theory.recovery_exponent("muon", 1.5, 0), ValueError, ["steps", "0", "at least 1"]),
+    (lambda: am.theory.next_exponent("muon", 1.5, 0.5), ValueError, ["kappa", "0.5", "[1, 2]"]),
+    (lambda: am.theory.next_exponent("newton", 1.5, 1.0), ValueError, ["method", "'newton'", "'sgd', 'muon'"]),
+    (lambda: am.theory.recovery_thresholds("adam", 1.5, 64, 2), ValueError, ["method", "'adam'"]),
+    (lambda: am.theory.recovery_thresholds("sgd", 1.5, 64, 2, 0.0), ValueError, ["constant", "0.0", "> 0"]),
+    (lambda: am.theory.recovery_thresholds("sgd", 0.9, 64, 2, 1.0, 99), ValueError, ["alpha", "0.9", "> 1"]),
+    (lambda: am.theory.sgd_learning_rate(1.5, 64, 0), ValueError, ["next_threshold", "0", "> 0"]),
+    (lambda: am.equivalents.thresholded_weights(P.frequencies, [99]), ValueError, ["removed", "99", "leave items"]),
+    (
+        lambda: am.equivalents.sgd_weights(torch.ones(2, 5).double(), [1.0]),
+        ValueError,
+        ["learning_rates", "2 steps", "got 1"],
+    ),
+    (
+        lambda: am.equivalents.ManyStepEquivalent.solve(torch.ones(2, 5).double(), 4, [0.1]),
+        ValueError,
+        ["lams", "2 steps", "got 1"],
+    ),
     (lambda: am.theory.recovery_exponent("adam", 1.5), ValueError, ["method", "'adam'", "'sgd', 'muon', 'newton'"]),
     (lambda: am.theory.critical_batch_exponent("newton", 1.5), ValueError, ["method", "'newton'", "'sgd', 'muon'"]),
     *[
@@ -108,13 +161,21 @@ LIBRARY = [
     (
         lambda: am.expected_capacity(P, "adam"),
         ValueError,
-        ["spectral_map", "'adam'", "'polar', 'smoothed_sign', 'sgd'"],
+        ["spectral_map", "'adam'", "'polar', 'smoothed_sign', 'sgd', 'newton'"],
     ),
     *[
         (lambda f=f, G=G: f(G), ValueError, ["G ", "finite"])
         for f in (am.polar, am.identity, am.newton_schulz, lambda G: am.smoothed_sign(G, 0.1))
         for G in (NAN_EYE, INF_EYE)
     ],
+    *[
+        (lambda x=x: am.newton_step(EMB, P.frequencies, x), ValueError, ["damping", repr(x), "≥ 0"])
+        for x in (-1.0, NAN, INF)
+    ],
+    (lambda: am.newton_step(EMB, ONE_HALF), ValueError, ["q ", "(6,)", "(2,)"]),
+    (lambda: am.equivalents.capacity_constant("newton", 1.0, 9), ValueError, ["alpha", "1.0", "> 1"]),
+    (lambda: am.equivalents.rare_item_snr("adam", 1.5), ValueError, ["'adam'", "'polar', 'smoothed_sign', 'newton'"]),
+    (lambda: am.equivalents.typical_maximum(0), ValueError, ["n ", "0", "at least 1"]),
     (lambda: am.polar(EYE[0]), ValueError, ["G ", "(4,)", "(m, n)"]),
     (lambda: am.polar(np.eye(3)), TypeError, ["G ", "ndarray", "tensor"]),
     (lambda: am.polar(EYE, rank=5), ValueError, ["rank", "5", "at most min(m, n) = 4"]),
@@ -122,6 +183,12 @@ LIBRARY = [
     (lambda: am.newton_schulz(EYE, 0), ValueError, ["steps", "0", "at least 1"]),
     (lambda: am.newton_schulz(EYE, 5, "quartic"), ValueError, ["coefficients", "'quartic'", "'cubic', 'muon'"]),
     (lambda: am.newton_schulz(EYE, 5, (1.0, 2.0)), ValueError, ["coefficients", "(1.0, 2.0)", "three"]),
+    (lambda: am.polar(torch.stack([EYE, NAN_EYE])), ValueError, ["G ", "finite"]),
+    (lambda: am.spectral.polar_express(EYE), ValueError, ["lam or smallest", "0.0", "at least"]),
+    (lambda: am.spectral.polar_express(EYE, -1.0), ValueError, ["lam", "-1.0", "≥ 0"]),
+    (lambda: am.spectral.polar_express(EYE, smallest=NAN), ValueError, ["smallest", "nan", "≥ 0"]),
+    (lambda: am.spectral.polar_express_coefficients(1.5), ValueError, ["lower", "1.5", "1]"]),
+    (lambda: am.spectral.polar_express_coefficients(0.1, 0), ValueError, ["steps", "0", "at least 1"]),
     *[
         (lambda lr=lr: am.step(0, EYE, am.polar, lr), ValueError, ["lr", repr(lr), "> 0"])
         for lr in (0.0, -1.0, NAN, INF)
@@ -130,13 +197,30 @@ LIBRARY = [
     (lambda: am.step(1.0, EYE, am.polar, 1.0), TypeError, ["W ", "1.0", "number 0"]),
     *[
         (lambda f=f, W=W: f(W, EMB), ValueError, ["W ", *words])
-        for f in (am.recovered, am.capacity, am.margins, am.item_losses)
+        for f in (
+            am.recovered,
+            am.recovered_prefix,
+            am.capacity,
+            am.margins,
+            am.item_losses,
+            lambda W, emb: am.loss(W, emb, P.frequencies),
+            lambda W, emb: am.gradient(W, emb, P.frequencies),
+            lambda W, emb: am.loss_and_gradient(W, emb, P.frequencies),
+        )
         for W, words in [
             (EYE[:3], ["(4, 4)", "(3, 4)"]),
             (torch.eye(5).double(), ["(4, 4)", "(5, 5)"]),
             (NAN_EYE, ["finite"]),
+            (INF_EYE, ["finite"]),
         ]
     ],
+    *[
+        (lambda f=f: f(EYE.to("meta"), EMB), ValueError, ["W ", "meta", "cpu", "device of the embeddings"])
+        for f in (am.recovered, am.recovered_prefix, am.capacity, am.margins)
+    ],
+    (lambda: am.recovered(EYE.numpy(), EMB), TypeError, ["W ", "ndarray", "tensor"]),
+    (lambda: am.recovered(EYE.long(), EMB), TypeError, ["W ", "int64", "floating-point"]),
+    (lambda: am.loss_and_gradient(EYE, EMB, torch.ones(5)), ValueError, ["q ", "(6,)", "(5,)"]),
     # fits, records, places
     (lambda: am.fit_exponent([1], [1]), ValueError, ["x ", "[1.0]", "two distinct"]),
     (lambda: am.fit_exponent([1, 1], [1, 2]), ValueError, ["x ", "[1.0, 1.0]", "two distinct"]),

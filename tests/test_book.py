@@ -121,3 +121,9 @@ def test_notebooks_and_pages_number_alike():
             place = element if element.get_text(strip=True) else element.parent
             shown = re.sub(r"\s+", " ", place.get_text(" "))
             assert target.words in shown, f"{label}: {target.words!r} is not in {shown[:80]!r}"
+
+
+def test_the_search_knows_the_words_of_the_field():
+    index = (HTML / "searchindex.js").read_text(encoding="utf-8")
+    for word in ("daleckii", "krein", "critic", "batch", "newton", "schulz", "zipf"):
+        assert re.search(rf"[{{,\"]{word}\"?:", index), f"the search finds nothing for {word!r}"

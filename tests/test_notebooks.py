@@ -265,12 +265,15 @@ def test_what_never_ran_or_has_no_source_is_caught(book, executed):
     assert "chapters/all.ipynb: missing; run `make notebooks`" in notebooks.check(book)
 
 
-def test_a_changed_record_makes_the_outputs_stale(book, executed):
-    record = book / "amemlib" / "records" / "one.json"
-    record.parent.mkdir(parents=True)
-    record.write_text("{}")
-    notebooks.library_hash.cache_clear()
-    assert any("stale" in line for line in notebooks.check(book))
+def test_a_changed_record_makes_the_outputs_of_its_readers_stale(book, executed):
+    stored = notebooks.read(executed)
+    notebooks.code_cells(stored)[0].source += '\nrecords = am.sweep.read_records("loss")'
+    stored.metadata.amemlib["code_hash"] = notebooks.source_hash(stored, book)
+    for experiment, stale in (("signal", False), ("loss", True)):
+        record = book / "amemlib" / "records" / experiment / "one.json"
+        record.parent.mkdir(parents=True)
+        record.write_text("{}")
+        assert any("stale" in fault for fault in notebooks.faults(stored, book)) == stale
 
 
 @pytest.mark.parametrize(
@@ -323,3 +326,22 @@ def test_numbers_follow_the_table_of_contents(book):
     (book / "chapters" / "new.md").write_text("# New\n")
     shown = text(chapter(book, "$$ x $$ (eq-x)\n\n{eq}`eq-x`"))
     assert re.search(r"\[\(2\.1\)\]", shown)
+
+
+def test_the_template_of_a_chapter_is_one(tmp_path, monkeypatch):
+    """It becomes a notebook without leftovers, and its cells run."""
+    for name in ("_config.yml", "_toc.yml", "README.md", "chapters"):
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copyfile
+        copy(ROOT / name, tmp_path / name)
+    template = tmp_path / "chapters" / "template.md"
+    shutil.copyfile(ROOT / "tools" / "chapter-template.md", template)
+    toc = (tmp_path / "_toc.yml").read_text()
+    (tmp_path / "_toc.yml").write_text(
+        toc.replace("- file: chapters/one-step\n", "- file: chapters/one-step\n      - file: chapters/template\n")
+    )
+    notebook = notebooks.portable_notebook(template, Book(tmp_path))
+    assert not [line for cell in notebook.cells if cell.cell_type == "markdown" for line in leftovers(cell.source)]
+    namespace: dict = {}
+    monkeypatch.setattr("matplotlib.pyplot.show", lambda: None)
+    for cell in notebooks.code_cells(notebook, generated=False):
+        exec(compile(cell.source, "template", "exec"), namespace)

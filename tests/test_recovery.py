@@ -40,7 +40,7 @@ MEMORIES = {
 @pytest.mark.parametrize("memory", MEMORIES)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_recovered_equals_the_dense_test(memory, dtype):
-    for seed in range(12):
+    for seed in range(10):
         emb, G = instance(100 + 37 * seed, 6 + 3 * seed, seed, dtype)
         W = MEMORIES[memory](G)
         assert torch.equal(am.recovered(W, emb), dense_margins(W, emb) > 0), seed
@@ -143,6 +143,46 @@ def test_margins_are_the_dense_margins():
         W = G + random_memory(dim, 1)
         torch.testing.assert_close(am.margins(W, emb), dense_margins(W, emb), rtol=0, atol=1e-12)
         assert torch.equal(am.margins(W, emb) > 0, am.recovered(W, emb))
+
+
+def adversarial(seed):
+    """Gaussian, integer, duplicated, nearly duplicated and shuffled items; polar, SGD and integer memories."""
+    generator = torch.Generator().manual_seed(seed)
+    n_items, dim = (int(torch.randint(low, high, (), generator=generator)) for low, high in ((2, 300), (1, 40)))
+    dtype = (torch.float32, torch.float64)[seed % 2]
+    p = torch.arange(1, n_items + 1, dtype=torch.float64) ** -(0.0, 1.5)[seed % 3 > 0]
+    U, V = am.sample_embeddings(am.Problem.from_frequencies(p, dim), 2000 + seed, dtype=dtype).U, None
+    V = torch.randn(n_items, dim, generator=generator, dtype=dtype)
+    if seed % 5 == 1:
+        U = V = torch.randint(-1, 2, (n_items, dim), generator=generator).to(dtype)
+    if seed % 5 in (2, 3):
+        U[n_items // 2 :] = U[: n_items - n_items // 2] * (1 - 1e-7 * (seed % 5 == 3))
+    emb = am.Embeddings(U, V)
+    G = am.initial_gradient(emb, p / p.sum())
+    return [G, am.polar(G), torch.randint(-1, 2, (dim, dim), generator=generator).double()], emb
+
+
+@pytest.mark.parametrize("precision", ["highest", "high", "medium"])
+def test_no_decision_differs_from_float64_on_adversarial_instances(precision):
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(precision)
+    try:
+        for seed in range(10):
+            for W in (memories := adversarial(seed))[0]:
+                expected = dense_margins(W, memories[1]) > 0
+                assert torch.equal(am.recovered(W, memories[1]), expected), seed
+                assert am.recovered_prefix(W, memories[1]) == am.longest_prefix(expected), seed
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+def test_the_prefix_is_found_without_the_rest():
+    emb, G = instance(20_000, 64, 0)
+    W = am.polar(G)
+    with FlopCounterMode(display=False) as counter:
+        prefix = am.recovered_prefix(W, emb)
+    assert prefix == am.longest_prefix(am.recovered(W, emb)) > 0
+    assert counter.get_total_flops() < 0.01 * 2 * 20_000**2 * 64
 
 
 @pytest.mark.parametrize("bits", ["", "1", "0", "111", "110111", "011", "1110"])

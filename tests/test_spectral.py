@@ -2,6 +2,7 @@
 
 import inspect
 
+import mpmath
 import pytest
 import scipy.linalg
 import torch
@@ -161,3 +162,108 @@ def test_muons_five_steps_reach_order_one_but_do_not_converge():
     assert (am.spectral.newton_schulz_scalar(s, 5, "muon") - 1).abs().max() < 0.35
     for steps in (5, 20, 100):
         assert (am.spectral.newton_schulz_scalar(s, steps, "muon") - 1).abs().max() > 0.1
+
+
+def high_precision_smoothed_sign(G, lam):
+    """G (GᵀG + λ²)^{−1/2} with 60 digits, by the eigenvalues of GᵀG + λ²."""
+    with mpmath.workdps(60):
+        X = mpmath.matrix(G.tolist())
+        values, Q = mpmath.eigsy(X.T * X + mpmath.mpf(lam) ** 2 * mpmath.eye(X.cols))
+        W = X * Q * mpmath.diag([1 / mpmath.sqrt(value) for value in values]) * Q.T
+        return torch.tensor([[float(entry) for entry in row] for row in W.tolist()], dtype=torch.float64)
+
+
+@pytest.mark.parametrize("lam, allowed", [(0.0, 1e-10), (1e-6, 1e-10), (1e-4, 1e-11), (1e-2, 1e-12)])
+def test_both_maps_are_right_to_ten_digits_at_condition_number_a_million(lam, allowed):
+    G = build(spread(1e-6, 20), (20, 20))[2]
+    truth = high_precision_smoothed_sign(G, lam)
+    for W in (am.smoothed_sign(G, lam), am.spectral.polar_express(G, lam, smallest=9e-7)):
+        assert torch.linalg.matrix_norm(W - truth, 2) < allowed
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_polar_express_is_the_svds_map(shape):
+    G = build(spread(1e-3), shape)[2]
+    for lam, smallest in ((0.0, 1e-3), (0.0, 1e-9), (1e-2, 0.0), (1e-5, 0.0), (1e-2, 1e-3), (1e4, 0.0)):
+        W = am.spectral.polar_express(G, lam, smallest)
+        torch.testing.assert_close(W, am.smoothed_sign(G, lam), rtol=0, atol=1e-11)
+        torch.testing.assert_close(am.spectral.polar_express(1e-30 * G, 1e-30 * lam, 1e-30 * smallest), W)
+
+
+@pytest.mark.parametrize("smallest", [1e-4, 1e-6])
+def test_polar_express_leaves_null_directions_at_rounding(smallest):
+    P, Q, G = build(spread(1e-4, 7))
+    W = am.spectral.polar_express(G, smallest=smallest)
+    torch.testing.assert_close(W, P @ Q.T, rtol=0, atol=100 * EPS / smallest)
+    assert torch.equal(am.spectral.polar_express(0 * G, lam=1.0), 0 * G)
+    with pytest.raises(ValueError, match="smallest"):
+        am.spectral.polar_express(G)
+
+
+def test_polar_express_keeps_the_order_of_what_lies_below_its_smallest_value():
+    s = spread(1e-9, 100)
+    P, Q, G = build(s, (100, 100))
+    values = (P.T @ am.spectral.polar_express(G, smallest=1e-3) @ Q).diagonal()
+    assert (values[s < 9e-4].diff() < 0).all() and (values[s > 1e-3] - 1).abs().max() < 1e-12
+    assert 0 < values[-1] < 1e-4
+
+
+@pytest.mark.parametrize("lower, upper", [(1e-12, 1.0), (1e-3, 1.0), (0.3, 1.7), (0.9, 1.1), (0.999, 1.001)])
+def test_the_best_odd_quintic_equioscillates(lower, upper):
+    a, b, c = am.spectral.best_odd_quintic(lower, upper)
+    x = torch.linspace(lower, upper, 200_001, dtype=torch.float64)
+    error = 1 - (a * x + b * x**3 + c * x**5)
+    worst = error.abs().max()
+    at_ends_and_turns = torch.cat([error[:1], error[1:-1][error.diff()[:-1] * error.diff()[1:] <= 0], error[-1:]])
+    # four points of one size and alternating sign: no odd quintic is closer (Chebyshev)
+    signs = at_ends_and_turns[at_ends_and_turns.abs() > (1 - 1e-4) * worst].sign()
+    assert (signs.diff() != 0).sum() == 3
+
+
+def test_short_intervals_join_on_to_taylors_polynomial():
+    # the two branches meet at h = 10⁻⁵ m, where the best error is 5/16 h³
+    for half in (0.9e-5, 1.1e-5):
+        coefficients = am.spectral.best_odd_quintic((1 - half) ** 0.5, (1 + half) ** 0.5)
+        assert coefficients == pytest.approx((15 / 8, -10 / 8, 3 / 8), abs=1e-4)
+        x = torch.linspace((1 - half) ** 0.5, (1 + half) ** 0.5, 101, dtype=torch.float64)
+        assert (am.spectral.newton_schulz_scalar(x, 1, coefficients) - 1).abs().max() < 8 * EPS
+
+
+@pytest.mark.parametrize("lower", [1e-15, 1e-8, 1e-6, 1e-3, 0.5, 1.0])
+def test_polar_express_coefficients_reach_one_on_the_whole_interval(lower):
+    coefficients = am.spectral.polar_express_coefficients(lower)
+    s = torch.logspace(torch.tensor(lower).log10().item(), 0, 5000, dtype=torch.float64).clamp(lower, 1)
+    for a, b, c in coefficients:
+        s = a * s + b * s**3 + c * s**5
+    assert (s - 1).abs().max() < 20 * EPS
+    # each step multiplies a small lower end by 4.26 = 8.51/2, and the last four finish
+    assert len(coefficients) <= 4 + torch.tensor(1 / lower).log() / torch.tensor(4.25).log()
+
+
+def test_no_composition_from_a_search_beats_the_greedy_one():
+    lower, x = 0.02, torch.linspace(0.02, 1, 2001, dtype=torch.float64)
+
+    def error(coefficients):
+        s = x
+        for a, b, c in coefficients:
+            s = a * s + b * s**3 + c * s**5
+        return (s - 1).abs().max().item()
+
+    greedy = am.spectral.polar_express_coefficients(lower, 2)
+    generator = torch.Generator().manual_seed(0)
+    for size in (0.1, 0.01, 1e-3):
+        for _ in range(300):
+            noise = 1 + size * torch.randn(2, 3, dtype=torch.float64, generator=generator)
+            assert error((torch.tensor(greedy) * noise).tolist()) > error(greedy) - 1e-6
+    assert error(greedy) < error([am.spectral.newton_schulz_coefficients("muon")] * 2)
+
+
+@pytest.mark.parametrize("name", [*MAPS, "polar_express"])
+def test_a_stack_of_matrices_is_mapped_one_by_one(name):
+    f = (MAPS | {"polar_express": lambda G: am.spectral.polar_express(G, 1e-3, 1e-2)})[name]
+    G = torch.stack([build(spread(1e-2), (40, 24))[2], 7 * build(spread(1e-1), (40, 24))[2]])[:, None]
+    G[1, 0, :, 5] = 0
+    both = f(G)
+    assert both.shape == (2, 1, 40, 24)
+    for matrix, mapped in zip(G, both, strict=True):
+        torch.testing.assert_close(mapped[0], f(matrix[0]), rtol=0, atol=1e-11)

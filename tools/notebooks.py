@@ -150,14 +150,20 @@ def write(root: Path) -> list[Path]:
 
 
 @cache
-def library_hash(root: Path) -> str:
-    """The code of amemlib without its docstrings, and the bytes of its records."""
+def library_hash() -> str:
+    """The code of amemlib without its docstrings."""
     # Not imported: the package needs torch, which neither this check nor the pages need.
-    runtime = runpy.run_path(str(ROOT / "amemlib" / "runtime.py"))
-    digest = sha256(runtime["code_hash"]().encode())
+    return runpy.run_path(str(ROOT / "amemlib" / "runtime.py"))["code_hash"]()
+
+
+def source_hash(notebook: NotebookNode, root: Path) -> str:
+    """What a notebook's outputs depend on: the library, and the records of the experiments that its code names."""
+    digest = sha256(library_hash().encode())
+    code = "\n".join(cell.source for cell in code_cells(notebook))
     records = root / "amemlib" / "records"
     for path in sorted(path for path in records.rglob("*") if path.is_file()):
-        digest.update(path.relative_to(records).as_posix().encode() + b"\0" + path.read_bytes())
+        if f'"{path.relative_to(records).parts[0]}"' in code:
+            digest.update(path.relative_to(records).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]
 
 
@@ -166,8 +172,8 @@ def faults(notebook: NotebookNode, root: Path) -> list[str]:
     found, run = [], notebook.metadata.get("amemlib", {})
     if any(cell.execution_count is None for cell in code_cells(notebook)):
         return ["never executed"]
-    if run.get("code_hash") != library_hash(root):
-        found.append("stale: amemlib or its records changed since it ran")
+    if run.get("code_hash") != source_hash(notebook, root):
+        found.append("stale: amemlib or the records that it reads changed since it ran")
     if run.get("profile") != PROFILE:
         found.append(f"ran with the profile {run.get('profile')!r}, not {PROFILE!r}")
     for cell in code_cells(notebook):
@@ -195,7 +201,7 @@ def execute(path: Path, root: Path) -> list[str]:
         return [f"{path.relative_to(root)}: {plain(str(error))}"]
     notebook.metadata.language_info = {"name": "python"}
     notebook.metadata.amemlib |= {
-        "code_hash": library_hash(root),
+        "code_hash": source_hash(notebook, root),
         "profile": PROFILE,
         "versions": {name: version(name).split("+")[0] for name in ("numpy", "scipy", "torch", "matplotlib")},
     }

@@ -182,7 +182,9 @@ class Book:
                 add("figure", figure.get("caption", ""), figure.get("name", ""), *labels, number=number)
             elif kind == "glossary":
                 for term, _ in _definitions(block.body):
-                    add("term", term, f"term:{term.lower()}", anchor="term-" + re.sub(r"\W+", "-", term))
+                    # Sphinx drops what is not ASCII, an en dash too
+                    ascii_term = term.encode("ascii", "ignore").decode()
+                    add("term", term, f"term:{term.lower()}", anchor="term-" + re.sub(r"\W+", "-", ascii_term))
             if kind not in ("code-cell", "math", "code", "code-block", "glossary"):
                 walk(block.body)
 

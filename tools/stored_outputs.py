@@ -39,19 +39,7 @@ def depend_on_notebook(app: Sphinx, docname: str, source: list[str]) -> None:
         app.env.note_dependency(str(path))
 
 
-def declare_thebe_once(app, pagename, templatename, context, doctree) -> None:
-    """sphinx-thebe adds its `const` lines twice to every page, and a browser refuses the second."""
-    scripts, seen = context.get("script_files", []), set()
-    for script in list(scripts):
-        body = getattr(script, "attributes", {}).get("body", "")
-        if "THEBE_JS_URL" in body:
-            if body in seen:
-                scripts.remove(script)
-            seen.add(body)
-
-
 def setup(app: Sphinx) -> dict:
     myst_nb.sphinx_.create_client = stored_client
     app.connect("source-read", depend_on_notebook)
-    app.connect("html-page-context", declare_thebe_once, priority=900)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

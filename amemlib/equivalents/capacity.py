@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from amemlib.equivalents.fixed_point import binned
+from amemlib.equivalents.newton import NewtonEquivalent
 from amemlib.equivalents.sgd import sgd_recovery_probabilities
 from amemlib.equivalents.smoothed_sign import SpectralEquivalent
 from amemlib.problem import Problem, check_frequencies
@@ -18,11 +19,12 @@ def expected_capacity(
 ) -> float:
     """Expected number of items that one step from W = 0 recovers, to a few per cent, nothing fitted.
 
-    spectral_map: "polar", "smoothed_sign" (h_λ with λ = `lam`, absolute) or "sgd".
+    spectral_map: "polar", "smoothed_sign" (h_λ with λ = `lam`, absolute), "sgd", or "newton", which is no spectral map.
     frequencies: the minibatch frequencies q that the gradient saw, (N,); `None` for the population, q = p.
 
     polar, h_λ: Σ_i E_g Π_{j≠i} Φ((√d φ(q_i) + σ_i g) / σ_ij) with the signal curve φ and the interaction law of
         `SpectralEquivalent`. Within about 4 % of counts for d ≥ 128; below, head items differ from their mean.
+    newton: the same product with the leverages and the noise of `NewtonEquivalent`.
     sgd: the competitors' own terms q_j ⟨v_j, v_i⟩ are kept one by one, see `sgd_recovery_probabilities`.
     Raises `ValueError` for an unknown map, a λ < 0, or frequencies of the wrong length.
     """
@@ -31,8 +33,11 @@ def expected_capacity(
     if spectral_map == "sgd":
         values, counts = binned(q, _SGD_BIN_WIDTH)
         return float(counts @ sgd_recovery_probabilities(values, counts, problem.dim))
+    if spectral_map == "newton":
+        newton = NewtonEquivalent.solve(q, problem.dim)
+        return float(newton.counts @ newton.recovery_probabilities())
     if spectral_map not in ("polar", "smoothed_sign"):
-        raise ValueError(f"spectral_map must be one of 'polar', 'smoothed_sign', 'sgd', got {spectral_map!r}")
+        raise ValueError(f"spectral_map must be one of 'polar', 'smoothed_sign', 'sgd', 'newton', got {spectral_map!r}")
     check_non_negative("lam", lam)
     equivalent = SpectralEquivalent.solve(q, problem.dim, 0.0 if spectral_map == "polar" else lam)
     return float(equivalent.counts @ equivalent.recovery_probabilities())

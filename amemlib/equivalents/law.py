@@ -59,7 +59,9 @@ class SpectralLaw:
         """
         values, counts = binned(q, BIN_WIDTH)
         v, c = values[values > 0], counts[values > 0]
-        top, bottom = math.log(3 * v[0]), math.log(1e-3 * typical_scale(v, c, dim))
+        # without a head the spectrum ends at the edge of a Gaussian matrix, far above its largest weight
+        edge = 2 * math.sqrt(c @ v**2 / dim)
+        top, bottom = math.log(3 * max(v[0], edge)), math.log(1e-3 * typical_scale(v, c, dim))
         s = np.exp(np.arange(top, bottom, -_LAW_STEP))
         resolvent = np.empty(len(s), complex)
         M = 1 / (s[0] * (_LAW_SMOOTHING - 1j))
@@ -95,6 +97,10 @@ class SpectralLaw:
         cumulative = self.share_below(self.singular_values)
         return np.interp(share, cumulative / cumulative[-1], self.singular_values)
 
+    def integrate(self, values: np.ndarray) -> float:
+        """∫ values dμ over the law μ of the singular values, for values (n,) at `singular_values`."""
+        return float(self._weights() * self.density @ values)
+
     def signal(self, f: Callable[[Tensor], Tensor], q: Float[Tensor, " n"]) -> np.ndarray:
         """(n,) mean own logit u_iᵀ f(G) v_i of items of weights q; f as in `spectral.spectral_map`."""
         x = q.cpu().numpy()[:, None] * self.resolvent
@@ -124,7 +130,8 @@ def expected_map_capacity(
     frequencies: the minibatch frequencies that the gradient saw, `None` for the population.
     The signal and the interactions between a frequent and a rare item are those of `SpectralLaw`; between items i, j
     that are both frequent, with variances v_i, v_j against rare ones and v₀ among rare ones, they are interpolated by
-    v_i + v_j − v₀ − (v_i − v₀)(v_j − v₀) / (1 − v₀), which is the formula of `SpectralEquivalent` where f = h_λ.
+    v_i + v_j − v₀ − (v_i − v₀)(v_j − v₀) / (1 − v₀), which is the formula of `SpectralEquivalent` where f = h_λ, and by
+    v_i v_j / v₀ where one of v_i, v_j is below v₀ (an f that falls towards the head, as `best_map` does).
     Slower than `expected_capacity`, which knows "polar" and "smoothed_sign".
     """
     q = problem.frequencies if frequencies is None else frequencies
@@ -145,7 +152,9 @@ def expected_map_capacity(
     probabilities = np.zeros(len(values))
     for i, own in enumerate(excess):
         score = math.sqrt(problem.dim) * signal[i] + math.sqrt(max(variance[i], 0)) * g
-        sd = np.sqrt(np.maximum(rare + own + rivals - overlap * own * rivals, 1e-12))
+        mixed = rare + own + rivals - overlap * own * rivals
+        quiet = (own < 0) | (rivals < 0)
+        sd = np.sqrt(np.maximum(np.where(quiet, (rare + own) * (rare + rivals) / rare, mixed), 1e-12))
         log_wins = number @ log_ndtr(score / sd[:, None]) * (1 - 1 / counts.sum())
         probabilities[i] = gauss @ np.exp(log_wins) / math.sqrt(2 * math.pi)
     return float(counts @ probabilities)

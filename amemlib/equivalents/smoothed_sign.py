@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import log_ndtr
 from torch import Tensor
 
 from amemlib.equivalents.fixed_point import (
@@ -17,6 +16,7 @@ from amemlib.equivalents.fixed_point import (
     solve_fixed_point,
     typical_scale,
 )
+from amemlib.equivalents.winning import InputSpread, classes, winning_probabilities
 from amemlib.theory import check_positive
 
 _SCORE_STEP = 0.1
@@ -31,6 +31,7 @@ class SpectralEquivalent:
     damping: (K,) 1 / (1 + q² M(λ)²); the interaction of items i, j has variance (1 − λM(λ) damping_i damping_j) / d,
         exact when one of the two is rare, an interpolation when neither is.
     unresolved: λ M(λ), 0 for the polar map of a full-rank G.
+    spread: what the logits of one input have in common, of relative order 1/d (chapter "Sharp constants").
     """
 
     values: np.ndarray
@@ -40,6 +41,7 @@ class SpectralEquivalent:
     signal: np.ndarray
     damping: np.ndarray
     unresolved: float
+    spread: InputSpread
 
     @classmethod
     def solve(cls, q: Float[Tensor, " N"], dim: int, lam: float = 0.0) -> "SpectralEquivalent":
@@ -47,26 +49,44 @@ class SpectralEquivalent:
         values, counts = binned(q, BIN_WIDTH)
         seen = values > 0
         v, c = values[seen], counts[seen]
-        # the integrand is smooth in log s, so equal steps there converge fast; below and above it is s × its end value
-        log_s = np.arange(math.log(1e-3 * typical_scale(v, c, dim)), math.log(1e3 * v[0]), LOG_STEP)
-        s = np.exp(log_s)
-        M = solve_fixed_point(np.hypot(s, lam), v, c, dim)
-        x = v[:, None] * M
-        integrand = x * M / (1 + x**2)
-        weights = s * LOG_STEP
-        weights[[0, -1]] /= 2
-        weights[0] += s[0]
-        weights[-1] += s[-1]
-        signal, damping = np.zeros(len(values)), np.ones(len(values))
-        signal[seen] = 2 / math.pi * integrand @ weights
+        s, weights, mu, M, slope = _grid(v, c, dim, lam)
+        x = values[:, None] * M
+        w = 1 / (1 + x**2)
+        signal = 2 / math.pi * (x * M * w) @ weights
+        damping = np.ones(len(values))
         if lam > 0:
-            M_lam = solve_fixed_point(np.array([lam]), v, c, dim)[0]
+            M_lam, slope_lam = (X[0] for X in _resolvent(np.array([lam]), v, c, dim))
             unresolved = lam * M_lam
-            damping[seen] = 1 / (1 + (v * M_lam) ** 2)
+            damping = 1 / (1 + (values * M_lam) ** 2)
+            # −(λ/2) dA/dλ for A = λ M(λ) damping, what h_λ⁴ has beyond h_λ²
+            rise = unresolved * damping * (1 - 2 * values**2 * M_lam * slope_lam * damping * lam)
+            rise = (rise + lam**2 * slope_lam * damping) / 2
+            tail_rise = (unresolved + lam**2 * slope_lam) / 2
+            # (1/d) tr μ h_λ²(G) / (GGᵀ + μ²)
+            filled = M - lam * (mu * M_lam - lam * M) / s**2
         else:
             unresolved = max(0.0, 1 - c.sum() / dim)
             damping[seen] = 0.0 if unresolved else 1.0
-        return cls(values, counts, dim, lam, signal, damping, float(unresolved))
+            rise, tail_rise = np.zeros(len(values)), 0.0
+            filled = M - unresolved / mu
+        C, S = _pair_kernels(mu, M, slope)
+        resolved = 1 - unresolved
+        fourth = resolved - tail_rise
+        variance = 2 / dim * fourth / resolved**2
+        # covariance of δ with the signal, through the length of v in the directions that carry it
+        shared = 2 / math.pi * (x * w**2) @ (weights * filled) * 2 / dim / resolved
+        lengths = 4 * 4 / math.pi**2 * _quadratic(x * w**2 * weights, S)
+        energy = 1 - unresolved * damping
+        spread = InputSpread(
+            variance,
+            own_noise=np.maximum(4 / math.pi**2 * _quadratic((1 - x**2) * w**2 * weights, C), 0),
+            signal_gain=np.divide(shared, variance * signal, out=np.zeros_like(signal), where=signal > 0),
+            private=np.maximum(lengths - dim * shared**2 / variance, 0),
+            rival_gain=(energy - rise) * resolved / fourth / np.maximum(energy, 1e-12),
+            # a frequent input keeps the fluctuation of its own length, 2/d, which is all there is for the polar map
+            fading=np.sqrt(damping**4 + (1 - damping**4) * 2 / dim / variance),
+        )
+        return cls(values, counts, dim, lam, signal, damping, float(unresolved), spread)
 
     def signal_of(self, q: Float[Tensor, " n"]) -> np.ndarray:
         """φ(q) for any q between the smallest and the largest frequency of the problem, by interpolation in log q.
@@ -81,17 +101,10 @@ class SpectralEquivalent:
         return np.exp(np.interp(np.log(q), np.log(values[::-1]), np.log(self.signal[seen][::-1])))
 
     def recovery_probabilities(self) -> np.ndarray:
-        """(K,) probability that an item of each frequency beats all its competitors: E_g Π_j Φ((√d φ + σ g) / σ_ij)."""
-        g, weights = GAUSS_HERMITE
-        own = np.sqrt(1 - self.unresolved * self.damping)
-        classes, rivals = _classes(self.damping, self.counts)
-        probabilities = np.zeros(len(self.values))
-        for i, damping in enumerate(self.damping):
-            score = math.sqrt(self.dim) * self.signal[i] + own[i] * g
-            sd = np.sqrt(np.maximum(1 - self.unresolved * damping * classes, 1e-12))
-            log_wins = rivals @ log_ndtr(score / sd[:, None]) * (1 - 1 / self.counts.sum())
-            probabilities[i] = weights @ np.exp(log_wins) / math.sqrt(2 * math.pi)
-        return probabilities
+        """(K,) probability that an item of each frequency beats all its rivals: `winning_probabilities`."""
+        label, rivals = classes(self.damping, self.counts)
+        variance = 1 - self.unresolved * self.damping[:, None] * rivals
+        return winning_probabilities(math.sqrt(self.dim) * self.signal, self.spread, variance, label, self.counts)
 
     def expected_losses(self, lr: float) -> np.ndarray:
         """(K,) mean of −log p̂_W(i | i) in nats for an item of each frequency, W = η h_λ(G) with η = `lr` > 0:
@@ -134,21 +147,8 @@ def interaction_variances(
     """
     values, counts = binned(q, BIN_WIDTH)
     v, c = values[values > 0], counts[values > 0]
-    s = np.exp(np.arange(math.log(1e-3 * typical_scale(v, c, dim)), math.log(1e3 * v[0]), LOG_STEP))
-    weights = s * LOG_STEP
-    weights[[0, -1]] /= 2
-    weights[[0, -1]] += s[[0, -1]]
-    mu = np.hypot(s, lam)
-    M = solve_fixed_point(mu, v, c, dim)
-    # dM/dμ from the fixed point: on the diagonal C and S are derivatives
-    x2 = np.square(v[:, None] * M)
-    slope = -M / (mu + c @ (2 * x2 / (1 + x2) ** 2) / dim / M)
-    gap = mu[:, None] ** 2 - mu**2
-    np.fill_diagonal(gap, 1.0)
-    C = ((mu * M)[:, None] - mu * M) / gap
-    S = (mu[:, None] * M - mu * M[:, None]) / gap
-    np.fill_diagonal(C, (M + mu * slope) / (2 * mu))
-    np.fill_diagonal(S, (M - mu * slope) / (2 * mu))
+    _, weights, mu, M, slope = _grid(v, c, dim, lam)
+    C, S = _pair_kernels(mu, M, slope)
     at = at.cpu().double().numpy()
     damping = 1 / (1 + np.square(at[:, None] * M))
     result = np.empty((len(at), len(at)))
@@ -177,9 +177,34 @@ def _expected_softplus(scores: np.ndarray, spread: float, n_rivals: float) -> np
     return _SCORE_STEP * np.correlate(beaten, np.exp(-np.exp(x)), "valid")[::-1]
 
 
-def _classes(damping: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Competitors grouped by how far their interactions are damped: representative value and number in each class."""
-    label = np.minimum((damping * NOISE_CLASSES).astype(int), NOISE_CLASSES - 1)
-    number = np.bincount(label, counts, NOISE_CLASSES)
-    total = np.bincount(label, counts * damping, NOISE_CLASSES)
-    return total[number > 0] / number[number > 0], number[number > 0]
+def _grid(v: np.ndarray, c: np.ndarray, dim: int, lam: float) -> tuple[np.ndarray, ...]:
+    """Nodes s and weights of ∫₀^∞ ds, μ = √(λ² + s²), M(μ) and dM/dμ, all (n,)."""
+    # the integrands are smooth in log s, so equal steps there converge fast; beyond the ends they are s × their value
+    s = np.exp(np.arange(math.log(1e-3 * typical_scale(v, c, dim)), math.log(1e3 * v[0]), LOG_STEP))
+    weights = s * LOG_STEP
+    weights[[0, -1]] /= 2
+    weights[[0, -1]] += s[[0, -1]]
+    mu = np.hypot(s, lam)
+    return s, weights, mu, *_resolvent(mu, v, c, dim)
+
+
+def _resolvent(mu: np.ndarray, v: np.ndarray, c: np.ndarray, dim: int) -> tuple[np.ndarray, np.ndarray]:
+    """M(μ) and its derivative, from that of the fixed point."""
+    M = solve_fixed_point(mu, v, c, dim)
+    x2 = np.square(v[:, None] * M)
+    return M, -M / (mu + c @ (2 * x2 / (1 + x2) ** 2) / dim / M)
+
+
+def _pair_kernels(mu: np.ndarray, M: np.ndarray, slope: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """C = (μM − μ′M′)/(μ² − μ′²) and S = (μM′ − μ′M)/(μ² − μ′²) at all pairs of nodes; derivatives on the diagonal."""
+    gap = mu[:, None] ** 2 - mu**2
+    same = gap == 0
+    gap[same] = 1.0
+    C = np.where(same, (M + mu * slope) / (2 * mu), ((mu * M)[:, None] - mu * M) / gap)
+    S = np.where(same, (M - mu * slope) / (2 * mu), (mu[:, None] * M - mu * M[:, None]) / gap)
+    return C, S
+
+
+def _quadratic(rows: np.ndarray, kernel: np.ndarray) -> np.ndarray:
+    """(K,) x K xᵀ for every row x."""
+    return ((rows @ kernel) * rows).sum(1)

@@ -6,17 +6,41 @@ in any process and its result can be stored. A summary puts measured beside pred
 
 from amemlib.experiments.base import Cell, Experiment, Summary, configure
 from amemlib.experiments.critical_batch import CRITICAL_BATCH, CriticalBatchConfig
+from amemlib.experiments.deflation import DEFLATION, DeflationConfig
+from amemlib.experiments.giant import GIANT, GiantConfig
 from amemlib.experiments.interactions import INTERACTIONS, InteractionsConfig
 from amemlib.experiments.lemmas import LEMMAS, LemmasConfig
 from amemlib.experiments.loss import LOSS, LossConfig
+from amemlib.experiments.many_steps import MANY_STEPS, ManyStepsConfig
 from amemlib.experiments.one_step import ONE_STEP, OneStepConfig
 from amemlib.experiments.optimality import OPTIMALITY, OptimalityConfig
+from amemlib.experiments.precision import PRECISION, PrecisionConfig
+from amemlib.experiments.recall import RECALL, RECALL_RATES, RatesConfig, RecallConfig
+from amemlib.experiments.sharp import SHARP, SharpConfig
 from amemlib.experiments.signal import SIGNAL, SignalConfig
 from amemlib.experiments.spectral_maps import SPECTRAL_MAPS, SpectralMapsConfig
+from amemlib.experiments.vocabulary import VOCABULARY, VocabularyConfig
 
 EXPERIMENTS = {
     experiment.name: experiment
-    for experiment in (ONE_STEP, SPECTRAL_MAPS, CRITICAL_BATCH, SIGNAL, INTERACTIONS, LOSS, OPTIMALITY, LEMMAS)
+    for experiment in (
+        ONE_STEP,
+        SPECTRAL_MAPS,
+        CRITICAL_BATCH,
+        SIGNAL,
+        INTERACTIONS,
+        LOSS,
+        OPTIMALITY,
+        LEMMAS,
+        PRECISION,
+        DEFLATION,
+        SHARP,
+        MANY_STEPS,
+        RECALL_RATES,
+        RECALL,
+        VOCABULARY,
+        GIANT,
+    )
 }
 """Every experiment by name."""
 
@@ -31,24 +55,40 @@ def find_experiment(name: str) -> Experiment:
 __all__ = [
     "CRITICAL_BATCH",
     "CriticalBatchConfig",
+    "DEFLATION",
+    "DeflationConfig",
     "EXPERIMENTS",
     "Cell",
     "Experiment",
+    "GIANT",
+    "GiantConfig",
     "INTERACTIONS",
     "InteractionsConfig",
     "LEMMAS",
     "LOSS",
     "LemmasConfig",
     "LossConfig",
+    "MANY_STEPS",
+    "ManyStepsConfig",
     "ONE_STEP",
     "OPTIMALITY",
     "OneStepConfig",
     "OptimalityConfig",
+    "PRECISION",
+    "PrecisionConfig",
+    "RECALL",
+    "RECALL_RATES",
+    "RatesConfig",
+    "RecallConfig",
+    "SHARP",
     "SIGNAL",
     "SPECTRAL_MAPS",
+    "SharpConfig",
     "SignalConfig",
     "SpectralMapsConfig",
     "Summary",
+    "VOCABULARY",
+    "VocabularyConfig",
     "configure",
     "find_experiment",
 ]

@@ -45,13 +45,17 @@ class Summary:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A named experiment. `cells(config, device)` lists its calls, `summarise(config, results)` reads their results."""
+    """A named experiment. `cells(config, device)` lists its calls, `summarise(config, results)` reads their results.
+
+    sharded: whether a cell is the work of all ranks of torchrun together (`distributed`).
+    """
 
     name: str
     purpose: str
     profiles: dict
     cells: Callable[..., Iterable[Cell]]
     summarise: Callable[..., Summary]
+    sharded: bool = False
 
 
 def configure(experiment: Experiment, profile: str, overrides: dict[str, str]):
@@ -92,8 +96,8 @@ def capacity_verdict(dims, seed_counts: np.ndarray, sharp, slope: float, exponen
 
 
 def _parse(key: str, text: str, kind):
-    element = {float: float, int: int, tuple[int, ...]: int, tuple[float, ...]: float}[kind]
-    word = {float: "a number", int: "a whole number"}[element]
+    element = {float: float, int: int, tuple[int, ...]: int, tuple[float, ...]: float, tuple[str, ...]: str}[kind]
+    word = {float: "a number", int: "a whole number", str: "a word"}[element]
     try:
         if kind in (float, int):
             return element(text)

@@ -3,6 +3,34 @@
 One file a chapter; the palette is in `style`.
 """
 
+from amemlib.figures.best_map import (
+    best_maps_figure,
+    floor_figure,
+    gains_figure,
+    rounding_figure,
+    steps_collapse_figure,
+    transformed_spectrum_figure,
+)
+from amemlib.figures.cost import (
+    benchmark_figure,
+    cancellation_figure,
+    condition_figure,
+    margins_figure,
+    quintic_steps_figure,
+    rivals_met_figure,
+    work_share_figure,
+)
+from amemlib.figures.deflation import (
+    batch_steps_figure,
+    bulk_figure,
+    cobweb_figure,
+    delay_figure,
+    local_exponents_figure,
+    noise_share_figure,
+    sgd_steps_figure,
+    step_exponents_figure,
+    thresholded_counts_figure,
+)
 from amemlib.figures.gradient import batch_spectrum_figure, centring_figure, crosstalk_figure, spectrum_figure
 from amemlib.figures.interactions import (
     expansion_error_figure,
@@ -10,6 +38,18 @@ from amemlib.figures.interactions import (
     interaction_blocks_figure,
     lipschitz_figure,
     regime_figure,
+)
+from amemlib.figures.iterates import (
+    horizon_figure,
+    iterates_capacity_figure,
+    iterates_exponents_figure,
+    iterates_trend_figure,
+    learning_rate_figure,
+    minibatch_iterates_figure,
+    momentum_figure,
+    pull_figure,
+    race_figure,
+    residual_profile_figure,
 )
 from amemlib.figures.loss import loss_curves_figure, over_mass_figure, safe_rate_figure
 from amemlib.figures.memory import counts_figure, frequencies_figure, overlap_figure
@@ -22,6 +62,12 @@ from amemlib.figures.minibatches import (
     sightings_figure,
     tails_figure,
 )
+from amemlib.figures.newton import (
+    leverage_figure,
+    newton_batch_figure,
+    newton_over_polar_figure,
+    newton_rates_figure,
+)
 from amemlib.figures.one_step import capacity_by_alpha_figure, capacity_figure, local_slopes_figure, signal_figure
 from amemlib.figures.optimality import (
     admissible_figure,
@@ -30,7 +76,22 @@ from amemlib.figures.optimality import (
     slope_bound_figure,
     smoothing_figure,
 )
+from amemlib.figures.recall import (
+    attention_figure,
+    built_head_figure,
+    learnt_figure,
+    live_runs_figure,
+    long_runs_figure,
+    rates_figure,
+    recall_alphas_figure,
+    recall_batches_figure,
+    recall_dims_figure,
+    sequences_figure,
+    value_spectrum_figure,
+    value_step_figure,
+)
 from amemlib.figures.sgd import recovery_profile_figure, sgd_batch_figure, sgd_constant_figure, sgd_loss_figure
+from amemlib.figures.sharp import constants_figure, parity_figure, sharp_ratio_figure, truncated_figure
 from amemlib.figures.signal import (
     curvature_figure,
     signal_by_rank_figure,
@@ -39,42 +100,96 @@ from amemlib.figures.signal import (
     slope_histogram_figure,
 )
 from amemlib.figures.spectral_maps import fixed_steps_figure, maps_capacity_figure, maps_figure, share_figure
+from amemlib.figures.vocabularies import (
+    covariance_figure,
+    language_batches_figure,
+    languages_figure,
+    table_figure,
+    word_frequencies_figure,
+)
 
 __all__ = [
     "admissible_figure",
+    "attention_figure",
     "batch_collapse_figure",
     "batch_spectrum_figure",
+    "batch_steps_figure",
+    "benchmark_figure",
+    "best_maps_figure",
+    "built_head_figure",
+    "bulk_figure",
+    "cancellation_figure",
     "capacity_against_batch_figure",
     "capacity_by_alpha_figure",
     "capacity_figure",
     "centring_figure",
+    "cobweb_figure",
+    "condition_figure",
+    "constants_figure",
     "counts_figure",
+    "covariance_figure",
     "crosstalk_figure",
     "curvature_figure",
+    "delay_figure",
     "edge_figure",
     "expansion_error_figure",
     "fixed_steps_figure",
+    "floor_figure",
     "frequencies_figure",
+    "gains_figure",
     "half_batch_figure",
     "head_pairs_figure",
+    "horizon_figure",
     "interaction_blocks_figure",
+    "iterates_capacity_figure",
+    "iterates_exponents_figure",
+    "iterates_trend_figure",
+    "language_batches_figure",
+    "languages_figure",
+    "learning_rate_figure",
+    "learnt_figure",
+    "leverage_figure",
     "lipschitz_figure",
+    "live_runs_figure",
+    "local_exponents_figure",
     "local_slopes_figure",
+    "long_runs_figure",
     "loss_curves_figure",
     "maps_capacity_figure",
     "maps_figure",
+    "margins_figure",
     "median_figure",
+    "minibatch_iterates_figure",
+    "momentum_figure",
+    "newton_batch_figure",
+    "newton_over_polar_figure",
+    "newton_rates_figure",
+    "noise_share_figure",
     "occupancy_figure",
     "over_mass_figure",
     "overlap_figure",
+    "parity_figure",
+    "pull_figure",
+    "quintic_steps_figure",
+    "race_figure",
+    "rates_figure",
+    "recall_alphas_figure",
+    "recall_batches_figure",
+    "recall_dims_figure",
     "recovery_profile_figure",
     "regime_figure",
+    "residual_profile_figure",
     "risk_figure",
+    "rivals_met_figure",
+    "rounding_figure",
     "safe_rate_figure",
+    "sequences_figure",
     "sgd_batch_figure",
     "sgd_constant_figure",
     "sgd_loss_figure",
+    "sgd_steps_figure",
     "share_figure",
+    "sharp_ratio_figure",
     "sightings_figure",
     "signal_by_rank_figure",
     "signal_curves_figure",
@@ -84,5 +199,15 @@ __all__ = [
     "slope_histogram_figure",
     "smoothing_figure",
     "spectrum_figure",
+    "step_exponents_figure",
+    "steps_collapse_figure",
+    "table_figure",
     "tails_figure",
+    "thresholded_counts_figure",
+    "transformed_spectrum_figure",
+    "truncated_figure",
+    "value_spectrum_figure",
+    "value_step_figure",
+    "word_frequencies_figure",
+    "work_share_figure",
 ]

@@ -1,0 +1,55 @@
+"""Closed forms for power laws to leading order in d: the constants of the capacities (α, N), and what a maximum is."""
+
+import math
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import ndtri
+
+from amemlib.theory import check_alpha, check_count, check_non_negative
+
+
+def typical_maximum(n: int) -> float:
+    """b_n = Φ⁻¹(2^{−1/n}): the median of the largest of n independent standard normals, about √(2 log n)."""
+    return -float(ndtri(-math.expm1(-math.log(2) / check_count("n", n))))
+
+
+def typical_maximum_expansion(n: int) -> float:
+    """b − (ln ln n + ln 4π + 2 ln ln 2) / 2b with b = √(2 ln n): `typical_maximum` up to O((ln ln n)² / b³), n ≥ 3."""
+    log_n = math.log(check_count("n", n, least=3))
+    b = math.sqrt(2 * log_n)
+    return b - (math.log(log_n) + math.log(4 * math.pi) + 2 * math.log(math.log(2))) / (2 * b)
+
+
+def rare_item_snr(spectral_map: str, alpha: float, lam_over_t0: float = 0.0) -> float:
+    """Signal slope of a rare item over the standard deviation of its interactions with rare rivals, times t₀.
+
+    polar: 4 / (π (α + 1)). smoothed_sign: (2/π) ∫₀^∞ y(√(λ² + s²))^{2α} ds / √y(λ) with μ/t₀ = (1 − y) y^{−α}.
+    newton: cos(π/2α)^α / √(α − 1), for α > 1. An item of frequency p stands √d p × this / t₀ deviations high.
+    Raises `ValueError` for an unknown map or an α outside its range.
+    """
+    if spectral_map == "newton":
+        alpha = check_alpha(alpha, above=1.0)
+        return math.cos(math.pi / (2 * alpha)) ** alpha / math.sqrt(alpha - 1)
+    if spectral_map not in ("polar", "smoothed_sign"):
+        raise ValueError(f"spectral_map must be one of 'polar', 'smoothed_sign', 'newton', got {spectral_map!r}")
+    alpha = check_alpha(alpha)
+    lam = 0.0 if spectral_map == "polar" else check_non_negative("lam_over_t0", lam_over_t0)
+    if lam == 0:
+        return 4 / (math.pi * (alpha + 1))
+    occupied = lambda mu: brentq(lambda y: (1 - y) * y**-alpha - mu, 1e-12, 1.0)  # noqa: E731
+    log_s = np.arange(math.log(1e-4 * lam), math.log(1e4 * (lam + 1)), 0.05)
+    slope = sum(math.exp(t) * occupied(math.hypot(lam, math.exp(t))) ** (2 * alpha) for t in log_s) * 0.05
+    return 2 / math.pi * slope / math.sqrt(occupied(lam))
+
+
+def capacity_constant(spectral_map: str, alpha: float, n_items: int, lam_over_t0: float = 0.0) -> float:
+    """c in c d^{1+1/2α}, the capacity of one step to leading order in d: (SNR / b_N)^{1/α} / c′_α.
+
+    spectral_map, alpha, lam_over_t0 as in `rare_item_snr`; b_N is `typical_maximum`.
+    The maximum is taken over rare rivals. That is all for the polar map; for h_λ and Newton frequent rivals interact
+    more strongly, and the constant is for so large an N that there are enough rare ones to outbid them (chapters
+    "Sharp constants", "Newton's method"). `expected_capacity` has no such limit.
+    """
+    x = math.pi / (2 * check_alpha(alpha))
+    return math.sin(x) / x * (rare_item_snr(spectral_map, alpha, lam_over_t0) / typical_maximum(n_items)) ** (1 / alpha)

@@ -1,0 +1,124 @@
+"""One training run of in-context recall as a cell of a sweep, with its probes; `recall` and `recall-rates` share it."""
+
+import functools
+import hashlib
+import json
+import os
+import tempfile
+from pathlib import Path
+
+import torch
+
+from amemlib import runtime
+from amemlib.attention import (
+    OPTIMISERS,
+    Network,
+    accuracy,
+    forward,
+    initial_weights,
+    train,
+    value_memory,
+)
+from amemlib.recovery import recovered
+from amemlib.tasks import RecallTask, Sequences, sample_sequences, uniform
+
+EVALUATED = 512
+"""Sequences in each of the two sets on which a run is measured, the familiar law (ID) and the uniform one (OOD)."""
+
+
+def measure_run(
+    n_items: int,
+    length: int,
+    pairs: int,
+    trigger_alpha: float,
+    output_alpha: float,
+    dim: int,
+    hidden: int,
+    batch_size: int,
+    steps: int,
+    probe_every: int,
+    optimiser: str,
+    lr: float,
+    seed: int,
+    device: str,
+) -> dict:
+    """Train one network and give its curves: `step`, `loss`, `id`, `ood`, `recall`, `previous`, `match`, and more.
+
+    The data of a seed are the same for every optimiser and dimension. `learnt` holds for each output the first probed
+    step from which W_V recalls it for good (None: never), `ood_by_output` the final OOD accuracy of each output,
+    `spectrum` the singular values of the change of W_V. A run that diverges has the step in `diverged` and its curves
+    stop before. Goes on from its own checkpoint (`checkpoint_folder`) if one was left by an interrupted run.
+    """
+    arguments = dict(locals())
+    task = RecallTask(n_items, length, pairs, trigger_alpha, output_alpha)
+    place = runtime.device(device)
+    start = initial_weights(Network(task.vocabulary, length, dim, hidden), seed)
+    start = {name: W.to(place) for name, W in start.items()}
+    sets = {
+        name: sample_sequences(law, EVALUATED, seed, batch, "evaluation").to(place)
+        for batch, (name, law) in enumerate((("id", task), ("ood", uniform(task))))
+    }
+    run = train(
+        start,
+        functools.partial(OPTIMISERS[optimiser], lr=lr),
+        lambda step: sample_sequences(task, batch_size, seed, step).to(place),
+        steps,
+        probe_every,
+        functools.partial(probe, sets=sets, n_items=n_items),
+        checkpoint_folder() / f"{_key(arguments)}.pt",
+    )
+    curves = {key: [row[key] for row in run.history] for key in run.history[0] if key != "recalled"}
+    change = (run.weights["value2"] - start["value2"]).double()
+    spectrum = [] if run.diverged else torch.linalg.svdvals(change).tolist()
+    by_output = [] if run.diverged else accuracy_by_output(run.weights, sets["ood"], n_items)
+    learnt = learnt_steps(curves["step"], [row["recalled"] for row in run.history])
+    return curves | {"learnt": learnt, "ood_by_output": by_output, "spectrum": spectrum, "diverged": run.diverged}
+
+
+def probe(weights: dict, sets: dict[str, Sequences], n_items: int) -> dict:
+    """Accuracies, memory recall of W_V, and how much attention the two blocks of an induction head put where it should.
+
+    `previous`: mean attention of block 1 from the place after a trigger to that trigger. `match`: mean attention of
+    block 2 from the question to the place after the first trigger. Both on the OOD set. `recalled`: one 0/1 an output.
+    """
+    weights = {name: W.detach() for name, W in weights.items()}
+    mask = recovered(*value_memory(weights, n_items))
+    seen = forward(weights, sets["ood"].tokens, sets["ood"].queries)
+    sources = sets["ood"].sources
+    rows = torch.arange(len(sources), device=sources.device)[:, None]
+    return {
+        **{name: accuracy(weights, sequences) for name, sequences in sets.items()},
+        "recall": mask.double().mean().item(),
+        "previous": seen.first_attention[rows, sources, sources - 1].double().mean().item(),
+        "match": seen.second_attention.gather(2, sources[..., None]).double().mean().item(),
+        "recalled": mask.int().tolist(),
+    }
+
+
+def accuracy_by_output(weights: dict, sequences: Sequences, n_items: int) -> list:
+    """(n,) accuracy of each output among the questions that ask for it, None where there is none."""
+    with torch.no_grad():
+        logits = forward(weights, sequences.tokens, sequences.queries).logits
+    right = (logits.argmax(-1) == sequences.targets).flatten().double()
+    item = sequences.targets.flatten() - n_items
+    asked, hits = torch.bincount(item, minlength=n_items), torch.bincount(item, right, minlength=n_items)
+    return [hit / count if count else None for hit, count in zip(hits.tolist(), asked.tolist(), strict=True)]
+
+
+def learnt_steps(steps: list[int], recalled: list[list[int]]) -> list[int | None]:
+    """For each output the first probed step from which it is recalled at every later probe, None if there is none."""
+    learnt = []
+    for masks in zip(*recalled, strict=True):
+        since = len(masks) - next((k for k, hit in enumerate(reversed(masks)) if not hit), len(masks))
+        learnt.append(steps[since] if since < len(masks) else None)
+    return learnt
+
+
+def checkpoint_folder() -> Path:
+    """Where interrupted runs leave their state: AMEM_CHECKPOINTS, or a folder of the system's temporary files."""
+    return Path(os.environ.get("AMEM_CHECKPOINTS") or Path(tempfile.gettempdir()) / "amemlib-checkpoints")
+
+
+def _key(arguments: dict) -> str:
+    content = json.dumps([arguments, runtime.code_hash(__name__)], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:24]

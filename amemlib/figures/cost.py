@@ -1,0 +1,147 @@
+"""Pictures of what the computation costs: rivals met, rounding, cancellation, and the benchmarks' ratios."""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from amemlib.figures.style import COLOURS, SERIES, log_log, new_axes
+
+
+def rivals_met_figure(ranks, met, predicted) -> Figure:
+    """Competitors that an item meets until one beats it, against its rank: means over bins, and the prediction.
+
+    ranks, met, predicted: (N,). Bars are two standard errors of a bin's mean.
+    """
+    figure, (axis,) = new_axes()
+    ranks, met, predicted = (np.asarray(x, dtype=float) for x in (ranks, met, predicted))
+    edges = np.unique(np.geomspace(1, len(ranks) + 1, 40).astype(int))
+    bins = [slice(low - 1, high - 1) for low, high in zip(edges[:-1], edges[1:], strict=True)]
+    middle, mean = ([values[part].mean() for part in bins] for values in (ranks, met))
+    error = [2 * met[part].std() / np.sqrt(part.stop - part.start) for part in bins]
+    axis.errorbar(middle, mean, error, fmt="o", color=COLOURS["polar"], ms=4, capsize=2, label="measured")
+    axis.plot(ranks, predicted, "-", color=COLOURS["theory"], lw=1.2, label="predicted")
+    axis.axhline(len(ranks) - 1, color=COLOURS["theory"], lw=1, ls=":", label="all of them")
+    log_log(axis, "rank $i$", "competitors met until one wins", base=10)
+    axis.legend()
+    return figure
+
+
+def work_share_figure(items, shares: dict, predicted: dict) -> Figure:
+    """Part of the N² d multiply-adds that the recovery test does, against N, a series a dimension; lines predicted."""
+    figure, (axis,) = new_axes()
+    for colour, marker, dim in zip(SERIES, "os^Dv", shares, strict=False):
+        axis.plot(items, shares[dim], marker, color=colour, label=f"$d = {dim}$")
+        axis.plot(items, predicted[dim], "-", color=colour, lw=1.1)
+    log_log(axis, "items $N$", "work / work of the full scan")
+    axis.plot([], [], "-", color=COLOURS["theory"], label="predicted")
+    axis.legend()
+    return figure
+
+
+def condition_figure(conditions, errors: dict, orders: dict) -> Figure:
+    """Spectral-norm error of the polar factor against the condition number by method; dotted, the orders named.
+
+    errors: label ↦ (n,). orders: label ↦ (n,), the size that rounding leads to expect.
+    """
+    figure, (axis,) = new_axes(figsize=(7.0, 5.0))
+    for colour, marker, label in zip(SERIES, "os^Dv", errors, strict=False):
+        axis.plot(conditions, errors[label], marker, color=colour, label=label)
+    for style, label in zip((":", "--", "-."), orders, strict=False):
+        axis.plot(conditions, np.minimum(orders[label], 2), style, color=COLOURS["theory"], lw=1.1, label=label)
+    log_log(axis, "condition number $s_1/s_d$", "error of the polar factor", base=10)
+    figure.legend(loc="outside lower center", ncols=2, fontsize=8.5)
+    return figure
+
+
+def quintic_steps_figure(s, values: list, steps, errors: dict) -> Figure:
+    """The composed best quintics after 1, 2, … steps (left); worst error on the interval against steps by schedule."""
+    figure, (left, right) = new_axes(2)
+    for k, value in enumerate(values):
+        left.plot(s, value, "-", color=COLOURS["polar"], alpha=0.25 + 0.75 * k / len(values), lw=1.2)
+    left.set_xscale("log")
+    left.set_xlabel(r"singular value $/\,\|\,[G;\lambda I]\,\|_F$")
+    left.set_ylabel("after the first steps")
+    left.axhline(1, color=COLOURS["theory"], lw=1, ls=":")
+    for colour, marker, label in zip(SERIES, "os^Dv", errors, strict=False):
+        right.plot(steps, np.maximum(errors[label], 1e-16), marker + "-", color=colour, ms=4, lw=1, label=label)
+    right.set_yscale("log")
+    right.set_xlabel("steps")
+    right.set_ylabel("worst error on the interval")
+    right.xaxis.get_major_locator().set_params(integer=True)
+    right.legend(loc="center left")
+    return figure
+
+
+def margins_figure(margins: dict, bands: dict) -> Figure:
+    """Histograms of √d times the margins near 0, one panel a law, with the bands inside which a format cannot decide.
+
+    margins: label ↦ (N,). bands: label ↦ {format: half-width}, in the same units.
+    """
+    figure, axes = new_axes(len(margins))
+    for axis, (label, values) in zip(axes, margins.items(), strict=True):
+        widest = max(bands[label].values())
+        edges = np.linspace(-6 * widest, 6 * widest, 37)
+        axis.hist(np.asarray(values, dtype=float), edges, color=COLOURS["muon"], label="items")
+        for colour, name in zip((COLOURS["sgd"], COLOURS["cubic"], COLOURS["theory"]), bands[label], strict=False):
+            axis.axvspan(-bands[label][name], bands[label][name], color=colour, alpha=0.3, lw=0, label=name)
+        axis.set_title(label, fontsize=11)
+        axis.set_xlabel(r"$\sqrt{d}\,\times$ margin")
+    axes[0].set_ylabel("items")
+    axes[0].legend()
+    return figure
+
+
+def cancellation_figure(rates, errors: dict, unlearned) -> Figure:
+    """Relative error of the gradient against the learning rate by method; dashed, the size of what is left to learn.
+
+    errors: label ↦ (n,). unlearned: (n,) ‖∇L(W)‖ / ‖∇L(0)‖.
+    """
+    figure, (axis,) = new_axes()
+    for colour, marker, label in zip(SERIES, "os^Dv", errors, strict=False):
+        axis.plot(rates, errors[label], marker + "-", color=colour, lw=1, label=label)
+    axis.plot(rates, unlearned, "--", color=COLOURS["theory"], lw=1.2, label=r"$\|\nabla L(W)\|\,/\,\|\nabla L(0)\|$")
+    axis.set_yscale("log")
+    axis.set_xlabel(r"learning rate $\eta$")
+    axis.set_ylabel("relative error of the gradient")
+    axis.legend()
+    return figure
+
+
+def benchmark_figure(record: dict, names: list[str]) -> Figure:
+    """Time of every entry over that of the first one of its case: median and range over the rounds, a panel a case.
+
+    names: which cases. A grey tick is what the library set out to reach; entries that took no part are listed in the
+    record, not here.
+    """
+    heights = [len(record["measured"][name]["ratios"]) + 1.6 for name in names]
+    figure, axes = new_axes(1, figsize=(7.4, 0.3 * sum(heights) + 0.5))
+    axes[0].remove()
+    grid = figure.add_gridspec(len(names), 1, height_ratios=heights)
+    for row, name in enumerate(names):
+        axis = figure.add_subplot(grid[row, 0])
+        ratios = record["measured"][name]["ratios"]
+        for place, (entry, ratio) in enumerate(ratios.items()):
+            colour = COLOURS["polar"] if entry.startswith("amemlib") else COLOURS["sgd"]
+            axis.plot([ratio["low"], ratio["high"]], [place, place], "-", color=colour, lw=3, alpha=0.4)
+            axis.plot(ratio["median"], place, "o", color=colour, ms=5)
+            axis.annotate(
+                f"{ratio['median']:.3g}×",
+                (ratio["high"], place),
+                xytext=(6, 0),
+                textcoords="offset points",
+                va="center",
+                fontsize=8.5,
+            )
+        for goal in record["goals"]:
+            if goal["case"] == name and goal["entry"] in ratios:
+                axis.plot(goal["least"], list(ratios).index(goal["entry"]), "|", color=COLOURS["theory"], ms=13, mew=2)
+        axis.axvline(1, color=COLOURS["theory"], lw=1, ls=":")
+        axis.set_yticks(range(len(ratios)), list(ratios), fontsize=8.5)
+        axis.invert_yaxis()
+        axis.set_xscale("log")
+        axis.margins(x=0.18, y=0.12)
+        axis.grid(axis="y", visible=False)
+        axis.set_title(name, fontsize=10, loc="left")
+        for side in ("top", "right"):
+            axis.spines[side].set_visible(False)
+    axis.set_xlabel("time over that of the first line (log scale)")
+    return figure

@@ -1,0 +1,301 @@
+"""Pictures of in-context recall: sequences, the induction head, training runs, and the sweeps of Figures 6, 7 and 8."""
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import MaxNLocator
+
+from amemlib.figures.style import COLOURS, MARKERS, SERIES, new_axes, reference_line
+
+OPTIMISER_COLOURS = {
+    "muon": COLOURS["polar"],
+    "exact_muon": COLOURS["muon"],
+    "adamw": COLOURS["smoothed_sign"],
+    "sgd": COLOURS["sgd"],
+}
+OPTIMISER_MARKERS = {"muon": "o", "exact_muon": "P", "adamw": "s", "sgd": MARKERS["sgd"]}
+OPTIMISER_LABELS = {"muon": "Muon", "exact_muon": "Muon, exact polar map", "adamw": "AdamW", "sgd": "SGD"}
+METRICS = {
+    "ood": "accuracy, uniform law (OOD)",
+    "id": "accuracy, training law (ID)",
+    "recall": "outputs recalled by $W_V$",
+    "previous": "block 1: attention on the token before",
+    "match": "block 2: attention on the place to copy",
+    "loss": "training loss (nats)",
+}
+
+
+def sequences_figure(tokens, queries, sources, n_items: int) -> Figure:
+    """Rows of tokens as boxes: each pair in its colour, noise pale, the questions with a heavy frame.
+
+    tokens: (B, L) token numbers. queries, sources: (B, K) as in `tasks.Sequences`. A trigger is written a, b, c … by
+    its rank, an output by its rank as a number.
+    """
+    tokens, queries, sources = (np.asarray(part) for part in (tokens, queries, sources))
+    rows, length = tokens.shape
+    figure, (axis,) = new_axes(figsize=(9.6, 0.42 * rows + 0.6))
+    for row in range(rows):
+        colour_of = {}
+        for colour, query, source in zip(SERIES, queries[row], sources[row], strict=False):
+            colour_of |= dict.fromkeys((source - 1, source, query, query + 1), colour)
+        for place, token in enumerate(tokens[row]):
+            colour = colour_of.get(place)
+            asked = place - 1 in queries[row]
+            axis.add_patch(
+                Rectangle(
+                    (place - 0.46, row - 0.42),
+                    0.92,
+                    0.84,
+                    facecolor=colour or "none",
+                    alpha=0.28 if colour else 1,
+                    lw=0,
+                )
+            )
+            if asked:
+                axis.add_patch(Rectangle((place - 0.46, row - 0.42), 0.92, 0.84, fill=False, lw=1.6))
+            text = f"t{token + 1}" if token < n_items else str(token - n_items + 1)
+            axis.text(place, row, text, ha="center", va="center", fontsize=7.5, color="black" if colour else "0.55")
+    axis.set_xlim(-0.7, length - 0.3)
+    axis.set_ylim(rows - 0.4, -0.6)
+    axis.set_yticks([])
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axis.set_xlabel("position")
+    axis.grid(False)
+    axis.spines["left"].set_visible(False)
+    return figure
+
+
+def attention_figure(first, second, queries, sources, titles) -> Figure:
+    """Attention of the two blocks on one sequence: block 1 in full, block 2 at the questions.
+
+    first: list of (L, L) maps, second: list of (K, L) maps, one panel pair for each of `titles`. Crosses: where an
+    induction head looks, at the places `sources` and, in block 1, one place back everywhere.
+    """
+    figure, axes = new_axes(len(titles), figsize=(3.5 * len(titles), 4.6), sharex=True)
+    for axis, one, two, title in zip(axes, first, second, titles, strict=True):
+        one, two = np.asarray(one), np.asarray(two)
+        length = one.shape[1]
+        # one picture: block 1 above, the rows of block 2 below it, with an empty row between
+        picture = np.concatenate([one, np.full((2, length), np.nan), np.repeat(two, 2, axis=0)])
+        axis.imshow(picture, cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+        for k, source in enumerate(np.asarray(sources)):
+            axis.plot(source, length + 2.5 + 2 * k, "x", color=COLOURS["sgd"], ms=6)
+        axis.plot(np.asarray(sources) - 1, np.asarray(sources), "x", color=COLOURS["sgd"], ms=5)
+        axis.set_yticks(
+            [length // 2, *(length + 2.5 + 2 * np.arange(len(two)))],
+            ["block 1", *(f"question {k + 1}" for k in range(len(two)))],
+            fontsize=8,
+        )
+        axis.set_xlabel("attended position")
+        axis.set_title(title, fontsize=11)
+        axis.grid(False)
+    return figure
+
+
+def built_head_figure(dims, accuracies: dict, limit: float) -> Figure:
+    """Accuracy of the head built by hand against d; accuracies: label ↦ (len(dims), seeds). `limit`: a marked d."""
+    figure, (axis,) = new_axes()
+    for colour, marker, (label, values) in zip(SERIES, "os^D", accuracies.items(), strict=False):
+        values = np.asarray(values)
+        axis.fill_between(dims, values.min(1), values.max(1), color=colour, alpha=0.2, lw=0)
+        axis.plot(dims, values.mean(1), marker + "-", color=colour, label=label)
+    axis.axvline(limit, color=COLOURS["theory"], ls=":", lw=1.2, label="as many dimensions as vectors")
+    axis.set_xscale("log", base=2)
+    axis.set_xticks(list(dims), [str(dim) for dim in dims])
+    axis.set_xlabel("dimension $d$")
+    axis.set_ylabel("accuracy, uniform law")
+    axis.legend()
+    return figure
+
+
+def value_step_figure(probabilities: dict, masks: dict) -> Figure:
+    """Recall by rank after one step on W_V alone, one panel a map: predicted probability, and 0 or 1 in each draw.
+
+    probabilities: name ↦ (n,) predicted. masks: name ↦ (draws, n) of 0 and 1; drawn as the share over the draws.
+    """
+    figure, axes = new_axes(len(masks), sharey=True)
+    for axis, (name, mask) in zip(axes, masks.items(), strict=True):
+        share = np.asarray(mask, dtype=float).mean(0)
+        ranks = np.arange(1, len(share) + 1)
+        colour = OPTIMISER_COLOURS["muon" if name == "polar" else name]
+        axis.plot(ranks, share, MARKERS[name], color=colour, ms=4, label="in the network")
+        axis.plot(ranks, probabilities[name], "-", color=COLOURS["theory"], lw=1.2, label="linear theory")
+        axis.set_xscale("log")
+        axis.set_xlabel("rank of the output")
+        axis.set_title({"polar": "one Muon step on $W_V$", "sgd": "one SGD step on $W_V$"}[name], fontsize=11)
+        axis.legend()
+    axes[0].set_ylabel("share of draws that recall it")
+    return figure
+
+
+def live_runs_figure(histories: dict, metrics=("loss", "id", "ood")) -> Figure:
+    """Curves of single runs, one panel a metric. histories: optimiser ↦ list of the dicts that `train` collects."""
+    figure, axes = new_axes(len(metrics), figsize=(3.3 * len(metrics), 3.7))
+    for axis, metric in zip(axes, metrics, strict=True):
+        for name, history in histories.items():
+            rows = [row for row in history if row[metric] is not None]
+            axis.plot(
+                [row["step"] for row in rows],
+                [row[metric] for row in rows],
+                OPTIMISER_MARKERS[name] + "-",
+                color=OPTIMISER_COLOURS[name],
+                ms=4,
+                label=OPTIMISER_LABELS[name],
+            )
+        axis.set_xlabel("step")
+        axis.set_title(METRICS[metric], fontsize=10)
+        if metric != "loss":
+            axis.set_ylim(-0.03, 1.03)
+    axes[0].legend(fontsize=8.5)
+    return figure
+
+
+def rates_figure(record: dict) -> Figure:
+    """The scan of learning rates: mean OOD accuracy over the run against the rate; the chosen one is filled."""
+    figure, (axis,) = new_axes()
+    for name, area in record["measured"]["ood_area"].items():
+        rates = record["config"][f"rates_{name}"]
+        kept = [(rate, value) for rate, value in zip(rates, area, strict=True) if value is not None]
+        colour = OPTIMISER_COLOURS[name]
+        label = f"{OPTIMISER_LABELS[name]}, best {record['measured']['lr'][name]:g}"
+        axis.plot(*zip(*kept, strict=True), OPTIMISER_MARKERS[name] + "-", color=colour, mfc="white", label=label)
+        best = rates.index(record["measured"]["lr"][name])
+        axis.plot(rates[best], area[best], OPTIMISER_MARKERS[name], color=colour)
+        for rate in [rate for rate, value in zip(rates, area, strict=True) if value is None]:
+            axis.plot(rate, 0, "x", color=colour)
+    axis.set_xscale("log")
+    axis.set_ylim(bottom=0)
+    axis.set_xlabel("learning rate")
+    axis.set_ylabel("OOD accuracy, mean over the run")
+    axis.legend()
+    return figure
+
+
+def recall_dims_figure(record: dict, shares: tuple[float, float, float] = (1 / 3, 2 / 3, 1.0)) -> Figure:
+    """Figure 6: ID and OOD accuracy against d after three shares of the budget. Bars: 95 % intervals at the budget."""
+    config, measured = record["config"], record["measured"]
+    figure, axes = new_axes(2, figsize=(9.6, 4.6), sharey=True)
+    indices = [round(share * config["steps"] / config["probe_every"]) for share in shares]
+    for axis, metric in zip(axes, ("id", "ood"), strict=True):
+        for name, curves in measured["curves"]["dims"][metric].items():
+            for index, style in zip(indices[:-1], (":", "--"), strict=True):
+                means = [np.mean([seed[index] for seed in seeds if len(seed) > index]) for seeds in curves]
+                axis.plot(config["dims"], means, style, color=OPTIMISER_COLOURS[name], lw=1.2)
+        _with_intervals(axis, config["dims"], measured, metric, "dims")
+        axis.set_xscale("log", base=2)
+        axis.set_xlabel("dimension $d$")
+    axes[0].set_ylabel("accuracy")
+    for index, style in zip(indices, (":", "--", "-"), strict=True):
+        axes[1].plot([], [], style, color=COLOURS["theory"], label=f"{measured['probed'][index]} steps")
+    handles, labels = axes[1].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=6, fontsize=9)
+    return figure
+
+
+def recall_batches_figure(record: dict) -> Figure:
+    """Figure 7: OOD accuracy and memory recall of W_V against the batch size, at the budget; 95 % intervals."""
+    figure, axes = new_axes(2, figsize=(9.6, 4.4), sharey=True)
+    for axis, metric in zip(axes, ("ood", "recall"), strict=True):
+        _with_intervals(axis, record["config"]["batch_sizes"], record["measured"], metric, "batch_sizes")
+        axis.set_xscale("log", base=2)
+        axis.set_xlabel("batch size $B$")
+    axes[0].legend(loc="upper left")
+    return figure
+
+
+def recall_alphas_figure(record: dict) -> Figure:
+    """Figure 8: OOD accuracy at the budget against the exponent of the outputs and of the triggers; 95 % intervals."""
+    figure, axes = new_axes(2, figsize=(9.6, 4.4), sharey=True)
+    labels = {"output_alphas": r"exponent $\alpha_o$ of the outputs"}
+    labels |= {"trigger_alphas": r"exponent $\alpha_q$ of the triggers"}
+    for axis, (key, label) in zip(axes, labels.items(), strict=True):
+        _with_intervals(axis, record["config"]["alphas"], record["measured"], "ood", key)
+        axis.set_xlabel(label)
+    axes[0].legend(loc="lower left")
+    return figure
+
+
+def long_runs_figure(record: dict, where: str = "base", metrics=("ood", "id")) -> Figure:
+    """Curves to the end of the long runs, mean and range over the seeds; dotted: the budget of the comparison."""
+    config, measured = record["config"], record["measured"]
+    figure, axes = new_axes(len(metrics), figsize=(4.6 * len(metrics) if len(metrics) < 3 else 10.2, 3.9))
+    for axis, metric in zip(axes, metrics, strict=True):
+        for name, (seeds,) in measured["curves"][where][metric].items():
+            steps = measured["probed"][: min(map(len, seeds))]
+            values = np.array([seed[: len(steps)] for seed in seeds])
+            colour = OPTIMISER_COLOURS[name]
+            axis.fill_between(steps, values.min(0), values.max(0), color=colour, alpha=0.2, lw=0)
+            axis.plot(steps, values.mean(0), color=colour, label=OPTIMISER_LABELS[name])
+        axis.axvline(config["steps"], color=COLOURS["theory"], ls=":", lw=1)
+        axis.set_xlabel("step")
+        axis.set_title(METRICS[metric], fontsize=10)
+        axis.set_ylim(-0.03, 1.03)
+    axes[0].legend()
+    return figure
+
+
+def value_spectrum_figure(record: dict, where: str = "heavy_outputs") -> Figure:
+    """Singular values of what training added to W_V, over their largest, one line for each seed."""
+    figure, (axis,) = new_axes()
+    for name, seeds in record["measured"]["spectrum"][where].items():
+        for seed, values in enumerate(seeds):
+            values = np.asarray(values)
+            label = OPTIMISER_LABELS[name] if seed == 0 else None
+            axis.plot(
+                np.arange(1, len(values) + 1), values / values[0], color=OPTIMISER_COLOURS[name], lw=1, label=label
+            )
+    axis.set_yscale("log")
+    axis.set_xlabel("index $k$")
+    axis.set_ylabel(r"$s_k/s_1$ of the change of $W_V$")
+    axis.legend()
+    return figure
+
+
+def learnt_figure(record: dict, slopes: dict, where: str = "heavy_outputs") -> Figure:
+    """The step from which W_V recalls an output for good, against its rank, a panel for each optimiser.
+
+    Points: seeds; those never learnt lie on the upper edge, open. slopes: optimiser ↦ exponent of the dotted line that
+    the linear theory draws through the median of the first outputs, None for none.
+    """
+    learnt, probed = record["measured"]["learnt"][where], record["measured"]["probed"]
+    figure, axes = new_axes(len(learnt), figsize=(10.2, 3.9), sharey=True)
+    for axis, (name, seeds) in zip(axes, learnt.items(), strict=True):
+        ranks = np.arange(1, len(seeds[0]) + 1)
+        for seed in seeds:
+            steps = np.array([np.nan if step is None else max(step, probed[1]) for step in seed], dtype=float)
+            axis.plot(ranks, steps, OPTIMISER_MARKERS[name], color=OPTIMISER_COLOURS[name], ms=3.5)
+            never = np.isnan(steps)
+            axis.plot(
+                ranks[never], np.full(never.sum(), 1.25 * probed[-1]), OPTIMISER_MARKERS[name],
+                color=OPTIMISER_COLOURS[name], mfc="white", ms=3.5, mew=0.7,
+            )  # fmt: skip
+        if slopes.get(name) is not None:
+            first = np.nanmedian([step for seed in seeds for step in seed[:4] if step is not None] or [np.nan])
+            label = f"linear theory: slope {slopes[name]:g}"
+            reference_line(axis, ranks, slopes[name], (2, max(first, probed[1])), label)
+            axis.legend(fontsize=8.5, loc="upper left")
+        axis.axhline(probed[-1], color=COLOURS["theory"], lw=0.8)
+        axis.set_xscale("log")
+        axis.set_yscale("log")
+        axis.set_ylim(0.8 * probed[1], 1.5 * probed[-1])
+        axis.set_xlabel("rank of the output")
+        axis.set_title(OPTIMISER_LABELS[name], fontsize=11)
+    axes[0].set_ylabel("step from which it is recalled")
+    return figure
+
+
+def _with_intervals(axis, x, measured: dict, metric: str, where: str) -> None:
+    """Means over the seeds at the budget with their 95 % intervals; a point without runs is left out."""
+    for name, means in measured[metric][where].items():
+        if len(means) < len(x):
+            continue
+        rows = [
+            row for row in zip(x, means, measured[f"half_{metric}"][where][name], strict=True) if row[1] is not None
+        ]
+        places, values, half = zip(*rows, strict=True)
+        axis.errorbar(
+            places, values, [width or 0 for width in half], fmt=OPTIMISER_MARKERS[name] + "-",
+            color=OPTIMISER_COLOURS[name], capsize=3, lw=1.3, label=OPTIMISER_LABELS[name],
+        )  # fmt: skip
+    axis.set_title(METRICS[metric], fontsize=11)
+    axis.set_ylim(-0.03, 1.03)

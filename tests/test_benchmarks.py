@@ -1,0 +1,152 @@
+"""The harness of the benchmarks at tiny sizes, with torch's own peers: it checks, times, skips and says so."""
+
+import json
+import sys
+
+import matplotlib
+import matplotlib.pyplot as plt
+import pytest
+import torch
+
+import amemlib as am
+from benchmarks import __main__ as command
+from benchmarks import cases, race
+
+matplotlib.use("Agg")
+ELSEWHERE = ("faiss", "pykeops", "cut_cross_entropy", "jax")
+
+
+@pytest.fixture(autouse=True)
+def only_torch(monkeypatch):
+    for module in ELSEWHERE:
+        monkeypatch.setitem(sys.modules, module, None)
+
+
+def entry(name, value, seconds=0.0, **kwargs):
+    def call():
+        began = race.time.process_time()
+        while race.time.process_time() - began < seconds:
+            pass
+        return value
+
+    return race.Entry(name, lambda: call, kwargs.pop("compare", lambda x: abs(x - 1)), **kwargs)
+
+
+def failing(error):
+    def prepare():
+        raise error
+
+    return race.Entry("other", prepare)
+
+
+def test_ratios_are_times_over_those_of_the_first_entry():
+    twice = entry("twice", 1, 0.04)
+    share = entry("half of the work", 1, 0.02, share=0.5)
+    result = race.run(race.Case("toy", "a toy", (entry("ours", 1, 0.02), twice, share)), 3, "cpu")
+    assert result["skipped"] == {}
+    assert result["ratios"]["ours"] == {"median": 1, "low": 1, "high": 1, "error": 0}
+    for name in ("twice", "half of the work"):
+        ratio = result["ratios"][name]
+        assert ratio["low"] <= ratio["median"] <= ratio["high"] and 1.6 < ratio["median"] < 2.5
+
+
+def test_an_entry_with_another_result_is_not_timed():
+    case = race.Case("toy", "a toy", (entry("ours", 1), entry("wrong", 1.1, tolerance=0.05), entry("nan", torch.nan)))
+    result = race.run(case, 1, "cpu")
+    assert list(result["ratios"]) == ["ours"]
+    assert "off by 1.0e-01" in result["skipped"]["wrong"] and "another result" in result["skipped"]["nan"]
+    with pytest.raises(ValueError, match="ours"):
+        race.run(race.Case("toy", "a toy", (entry("ours", 2),)), 1, "cpu")
+
+
+@pytest.mark.parametrize("error", [ImportError("no such module"), NotImplementedError("needs 17 GB")])
+def test_a_peer_that_is_missing_is_reported(error):
+    result = race.run(race.Case("toy", "a toy", (entry("ours", 1), failing(error))), 1, "cpu")
+    assert str(error) in result["skipped"]["other"]
+    assert any("other" in line and "skipped" in line and str(error) in line for line in race.table({"toy": result}))
+
+
+def test_a_peer_that_fails_otherwise_is_not_passed_over():
+    with pytest.raises(ZeroDivisionError):
+        race.run(race.Case("toy", "a toy", (entry("ours", 1), failing(ZeroDivisionError()))), 1, "cpu")
+
+
+def test_every_case_runs_at_a_tiny_size_and_is_written_as_a_record(tmp_path, capsys):
+    path = tmp_path / "cpu.json"
+    assert command.main(["--size", "tiny", "--rounds", "1", "--output", str(path)]) == 0
+    record = json.loads(path.read_text(encoding="utf-8"))
+    assert record["config"]["rounds"] == 1 and record["provenance"]["versions"]["torch"] == torch.__version__
+    printed = capsys.readouterr().out
+    for name, result in record["measured"].items():
+        first = next(iter(result["ratios"]))
+        assert result["ratios"][first]["median"] == 1 and name in printed
+        for peer, reason in result["skipped"].items():
+            assert ("not installed" in reason) == (
+                peer in {"faiss IndexFlatIP", "KeOps", "cut-cross-entropy", "optax muon, 5 steps"}
+            )
+    recovery = record["measured"]["recovery-256-16"]
+    assert {"torch, dense", "torch.mm in blocks"} < set(recovery["ratios"])
+    assert {"faiss IndexFlatIP", "KeOps"} == set(recovery["skipped"])
+    assert "autograd of F.cross_entropy" in record["measured"]["loss-and-gradient-256-16"]["ratios"]
+
+
+def test_goals_are_judged_and_a_goal_without_its_peer_stays_open():
+    results = {
+        "spectral-maps-512": {"ratios": {"torch.linalg.svd alone": {"median": 0.9}}},
+        "recovery-65536-128": {"ratios": {"torch.mm in blocks": {"median": 80.0}}},
+    }
+    verdicts = {}
+    for case, peer, least in command.GOALS:
+        if case in results:
+            verdicts[case, peer] = command.judged(case, peer, least, results)["met"]
+    assert verdicts["recovery-65536-128", "torch.mm in blocks"] is True
+    assert verdicts["recovery-65536-128", "faiss IndexFlatIP"] is None
+    assert verdicts["spectral-maps-512", "torch.linalg.svd alone"] is False
+
+
+def test_the_goals_name_cases_and_entries_of_the_full_run():
+    names = {case for case, _, _ in command.GOALS}
+    assert len(command.SIZES["full"]("cpu")) >= len(names)
+    tiny = cases.recovery(64, 8)
+    assert {peer for case, peer, _ in command.GOALS if case.startswith("recovery")} <= {e.name for e in tiny.entries}
+    tiny = cases.loss_and_gradient(64, 8)
+    assert {peer for case, peer, _ in command.GOALS if case.startswith("loss")} <= {e.name for e in tiny.entries}
+
+
+def test_rows_may_be_sampled_for_the_exhaustive_scans():
+    case = cases.recovery(256, 16, share=1 / 4)
+    result = race.run(case, 1, "cpu")
+    assert result["ratios"]["torch.mm in blocks"]["error"] == 0
+    assert {entry.share for entry in case.entries} == {1.0, 0.25}
+
+
+def test_the_picture_shows_every_entry_of_the_record():
+    spread = {"low": 1.5, "median": 2.0, "high": 3.0, "error": 0.0}
+    ours = {"low": 1.0, "median": 1.0, "high": 1.0, "error": 0.0}
+    ratios = {"amemlib recovered": ours, "torch.mm in blocks": spread}
+    goal = {"case": "one", "entry": "torch.mm in blocks", "least": 75, "measured": 2.0, "met": False}
+    record = {"measured": {"one": {"ratios": ratios}, "two": {"ratios": ratios}}, "goals": [goal]}
+    figure = am.figures.benchmark_figure(record, ["one", "two"])
+    figure.canvas.draw()
+    assert [axis.get_title(loc="left") for axis in figure.axes] == ["one", "two"]
+    for axis in figure.axes:
+        assert [label.get_text() for label in axis.get_yticklabels()] == list(ratios)
+        assert {text.get_text() for text in axis.texts} == {"1×", "2×"}
+    marks = [[line.get_xdata()[0] for line in axis.lines if line.get_marker() == "|"] for axis in figure.axes]
+    assert marks == [[75], []]
+    plt.close(figure)
+
+
+def test_bad_options_are_named(capsys, tmp_path):
+    with pytest.raises(SystemExit):
+        command.main(["--size", "tiny", "--rounds", "0"])
+    assert "--rounds must be at least 1, got 0" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="output"):
+        command.main(["--size", "tiny", "--output", str(tmp_path / "no" / "file.json")])
+
+
+def test_the_shipped_record_is_of_the_full_size_and_holds_no_absolute_time():
+    for record in am.sweep.read_records("benchmarks"):
+        assert record["config"]["size"] == "full" and record["config"]["rounds"] >= 5
+        assert "seconds" not in record
+        assert {goal["case"] for goal in record["goals"]} <= set(record["measured"])

@@ -1,0 +1,202 @@
+"""The best spectral map, what other maps reach of it, and how many Newton–Schulz steps do Muon's work."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import brentq
+
+import amemlib as am
+from amemlib import theory
+from amemlib.equivalents import (
+    SpectralLaw,
+    best_map,
+    best_monotone_map,
+    best_smoothing,
+    expected_map_capacity,
+    tail_snr,
+)
+from amemlib.experiments.spectral_maps import SCHEDULES, scanned_schedules, update_maps
+from amemlib.gradients import item_losses_along
+from amemlib.spectral import compose_quintics, newton_schulz_coefficients, newton_schulz_scalar, spectral_maps
+
+ALPHAS = (1.25, 1.5, 2.0)
+
+
+def laws():
+    problem = am.Problem.power_law(4096, 128, 1.5)
+    return [*(SpectralLaw.power_law(alpha) for alpha in ALPHAS), SpectralLaw.solve(problem.frequencies, 128)]
+
+
+def random_map(law, seed, monotone):
+    """A piecewise linear function of log s through twelve random values."""
+    values = np.random.default_rng(seed).uniform(0, 1, 12)
+    values = np.sort(values) if monotone else values
+    knots = np.linspace(*np.log(law.quantile(np.array([0.001, 0.999]))), 12)
+    return lambda s: torch.from_numpy(np.interp(np.log(s.numpy()), knots, values))
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_the_best_map_of_a_power_law_is_its_closed_form_and_a_hilbert_transform(alpha):
+    law = SpectralLaw.power_law(alpha)
+    at = np.linspace(500, len(law.singular_values) - 500, 7).astype(int)
+    s, conjugate = law.singular_values, law.resolvent.imag
+    theta = np.angle(law.resolvent) / alpha
+    r = np.abs(law.resolvent) ** (1 / alpha)
+    # 1 − r cos θ loses digits near s = 0
+    np.testing.assert_allclose(conjugate[at], ((1 - r * np.cos(theta)) / s)[at], rtol=1e-5)
+    # the principal value by a law of 4000 equal masses, none of them at s
+    masses = law.quantile((np.arange(4000) + 0.5) / 4000)
+    for share in (0.2, 0.5, 0.8):
+        middle = (masses[int(4000 * share)] + masses[int(4000 * share) + 1]) / 2
+        value = np.interp(middle, s, conjugate)
+        assert (middle / (middle**2 - masses**2)).mean() == pytest.approx(value, abs=0.02)
+    ratio = conjugate / s
+    assert (np.diff(ratio) <= 1e-9 * ratio[:-1]).all(), "f*(s)/s is nonincreasing, as Assumption 7 asks"
+
+
+def test_the_stein_slope_is_linear_in_the_map():
+    s = torch.from_numpy(SpectralLaw.power_law(1.5).quantile((np.arange(60) + 0.5) / 60))
+    gaps = (s[:, None] ** 2 - s**2).fill_diagonal_(math.inf)
+    h, dh, _ = am.spectral.smoothed_sign_scalars(0.7)
+    linear = 2 * (h(s) * (s[:, None] / gaps).mean(1)).mean() + dh(s).mean() / len(s)
+    assert linear.item() == pytest.approx(am.spectral.stein_slope(s, h, dh, 0.7), rel=1e-10)
+
+
+@pytest.mark.parametrize("law", laws())
+def test_no_map_has_a_larger_ratio_than_the_best(law):
+    most = tail_snr(law, best_map(law))
+    assert most == pytest.approx(2 * law.integrate(law.resolvent.imag**2) ** 0.5, rel=1e-6)
+    for seed in range(200):
+        assert tail_snr(law, random_map(law, seed, monotone=False)) < most
+    assert all(tail_snr(law, best_map(law, floor)) < most for floor in (0.3, 0.7, 1.0))
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_the_best_ratio_is_the_free_fisher_information(alpha):
+    law = SpectralLaw.power_law(alpha)
+    fisher = math.pi**2 / 3 * law.integrate(law.density**2)
+    assert tail_snr(law, best_map(law)) ** 2 == pytest.approx(fisher, rel=1e-4)
+    assert tail_snr(law, torch.ones_like) == pytest.approx(4 / math.pi / (alpha + 1), rel=1e-4)
+
+
+@pytest.mark.parametrize("law", laws()[:3])
+def test_no_nondecreasing_map_beats_the_projection_of_the_best(law):
+    f = best_monotone_map(law)
+    values = f(torch.from_numpy(law.singular_values.copy())).numpy()
+    assert (np.diff(values) >= 0).all() and values[-1] == 1
+    most, polar = tail_snr(law, f), tail_snr(law, torch.ones_like)
+    assert polar < tail_snr(law, lambda s: s / torch.hypot(s, s.new_tensor(best_smoothing(law)))) < most < 1.03 * polar
+    for seed in range(200):
+        assert tail_snr(law, random_map(law, seed, monotone=True)) < most
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_the_best_smoothing_is_an_interior_maximum(alpha):
+    """Against the formula on the real axis, (2/π) ∫ M² ds / √(1 − λM), which knows nothing of the spectral law."""
+    log_s = np.linspace(-14, 12, 1300)
+
+    def occupied(mu):
+        return brentq(lambda y: (1 - y) * y**-alpha - mu, 1e-9, 1)
+
+    def ratio(lam):
+        M = np.array([occupied(math.hypot(lam, s)) ** alpha for s in np.exp(log_s)])
+        return np.trapezoid(M**2 * np.exp(log_s), log_s) / math.sqrt(occupied(lam))
+
+    law = SpectralLaw.power_law(alpha)
+    best = best_smoothing(law)
+    assert ratio(best) > max(ratio(0.8 * best), ratio(1.25 * best), ratio(1e-4))
+    reference = tail_snr(law, lambda s: s / torch.hypot(s, s.new_tensor(best)))
+    assert 2 / math.pi * ratio(best) == pytest.approx(reference, rel=1e-3)
+
+
+@pytest.mark.parametrize("alpha", [1.5, 2.0])
+def test_the_best_map_recovers_a_tenth_more_as_predicted_and_loses_the_loss_without_a_floor(alpha):
+    problem = am.Problem.power_law(2048, 128, alpha)
+    law = SpectralLaw.power_law(alpha, theory.bulk_scale(alpha, 2048, 128))
+    maps = {"polar": torch.ones_like, "best": best_map(law), "floored": best_map(law, 0.3)}
+    counts, losses = {name: [] for name in maps}, {name: [] for name in maps}
+    rates = 2.0 ** np.arange(0, 10, 0.5) * 128**0.5
+    for seed in range(2000, 2004):
+        emb = am.sample_embeddings(problem, seed)
+        G = am.initial_gradient(emb, problem.frequencies)
+        for name, W in zip(maps, spectral_maps(G, maps.values()), strict=True):
+            counts[name].append(am.capacity(W, emb))
+            if seed < 2001:
+                losses[name] = (item_losses_along(W, emb, rates) @ problem.frequencies).min().item()
+    mean = {name: np.mean(values) for name, values in counts.items()}
+    for name, f in maps.items():
+        assert mean[name] == pytest.approx(expected_map_capacity(problem, f), rel=0.05)
+    assert 1.05 < mean["best"] / mean["polar"] < 1.2 and 1.05 < mean["floored"] / mean["polar"] < 1.2
+    assert losses["best"] > 3 * losses["polar"] and losses["floored"] < 1.5 * losses["polar"]
+
+
+def test_a_map_keeps_dtype_and_sends_zero_to_zero():
+    f = best_map(SpectralLaw.power_law(1.5))
+    s = torch.tensor([0.0, 1e-9, 1.0, 1e9], dtype=torch.float32)
+    assert f(s).dtype == torch.float32 and f(s)[0] == 0
+    ends = f(s.double())
+    assert ends[1] == pytest.approx(1e-9 / 1e-8 * f(torch.tensor([1e-8], dtype=torch.float64)).item(), rel=1e-6)
+    assert f(torch.tensor([1e30], dtype=torch.float64)).item() > 0
+
+
+def test_best_map_refuses_a_negative_floor():
+    with pytest.raises(ValueError, match="floor"):
+        best_map(SpectralLaw.power_law(1.5), -0.1)
+
+
+def test_a_schedule_of_equal_steps_is_newton_schulz():
+    s = torch.linspace(0, 1, 50, dtype=torch.float64)
+    for name in ("cubic", "muon"):
+        schedule = [newton_schulz_coefficients(name)] * 5
+        assert torch.equal(compose_quintics(s, schedule), newton_schulz_scalar(s, 5, name))
+
+
+def test_coefficients_are_those_of_optax():
+    muon = pytest.importorskip("optax.contrib._muon")
+    assert list(SCHEDULES["muon5"]) == [tuple(muon._DEFAULT_NS_COEFFS)] * 5
+    assert SCHEDULES["dion5"] == [tuple(row) for row in muon._DION_NS_COEFFS]
+
+
+@pytest.mark.parametrize("family, slope", [("muon", 3.4445), ("cubic", 1.5)])
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_the_rule_for_the_number_of_steps(alpha, family, slope):
+    """At the rule's number the prediction keeps 96 % of polar's count; two quintic steps fewer do not."""
+    for dim in (64, 256):
+        problem = am.Problem.power_law(8192, dim, alpha)
+        norm = problem.frequencies.norm().item()
+        steps = theory.newton_schulz_steps(alpha, 8192, dim, slope)
+        fewer = steps - (2 if family == "muon" else 6)
+        polar = expected_map_capacity(problem, torch.ones_like)
+        kept = [
+            expected_map_capacity(
+                problem,
+                lambda s, n=n: newton_schulz_scalar((s / norm).clamp(max=1), n, family),  # noqa: B023
+            )
+            / polar
+            for n in (steps, fewer)
+        ]
+        assert kept[0] > 0.96 and kept[1] < 0.96
+    formula = alpha * math.log(4) / math.log(slope)
+    grown = theory.newton_schulz_steps(alpha, 8192, 256, slope) - theory.newton_schulz_steps(alpha, 8192, 64, slope)
+    assert abs(grown - formula) <= 1
+
+
+def test_the_number_of_steps_refuses_a_slope_that_lifts_nothing():
+    with pytest.raises(ValueError, match="slope"):
+        theory.newton_schulz_steps(1.5, 1000, 64, 1.0)
+
+
+def test_every_map_of_the_experiment_is_what_its_name_says():
+    problem = am.Problem.power_law(512, 32, 1.5)
+    G = am.initial_gradient(am.sample_embeddings(problem, 2000), problem.frequencies)
+    norm = torch.linalg.norm(G).item()
+    maps = update_maps(1.5, 512, 32, norm, 1.0)
+    lam = theory.bulk_scale(1.5, 512, 32)
+    same = {"polar": am.polar(G), "smoothed_sign": am.smoothed_sign(G, lam), "muon5": am.newton_schulz(G, 5, "muon")}
+    for name, W in same.items():
+        torch.testing.assert_close(am.spectral_map(G, maps[name]), W, rtol=0, atol=1e-9)
+    scans = scanned_schedules(1.5, 512, 32, norm, [2, 4])
+    assert [len(schedule) for schedule in scans["cubic"]] == [6, 12]
+    assert scans["muon"][1] == [newton_schulz_coefficients("muon")] * 4

@@ -1,0 +1,229 @@
+"""Many steps on the thresholded gradient: schedules, iterates, the sharp count, and the experiment's verdicts."""
+
+import dataclasses
+import math
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import torch
+
+import amemlib as am
+from amemlib import theory
+from amemlib.equivalents import (
+    ManyStepEquivalent,
+    SpectralEquivalent,
+    SpectralLaw,
+    evenly_spread_sgd_capacity,
+    half_recovered_thresholds,
+    sgd_weights,
+    thresholded_weights,
+    weighted_sgd_capacity,
+)
+from amemlib.experiments import DEFLATION, DeflationConfig
+from amemlib.experiments.base import FINITE_SIZE, NOT_REPRODUCED
+from amemlib.experiments.deflation import deflation_cells, deflation_summary, schedule, step_maps
+from amemlib.optim import thresholded_trajectory
+
+matplotlib.use("Agg")
+SMALL = DeflationConfig(dims=(16, 24), n_items=600, seeds=1, steps=3, sgd_steps=3, batch_dim=16, batch_sizes=(64, 512))
+
+
+def drawn(dim=128, n_items=8192, alpha=1.5, seed=2000):
+    problem = am.Problem.power_law(n_items, dim, alpha)
+    return problem, am.sample_embeddings(problem, seed)
+
+
+@pytest.mark.parametrize("alpha", [1.25, 1.5, 2.0])
+def test_thresholds_have_the_exponents_of_theorems_9_and_10(alpha):
+    # dimensions so large that neither rounding nor d^κ ≤ d² matter; they are exact integers, never arrays
+    for method in ("muon", "sgd"):
+        small, large = (theory.recovery_thresholds(method, alpha, dim, 5) for dim in (10**8, 10**12))
+        for t, (a, b) in enumerate(zip(small, large, strict=True), start=1):
+            exponent = math.log(b / a) / math.log(10**4)
+            assert exponent == pytest.approx(theory.recovery_exponent(method, alpha, t), abs=1e-3)
+
+
+def test_a_batch_limits_every_threshold():
+    free = theory.recovery_thresholds("muon", 1.5, 1024, 4)
+    limited = theory.recovery_thresholds("muon", 1.5, 1024, 4, batch_size=10**6)
+    assert limited == tuple(min(x, 10**4) for x in free)
+    assert theory.recovery_thresholds("sgd", 1.5, 64, 3, constant=1e-9) == (1, 1, 1)
+
+
+def test_the_smoothing_is_the_bulk_and_the_rate_is_its_inverse():
+    alpha, n_items, dim, now = 1.5, 10**6, 1024, 5000
+    following = now ** (1 - 1 / (2 * alpha)) * dim ** (1 / alpha)
+    lam = theory.muon_smoothing(alpha, n_items, dim, following)
+    zeta = theory.power_law_sum(alpha, n_items)
+    assert lam == pytest.approx(now ** (0.5 - alpha) * dim**-0.5 / zeta, rel=1e-12)
+    assert theory.sgd_learning_rate(alpha, n_items, following) == pytest.approx(math.sqrt(dim) / lam, rel=1e-12)
+    first = theory.muon_smoothing(alpha, n_items, dim, theory.recovery_thresholds("muon", alpha, dim, 1)[0])
+    assert first == pytest.approx(dim**-alpha / zeta, rel=1e-3)
+
+
+def test_the_thresholded_trajectory_is_the_sum_of_its_steps():
+    problem, emb = drawn(32, 500)
+    p, lams = problem.frequencies, (0.02, 0.01)
+    maps = [lambda G, lam=lam: am.smoothed_sign(G, lam) for lam in lams]
+    first, second = thresholded_trajectory(emb, [p, p], (0, 40), maps, (2.0, 3.0))
+    G = [am.thresholded_gradient(emb, p, n) for n in (0, 40)]
+    assert torch.equal(first, 2 * am.smoothed_sign(G[0], 0.02))
+    assert torch.allclose(second, first + 3 * am.smoothed_sign(G[1], 0.01), rtol=1e-14)
+
+
+def test_many_sgd_steps_are_one_with_other_weights():
+    problem, emb = drawn(32, 500)
+    batches = torch.stack([am.sample_minibatch(problem, 300, seed) for seed in range(3)])
+    rates = (1.0, 5.0, 30.0)
+    x = sgd_weights(thresholded_weights(batches, (0, 4, 20)), rates)
+    iterates = thresholded_trajectory(emb, batches, (0, 4, 20), [am.identity] * 3, rates)
+    for row, W in zip(x, iterates, strict=True):
+        assert torch.allclose(W, am.thresholded_gradient(emb, row, 0), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("width", [0.0, 1.0])
+def test_one_step_of_the_many_step_count_is_the_one_step_count(width):
+    p, dim = am.Problem.power_law(8192, 128, 1.5).frequencies, 128
+    lam = width * theory.bulk_scale(1.5, 8192, dim)
+    many, one = ManyStepEquivalent.solve(p[None], dim, [lam]), SpectralEquivalent.solve(p, dim, lam)
+    assert many.recovery_probabilities()[0] @ many.counts == pytest.approx(
+        one.counts @ one.recovery_probabilities(), rel=0.003
+    )
+    # the overlap of a step with itself by the ladder, against the diagonal by the fixed point
+    twice = ManyStepEquivalent.solve(torch.stack([p, p]), dim, [lam, lam])
+    assert twice.overlaps[0, 1] == pytest.approx(many.overlaps[0, 0], rel=2e-3)
+
+
+def test_overlaps_are_those_of_a_draw_for_nested_tails_and_for_batches():
+    problem, emb = drawn(128, 8192)
+    p, removed = problem.frequencies, (0, 300, 700)
+    batches = torch.stack([am.sample_minibatch(problem, 5000, seed) for seed in range(3)])
+    for q in (p, batches):
+        w = thresholded_weights(q, removed)
+        lams = (2e-4, 1e-4, 0.0) if q is p else (2e-4, 1e-4, 1e-4)
+        maps = [am.smoothed_sign(am.thresholded_gradient(emb, row, 0), lam) for row, lam in zip(w, lams, strict=True)]
+        drawn_overlaps = np.array([[float((A * B).sum()) / 128 for A in maps] for B in maps])
+        assert np.abs(drawn_overlaps - ManyStepEquivalent.solve(w, 128, lams).overlaps).max() < 0.015
+
+
+def test_the_bulk_is_that_of_a_gaussian_matrix_when_many_items_are_gone():
+    p, dim = am.Problem.power_law(60_000, 64, 1.5).frequencies.clone(), 64
+    p[: 64 * dim] = 0
+    law, edge = SpectralLaw.solve(p, dim), 2 * math.sqrt(float(p @ p) / dim)
+    s = np.linspace(0, edge, 2001)
+    circle = np.cumsum(np.sqrt(edge**2 - s**2)) * 4 / (math.pi * edge**2) * (s[1] - s[0])
+    for share in (0.25, 0.5, 0.75):
+        assert law.quantile(share) == pytest.approx(np.interp(share, circle, s), rel=0.01)
+
+
+def test_theorem_9_counts_after_every_step():
+    problem, emb = drawn(256, 8192)
+    for rule in ("smoothed_sign", "polar"):
+        plan = schedule(rule, 1.5, 8192, 256, 3, 0.5)
+        w = thresholded_weights(problem.frequencies, plan.removed)
+        equivalent = ManyStepEquivalent.solve(w, 256, plan.lams)
+        sharp = equivalent.recovery_probabilities() @ equivalent.counts
+        iterates = thresholded_trajectory(
+            emb, [problem.frequencies] * 3, plan.removed, step_maps(rule, plan), (1.0,) * 3
+        )
+        counts = [am.capacity(W, emb) for W in iterates]
+        # one draw of nearly independent events scatters by about half the root of its mean
+        assert (np.abs(counts - sharp) < 0.10 * sharp + 1.0 * np.sqrt(sharp)).all()
+        assert counts[2] > 1.4 * counts[0], "more steps, more items"
+
+
+def test_theorem_9_exponents_once_the_thresholds_follow_what_is_recovered():
+    dims, counts = (1024, 2048), []
+    for dim in dims:
+        p = am.Problem.power_law(2**18, dim, 1.5).frequencies
+        removed = (0, *half_recovered_thresholds(p, dim, 2))
+        equivalent = ManyStepEquivalent.solve(thresholded_weights(p, removed), dim, [0.0] * 3)
+        counts.append(equivalent.recovery_probabilities() @ equivalent.counts)
+    slopes = np.log2(np.divide(*counts[::-1]))
+    limits = [theory.recovery_exponent("muon", 1.5, t) for t in (1, 2, 3)]
+    # the steps' limits differ by 0.14 and more
+    assert (np.abs(slopes - limits) < 0.06).all()
+
+
+def test_theorem_10_counts_and_what_one_variance_misses():
+    counts, x = [], None
+    for seed in (2000, 2001):
+        problem, emb = drawn(256, 4096, seed=seed)
+        plan = schedule("sgd", 1.5, 4096, 256, 4, 1.0)
+        x = sgd_weights(thresholded_weights(problem.frequencies, plan.removed), plan.learning_rates)
+        counts.append([am.capacity(am.thresholded_gradient(emb, row, 0), emb) for row in x])
+    mean = np.mean(counts, 0)
+    sharp, even = (np.array([f(row, 256) for row in x]) for f in (weighted_sgd_capacity, evenly_spread_sgd_capacity))
+    assert (np.abs(mean - sharp) < 0.10 * sharp + 2 * np.sqrt(sharp / 2)).all()
+    assert (even > 1.2 * sharp)[1:3].all() and even[3] < 1.25 * sharp[3]
+
+
+def test_theorem_10_no_schedule_gains_more_new_items():
+    problem, emb = drawn(256, 8192)
+    plan = schedule("sgd", 1.5, 8192, 256, 4, 1.0)
+    w, last = thresholded_weights(problem.frequencies, plan.removed), plan.removed[-1]
+    new = []
+    for power in (0.0, 1.0, 4.0):
+        x = sgd_weights(w, [(lr / plan.learning_rates[0]) ** power for lr in plan.learning_rates])[-1]
+        new.append(int(am.recovered(am.thresholded_gradient(emb, x, 0), emb)[last:].sum()))
+    assert new[0] < new[2] / 2 and new[1] < new[2] + 3 * math.sqrt(new[2])
+
+
+def test_the_cells_and_the_summary_fit_together():
+    cells = deflation_cells(SMALL, "cpu")
+    assert len(cells) == 3 * 2 + 2 * 2 + 2
+    summary = deflation_summary(SMALL, [cell.function(**cell.arguments) for cell in cells])
+    assert np.shape(summary.measured["counts"]["sgd"]) == (2, 3)
+    assert np.shape(summary.measured["batch_counts"]["smoothed_sign"]) == (2, 3)
+    assert summary.verdicts["polar"] == FINITE_SIZE, "no dimension is large enough to judge"
+    assert set(summary.verdicts) >= {"smoothed_sign", "sgd", "batches", *(f"lemma_{n}" for n in range(30, 37))}
+    record = dataclasses.asdict(summary) | {"config": dataclasses.asdict(SMALL)}
+    drawn_figures = [
+        am.figures.thresholded_counts_figure(record, ("smoothed_sign", "polar"), ("a", "b")),
+        am.figures.sgd_steps_figure(record, -1),
+        am.figures.batch_steps_figure(record, ("smoothed_sign", "sgd")),
+    ]
+    for figure in drawn_figures:
+        assert all(axis.get_xlabel() and axis.lines for axis in figure.axes)
+    points = drawn_figures[1].axes[0].containers[0].lines[0].get_ydata()
+    thresholds = np.array(summary.predicted["thresholds"]["sgd"][-1])
+    assert np.allclose(points * thresholds, summary.measured["counts"]["sgd"][-1])
+    plt.close("all")
+
+
+def test_a_count_far_from_its_prediction_is_not_reproduced(monkeypatch):
+    config = dataclasses.replace(SMALL, dims=(128, 256), n_items=8192)
+    sharp = {}
+
+    def fake(rule, plan, w, dim):
+        length = len(plan.thresholds)
+        return {"counts": [100.0] * length, "within": [1.0] * length} | (
+            {"even": [1.0] * length} if rule == "sgd" else {}
+        )
+
+    monkeypatch.setattr("amemlib.experiments.deflation.expected_counts", fake)
+    run = {"counts": [100] * 3, "within": [1] * 3, "stayed": [1.0] * 2}
+    batch = {"counts": [10] * 3, "sharp": [10.0] * 3, "distinct": [20] * 3}
+    cells = deflation_cells(config, "cpu")
+    lemma = {f"lemma_{n}": 0.5 for n in (30, 31, 32, 33, 35, 36)} | {
+        "lemma_35_scale": {"population": [1.0]},
+        "lemma_36_scale": {"population": [1.0]},
+    }
+    results = [
+        {"measure_deflation": run, "measure_batches": batch, "measure_step_lemmas": lemma}[cell.function.__name__]
+        for cell in cells
+    ]
+    assert deflation_summary(config, results).verdicts["sgd"] == FINITE_SIZE
+    off = [result | {"counts": [150] * 3} if result is run else result for result in results]
+    assert deflation_summary(config, off).verdicts["sgd"] == NOT_REPRODUCED
+    unseen = [result | {"distinct": [3] * 3} if result is batch else result for result in results]
+    assert deflation_summary(config, unseen).verdicts["batches"] == NOT_REPRODUCED
+    assert not sharp
+
+
+def test_a_config_whose_thresholds_leave_nothing_is_refused():
+    with pytest.raises(ValueError, match="n_items must exceed sgd's last threshold, .* got 16384"):
+        DeflationConfig(n_items=16_384)
+    assert DEFLATION.profiles["cpu"].first_seed == 0

@@ -1,0 +1,215 @@
+"""The explorer: its numbers are the library's, in a headless Chromium, and its page works by keys, link and phone."""
+
+import asyncio
+import functools
+import json
+import re
+import subprocess
+import tempfile
+import urllib.request
+from pathlib import Path
+from shutil import which
+
+import browse
+import explorer_data
+import numpy as np
+import pytest
+import torch
+from tornado.websocket import websocket_connect
+
+import amemlib as am
+from amemlib.equivalents import SpectralLaw
+from amemlib.equivalents.many_steps import ManyStepEquivalent, half_recovered_thresholds, thresholded_weights
+
+ROOT = Path(__file__).resolve().parents[1]
+CHROMIUM = which("chromium") or which("chromium-browser") or which("google-chrome")
+TOLERANCE = 0.01
+POWER_LAWS = [(1.1, 128, 5000), (1.25, 64, 1000), (1.5, 256, 50_000), (2.0, 128, 20_000)]
+OPTIMIZERS = {"polar": "polar", "smoothed": "smoothed_sign", "newton": "newton", "sgd": "sgd"}
+
+KEYS = {"Tab": 9, "ArrowRight": 39}
+COMPUTED = """new Promise((go) => {
+    const look = () => document.querySelector('#amem-explorer').dataset.capacity ? go() : setTimeout(look, 20);
+    look();
+})"""
+
+needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: the page cannot be opened")
+
+
+def page(folder):
+    """The raw part of the chapter as a page of its own, with the scripts of assets/."""
+    block = re.search(r"```\{raw\} html\n(.*?)```", (ROOT / "chapters" / "explorer.md").read_text(), re.S)[1]
+    body = block.replace("../_static/", (ROOT / "assets").as_uri() + "/")
+    path = folder / "explorer.html"
+    head = "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
+    path.write_text(f"{head}<title>Explorer</title><body>{body}</body></html>")
+    return path
+
+
+async def visit(address, hashes, script, width, before):
+    """Open the page at each hash in turn, type `before` keys, and evaluate `script`: its values and the complaints."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        flags = ["--headless", "--no-sandbox", "--remote-debugging-port=0", f"--user-data-dir={profile}"]
+        with subprocess.Popen([CHROMIUM, *flags], stderr=subprocess.PIPE, text=True) as browser:
+            try:
+                listening = next(line for line in browser.stderr if "DevTools listening on" in line)
+                port = int(listening.split(":")[2].split("/")[0])
+                new = urllib.request.Request(f"http://127.0.0.1:{port}/json/new", method="PUT")
+                with urllib.request.urlopen(new) as answer:
+                    socket = await websocket_connect(json.load(answer)["webSocketDebuggerUrl"], max_message_size=2**28)
+                tab = browse.Tab(socket)
+                for domain in ("Page", "Runtime", "Log", "Network"):
+                    await tab.call(f"{domain}.enable")
+                size = {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": False}
+                await tab.call("Emulation.setDeviceMetricsOverride", **size)
+                values = []
+                for fragment in hashes:
+                    await tab.call("Page.navigate", url="about:blank")
+                    await tab.call("Page.navigate", url=address.as_uri() + fragment)
+                    await tab.until(lambda message: message.get("method") == "Page.loadEventFired")
+                    await tab.value(COMPUTED)
+                    for key in before:
+                        for kind in ("keyDown", "keyUp"):
+                            event = {"key": key, "code": key, "windowsVirtualKeyCode": KEYS[key]}
+                            await tab.call("Input.dispatchKeyEvent", type=kind, **event)
+                    if before:
+                        await tab.value("new Promise((go) => setTimeout(go, 1500))")
+                    values.append(await tab.value(script))
+                complaints = [text for event in tab.events if "method" in event for text in browse.complaints(event)]
+            finally:
+                browser.terminate()
+    return values, complaints
+
+
+def open_page(folder, script, hashes=("",), width=1280, before=()):
+    return asyncio.run(visit(page(folder), hashes, script, width, before))
+
+
+def cases():
+    for alpha, dim, n_items in POWER_LAWS:
+        for optimizer in OPTIMIZERS:
+            for batch_size in (None, 3000):
+                if (batch_size and alpha in (1.1, 2.0)) or (optimizer == "sgd" and (batch_size or n_items > 2000)):
+                    continue
+                yield {"source": "power", "alpha": alpha, "dim": dim, "nItems": n_items, "batchSize": batch_size,
+                       "lamOverT0": 0.5, "optimizer": optimizer}  # fmt: skip
+    for code in ("en", "fi"):
+        for optimizer in ("polar", "newton"):
+            yield {"source": code, "alpha": 1.5, "dim": 256, "nItems": 20_000, "batchSize": None, "lamOverT0": 1,
+                   "optimizer": optimizer}  # fmt: skip
+
+
+def in_script(states):
+    return f"""JSON.stringify({json.dumps(states)}.map((state) => {{
+        const given = {{ ...state, batchSize: state.batchSize === null ? Infinity : state.batchSize }};
+        const {{ capacity, t0, q }} = amemExplorer.predict(given);
+        return {{ capacity, t0, values: state.batchSize && [...q.values], counts: state.batchSize && [...q.counts] }};
+    }}))"""
+
+
+@functools.cache
+def problem_of(source, alpha, dim, n_items):
+    if source == "power":
+        return am.Problem.power_law(n_items, dim, alpha)
+    return am.Problem.from_frequencies(am.vocabularies.words(source, n_items).frequencies, dim)
+
+
+def compare(states, answers):
+    """Every capacity within one per cent of the library's, for the very batch that the page made."""
+    for state, answer in zip(states, answers, strict=True):
+        problem = problem_of(state["source"], state["alpha"], state["dim"], state["nItems"])
+        q = None
+        if answer["values"]:
+            q = torch.from_numpy(np.repeat(answer["values"], np.array(answer["counts"], dtype=int)))
+        lam = state["lamOverT0"] * answer["t0"] if state["optimizer"] == "smoothed" else 0.0
+        expected = am.expected_capacity(problem, OPTIMIZERS[state["optimizer"]], lam, q)
+        assert answer["capacity"] == pytest.approx(expected, rel=TOLERANCE), state
+
+
+@needs_browser
+def test_the_page_computes_what_the_library_computes(tmp_path):
+    states = list(cases())
+    values, complaints = open_page(tmp_path, in_script(states))
+    compare(states, json.loads(values[0]))
+    assert not complaints, "an error, or a request that leaves the machine"
+
+
+@pytest.mark.skipif(which("node") is None, reason="no node on this machine: the script runs in the browser's test only")
+def test_the_script_computes_what_the_library_computes_without_a_browser():
+    states = [state for state in cases() if state["nItems"] <= 2000]
+    load = "".join(
+        f"require({json.dumps(str(ROOT / 'assets' / name))});" for name in ("explorer-data.js", "explorer.js")
+    )
+    run = subprocess.run(["node", "-e", f"{load}console.log({in_script(states)})"], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    compare(states, json.loads(run.stdout))
+
+
+@needs_browser
+def test_steps_spectrum_and_exponents_are_the_librarys(tmp_path):
+    state = {"source": "power", "alpha": 1.5, "dim": 128, "nItems": 5000, "steps": 3}
+    script = f"""JSON.stringify([
+        amemExplorer.manySteps({json.dumps(state)}).history.map((step) => step.capacity),
+        amemExplorer.spectrum(amemExplorer.powerLaw(1.5, 5000), 128, 0.001),
+        ["sgd", "polar"].map((name) => [1, 2, 3, 4, 5].map((t) => amemExplorer.exponent(name, 1.5, t)))])"""
+    values, _ = open_page(tmp_path, script)
+    counts, spectrum, exponents = json.loads(values[0])
+    p = am.Problem.power_law(5000, 128, 1.5).frequencies
+    removed = [0, *half_recovered_thresholds(p, 128, 2)]
+    equivalent = ManyStepEquivalent.solve(thresholded_weights(p, removed), 128, [0.0] * 3)
+    expected = equivalent.recovery_probabilities() @ equivalent.counts
+    np.testing.assert_allclose(counts, expected, rtol=TOLERANCE)
+    s, density = np.array(spectrum).T
+    law = SpectralLaw.solve(p, 128)
+    bulk = (s > law.quantile(0.05)) & (s < law.quantile(0.7))
+    reference = np.interp(s[bulk], law.singular_values, law.density * law.singular_values)
+    np.testing.assert_allclose(density[bulk], reference, rtol=TOLERANCE)
+    for name, row in zip(("sgd", "muon"), exponents, strict=True):
+        np.testing.assert_allclose(row, [am.theory.recovery_exponent(name, 1.5, t) for t in range(1, 6)])
+
+
+@needs_browser
+def test_a_link_keeps_the_state(tmp_path):
+    script = """JSON.stringify([Object.fromEntries([...document.querySelectorAll('#amem-explorer [name]')].map(
+        (input) => [input.name, input.value])), location.hash,
+        +document.querySelector('#amem-explorer').dataset.capacity])"""
+    link = "#alpha=2&d=7&n=4&optimizer=smoothed&lambda=-1"
+    values, complaints = open_page(tmp_path, script, hashes=("", link, "#alpha=&d=x&unknown=1"))
+    (first, empty, _), (second, kept, capacity), (third, _, _) = map(json.loads, values)
+    assert second == first | {"alpha": "2", "d": "7", "n": "4", "optimizer": "smoothed", "lambda": "-1"}
+    assert (empty, set(kept[1:].split("&"))) == ("", set(link[1:].split("&"))) and third == first
+    problem = am.Problem.power_law(10_000, 128, 2.0)
+    lam = 0.1 * am.theory.bulk_scale(2.0, 10_000, 128)
+    assert capacity == pytest.approx(am.expected_capacity(problem, "smoothed_sign", lam), rel=TOLERANCE)
+    assert not complaints
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [390, 1280])
+def test_it_is_used_by_keys_and_fits_a_phone(tmp_path, width):
+    script = f"""JSON.stringify([document.activeElement.name, document.activeElement.value,
+        document.activeElement.getAttribute('aria-valuetext'), {browse.SIDEWAYS},
+        [...document.querySelectorAll('#amem-explorer svg')].map((svg) => [svg.querySelector('title').textContent,
+            svg.querySelectorAll('path').length, svg.querySelectorAll('text').length]),
+        [...document.querySelectorAll('#amem-explorer [name]')].every((input) => input.labels.length === 1)])"""
+    values, complaints = open_page(tmp_path, script, width=width, before=["Tab"] * 3 + ["ArrowRight"] * 2)
+    name, value, spoken, sideways, pictures, labelled = json.loads(values[0])
+    assert (name, value, spoken) == ("alpha", "1.6", "1.60") and sideways <= 0 and labelled
+    assert all(len(title) > 20 and paths >= 1 and texts > 6 for title, paths, texts in pictures)
+    assert not complaints
+
+
+def test_the_tables_are_those_that_their_tool_makes():
+    script = (ROOT / "assets" / "explorer-data.js").read_text(encoding="utf-8")
+    stored = json.loads(script.partition(" = ")[2].rstrip(";\n"))
+    assert {code: table["name"] for code, table in stored["languages"].items()} == explorer_data.LANGUAGES
+    # one language here, all of them by `python tools/explorer_data.py check`
+    assert stored["languages"]["en"] == {"name": "English"} | explorer_data.language_table("en")
+    assert len(stored["normals"]) == 128 and len(stored["hermite"]["24"][0]) == 24
+
+
+def test_only_its_own_page_loads_the_explorer():
+    config = (ROOT / "_config.yml").read_text()
+    assert "explorer" not in config and not (ROOT / "_static").exists()
+    users = [path.name for path in (ROOT / "chapters").glob("*.md") if "explorer.js" in path.read_text()]
+    assert users == ["explorer.md"]

@@ -1,0 +1,294 @@
+"""The recall experiment: its grid, its runs, how it reads results, and the three figures at smoke size."""
+
+import dataclasses
+import json
+
+import matplotlib
+import matplotlib.pyplot as plt
+import pytest
+
+import amemlib.experiments.recall_runs as recall_runs_module
+from amemlib import experiments, figures, runtime, sweep
+from amemlib.experiments import RECALL, RECALL_RATES, RatesConfig, RecallConfig
+from amemlib.experiments.base import FINITE_SIZE, NOT_REPRODUCED, REPRODUCED
+from amemlib.experiments.recall import COMPARED, recall_runs, settings
+from amemlib.experiments.recall_runs import learnt_steps, measure_run
+from amemlib.experiments.recall_runs import probe as recall_probe
+from amemlib.tasks import RecallTask, sample_sequences
+
+matplotlib.use("Agg")
+
+SMALL = RecallConfig(
+    n_items=8, length=12, pairs=1, dims=(8, 12), batch_sizes=(4, 8), alphas=(0.0, 1.5), dim=12, batch_size=8,
+    steps=4, long_steps=8, probe_every=2, hidden_over_dim=2, seeds=2,
+)  # fmt: skip
+TINY = dataclasses.replace(SMALL, dims=(12,), batch_sizes=(8,), alphas=(0.0,), long_steps=4, seeds=1)
+RUN = {
+    "n_items": 24, "length": 20, "pairs": 2, "trigger_alpha": 1.5, "output_alpha": 1.5, "dim": 32, "hidden": 0,
+    "batch_size": 32, "steps": 300, "probe_every": 300, "seed": 2000, "device": "cpu",
+}  # fmt: skip
+RATES = {"muon": 0.01, "adamw": 0.002, "sgd": 0.02}
+
+
+@pytest.fixture(autouse=True)
+def own_checkpoints(tmp_path, monkeypatch):
+    monkeypatch.setenv("AMEM_CHECKPOINTS", str(tmp_path / "checkpoints"))
+
+
+def test_every_setting_runs_once_and_with_the_same_data():
+    cells = RECALL.cells(SMALL, "cpu")
+    keys = {json.dumps(cell.arguments, sort_keys=True) for cell in cells}
+    assert len(keys) == len(cells) == 2 * len(recall_runs(SMALL))
+    for figure in settings(SMALL).values():
+        for setting in figure:
+            runs = [c.arguments for c in cells if vars(setting).items() <= c.arguments.items()]
+            names = sorted({run["optimiser"] for run in runs} - {"exact_muon"})
+            assert names == sorted(COMPARED) and {run["seed"] for run in runs} == {0, 1}
+    shifted = RECALL.cells(dataclasses.replace(SMALL, first_seed=1000), "cpu")
+    assert {cell.arguments["seed"] for cell in shifted} == {1000, 1001}
+
+
+def test_the_scan_gives_every_optimiser_as_many_rates_on_other_seeds():
+    config = RatesConfig()
+    cells = RECALL_RATES.cells(config, "cpu")
+    counts = {name: sum(cell.arguments["optimiser"] == name for cell in cells) for name in COMPARED}
+    assert set(counts.values()) == {len(config.rates_muon) * config.seeds}
+    assert not {cell.arguments["seed"] for cell in cells} & {*range(RecallConfig().seeds), *range(1000, 1003)}
+    with pytest.raises(ValueError, match="rates_sgd must hold 5 rates"):
+        RatesConfig(rates_sgd=(0.1,))
+
+
+def test_the_learning_rates_are_those_of_the_scan():
+    scan = sweep.read_records("recall-rates", "cpu")[0]
+    config = RecallConfig()
+    assert scan["measured"]["lr"] == {name: getattr(config, f"lr_{name}") for name in COMPARED}
+    assert not any(scan["measured"]["doubts"].values())
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"dim": 13}, "dim must be one of dims"),
+        ({"batch_size": 5}, "batch_size must be one of batch_sizes"),
+        ({"steps": 3}, "multiple of probe_every"),
+        ({"long_steps": 2}, "at most long_steps"),
+        ({"pairs": 4}, "pairs must be at most length / 4"),
+        ({"alphas": (-1.0,)}, "alphas"),
+        ({"lr_sgd": 0.0}, "lr_sgd"),
+    ],
+)
+def test_a_config_refuses_what_makes_no_sense(change, message):
+    with pytest.raises(ValueError, match=message):
+        dataclasses.replace(SMALL, **change)
+
+
+@pytest.mark.parametrize("optimiser", ["muon", "exact_muon", "adamw", "sgd"])
+def test_a_cell_gives_the_same_plain_result_every_time(optimiser):
+    arguments = RUN | {"steps": 6, "probe_every": 3, "hidden": 16, "optimiser": optimiser, "lr": 0.01}
+    result = measure_run(**arguments)
+    assert json.loads(json.dumps(result)) == result == measure_run(**arguments)
+    assert result["step"] == [0, 3, 6] and result["diverged"] is None
+    for curve in ("id", "ood", "recall", "previous", "match"):
+        assert len(result[curve]) == 3 and all(0 <= value <= 1 for value in result[curve])
+    assert len(result["learnt"]) == len(result["ood_by_output"]) == 24 and len(result["spectrum"]) == 32
+
+
+def interrupt(monkeypatch, at):
+    """Let `measure_run` be stopped by hand at its `at`-th probe; returns the list of the probes that were made."""
+    probes = []
+
+    def probe(weights, **arguments):
+        probes.append(len(probes))
+        if len(probes) == at:
+            raise KeyboardInterrupt
+        return recall_probe(weights, **arguments)
+
+    monkeypatch.setattr(recall_runs_module, "probe", probe)
+    return probes
+
+
+def test_an_interrupted_cell_goes_on_from_its_checkpoint(monkeypatch, tmp_path):
+    arguments = RUN | {"steps": 8, "probe_every": 2, "optimiser": "muon", "lr": 0.01}
+    whole = measure_run(**arguments)
+    probes = interrupt(monkeypatch, at=4)
+    with pytest.raises(KeyboardInterrupt):
+        measure_run(**arguments)
+    assert len(list((tmp_path / "checkpoints").glob("*.pt"))) == 1
+    assert measure_run(**arguments) == whole
+    assert len(probes) == 4 + 2, "steps 0, 2, 4 and the interrupted 6, then 6 and 8"
+    assert not list((tmp_path / "checkpoints").iterdir())
+
+
+def test_a_damaged_checkpoint_is_named(monkeypatch, tmp_path):
+    arguments = RUN | {"steps": 4, "probe_every": 2, "optimiser": "sgd", "lr": 0.01}
+    interrupt(monkeypatch, at=3)
+    with pytest.raises(KeyboardInterrupt):
+        measure_run(**arguments)
+    (checkpoint,) = (tmp_path / "checkpoints").glob("*.pt")
+    whole = checkpoint.read_bytes()
+    for damaged in (b"not a checkpoint", whole[:200], b""):
+        checkpoint.write_bytes(damaged)
+        with pytest.raises(ValueError, match="checkpoint must hold this run, got .*delete it"):
+            measure_run(**arguments)
+        assert checkpoint.read_bytes() == damaged
+
+
+def test_a_diverging_run_is_reported_and_is_no_accuracy_of_0(tmp_path):
+    config = dataclasses.replace(TINY, lr_sgd=1e6)
+    record = sweep.run(RECALL, config, tmp_path, "cpu")
+    measured = record["measured"]
+    assert measured["diverged"]["base"]["sgd"] == [1] and measured["diverged"]["base"]["muon"] == [0]
+    assert measured["ood"]["base"]["sgd"] == [None] and measured["seed_ood"]["base"]["sgd"] == [[None]]
+    assert measured["gap"]["base"][0]["mean"] is not None, "Muon against AdamW remains"
+    json.dumps(record, allow_nan=False)
+    scan = RatesConfig(
+        n_items=8, length=12, pairs=1, dim=12, batch_size=8, steps=4, probe_every=2, seeds=1,
+        rates_muon=(0.01, 0.02, 0.04), rates_adamw=(0.001, 0.002, 0.004), rates_sgd=(0.01, 1e5, 1e6),
+    )  # fmt: skip
+    measured = sweep.run(RECALL_RATES, scan, tmp_path, "cpu")["measured"]
+    assert measured["ood_area"]["sgd"][1:] == [None, None] and measured["lr"]["sgd"] == 0.01
+    assert measured["doubts"]["sgd"] == ["edge of the scan"]
+
+
+def test_learnt_is_the_step_from_which_it_stays():
+    recalled = [[0, 1, 0, 1], [1, 0, 0, 1], [1, 1, 0, 1]]
+    assert learnt_steps([0, 50, 100], recalled) == [50, 100, None, 0]
+
+
+def planted(config, accuracy):
+    """Results whose OOD accuracy at every probe is `accuracy(setting, optimiser, seed)`."""
+    results = []
+    for cell in RECALL.cells(config, "cpu"):
+        run = cell.arguments
+        steps = list(range(0, run["steps"] + 1, run["probe_every"]))
+        value = accuracy(run)
+        curves = {name: [value] * len(steps) for name in ("ood", "id", "recall", "previous", "match")}
+        results.append(
+            curves
+            | {"step": steps, "loss": [None] + [1.0] * (len(steps) - 1), "diverged": None}
+            | {"learnt": [0] * 8, "ood_by_output": [0.5] * 8, "spectrum": [1.0] * run["dim"]}
+        )
+    return RECALL.summarise(config, results)
+
+
+def base_accuracy(run, muon=0.9, adamw=0.4, sgd=0.3):
+    accuracy = {"muon": muon, "exact_muon": muon, "adamw": adamw, "sgd": sgd}[run["optimiser"]]
+    even = run["output_alpha"] == 0
+    return (0.95 if even else accuracy) - 0.01 * (run["seed"] % 2) * (1 + (run["optimiser"] == "sgd"))
+
+
+@pytest.mark.parametrize(
+    "change, verdicts",
+    [
+        ({}, (REPRODUCED, REPRODUCED, REPRODUCED)),
+        ({"adamw": 0.7}, (FINITE_SIZE, REPRODUCED, REPRODUCED)),  # ahead, but not by 0.3
+        ({"adamw": 0.9}, (NOT_REPRODUCED, FINITE_SIZE, NOT_REPRODUCED)),
+        ({"muon": 0.3, "adamw": 0.2, "sgd": 0.1}, (FINITE_SIZE, FINITE_SIZE, REPRODUCED)),  # nobody gets so far
+        ({"muon": 0.2, "adamw": 0.9}, (NOT_REPRODUCED, NOT_REPRODUCED, NOT_REPRODUCED)),
+    ],
+)
+def test_verdicts_follow_their_rules(change, verdicts):
+    summary = planted(SMALL, lambda run: base_accuracy(run, **change))
+    assert tuple(summary.verdicts.values()) == verdicts
+    gap = summary.measured["gap"]["base"][0]
+    assert gap["low"] < gap["mean"] + 1e-9 and gap["high"] > gap["mean"] - 1e-9
+
+
+def test_means_intervals_and_curves_are_aligned_with_the_config():
+    scatter = {0: -0.02, 1: 0.02}
+    summary = planted(SMALL, lambda run: 0.5 + scatter[run["seed"]])
+    measured = summary.measured
+    for figure, places in settings(SMALL).items():
+        for name in COMPARED:
+            assert measured["ood"][figure][name] == pytest.approx([0.5] * len(places))
+            # t of one degree of freedom at 97.5 %: 12.706; the standard error of ±0.02 is 0.02
+            assert measured["half_ood"][figure][name] == pytest.approx([12.706 * 0.02] * len(places), rel=1e-3)
+    assert [len(seeds) for seeds in measured["curves"]["dims"]["ood"]["muon"]] == [2, 2]
+    assert len(measured["curves"]["base"]["match"]["sgd"][0][0]) == len(measured["probed"]) == 5
+
+
+def test_the_experiment_runs_and_is_stored_cell_by_cell(tmp_path):
+    record = sweep.run(RECALL, TINY, tmp_path, "cpu")
+    assert record["experiment"] == "recall" and set(record["verdicts"]) == {"figure_6", "figure_7", "figure_8"}
+    assert len(list((tmp_path / "recall").glob("*.json"))) == len(recall_runs(TINY))
+    assert sweep.run(RECALL, TINY, tmp_path, "cpu")["measured"] == record["measured"]
+
+
+def test_a_gpu_profile_would_run_with_the_sizes_of_its_shape():
+    gpu = RECALL.profiles["gpu"]
+    tiny = dataclasses.replace(
+        gpu, n_items=8, length=12, pairs=1, dims=(8,), dim=8, batch_sizes=(4,), batch_size=4, alphas=(0.0,),
+        steps=200, long_steps=200, seeds=1,
+    )  # fmt: skip
+    assert {name for _, name in recall_runs(tiny)} == {*COMPARED, "exact_muon"}
+    assert experiments.configure(RECALL, "gpu", {"dims": "256"}).dims == (256,)
+    assert runtime.device("cpu").type == "cpu"
+
+
+FIGURES = {
+    "dims": figures.recall_dims_figure,
+    "batches": figures.recall_batches_figure,
+    "alphas": figures.recall_alphas_figure,
+    "long": figures.long_runs_figure,
+    "circuit": lambda record: figures.long_runs_figure(record, "heavy_outputs", ("previous", "match", "recall")),
+    "spectrum": figures.value_spectrum_figure,
+    "learnt": lambda record: figures.learnt_figure(record, {"muon": 0.0, "adamw": None, "sgd": 1.5}),
+}
+
+
+@pytest.mark.parametrize("draw", FIGURES.values(), ids=FIGURES)
+def test_a_figure_of_a_record_names_its_axes_and_its_optimisers(draw):
+    summary = planted(SMALL, base_accuracy)
+    figure = draw({"config": dataclasses.asdict(SMALL), "measured": summary.measured})
+    words = [text.get_text() for text in figure.findobj(plt.Text)]
+    assert all(any(name in word for word in words) for name in ("Muon", "AdamW", "SGD"))
+    assert all(axis.get_xlabel() for axis in figure.axes)
+    assert figure.axes[0].get_ylabel() or figure.axes[0].get_title()
+    plt.close(figure)
+
+
+def test_a_figure_of_runs_leaves_out_what_diverged():
+    summary = planted(SMALL, base_accuracy)
+    summary.measured["ood"]["batch_sizes"]["sgd"] = [None, 0.5]
+    summary.measured["half_ood"]["batch_sizes"]["sgd"] = [None, None]
+    figure = figures.recall_batches_figure({"config": dataclasses.asdict(SMALL), "measured": summary.measured})
+    points = {len(line.get_xdata()) for line in figure.axes[0].lines}
+    assert {1, 2} <= points
+    plt.close(figure)
+
+
+def test_the_sequences_of_a_figure_are_the_sequences():
+    task = RecallTask(8, 12, 1)
+    shown = sample_sequences(task, 3, 2000)
+    figure = figures.sequences_figure(shown.tokens, shown.queries, shown.sources, 8)
+    texts = [text.get_text() for text in figure.axes[0].texts]
+    expected = [f"t{token + 1}" if token < 8 else str(token - 7) for token in shown.tokens.flatten().tolist()]
+    assert texts == expected
+    plt.close(figure)
+
+
+@pytest.fixture(scope="module")
+def smoke_runs():
+    def run(optimiser, **change):
+        return measure_run(**RUN | {"optimiser": optimiser, "lr": RATES[optimiser]} | change)["ood"][-1]
+
+    return {
+        "base": {name: run(name) for name in COMPARED},
+        "heavy": {name: run(name, trigger_alpha=0.0) for name in COMPARED},
+        "half batch": run("muon", batch_size=24),
+    }
+
+
+def test_figure_6_muon_is_far_ahead_after_equally_many_steps(smoke_runs):
+    base = smoke_runs["base"]
+    assert base["muon"] - max(base["adamw"], base["sgd"]) >= 0.3
+
+
+def test_figure_7_muon_needs_the_smaller_batch(smoke_runs):
+    base = smoke_runs["base"]
+    assert smoke_runs["half batch"] > max(base["adamw"], base["sgd"]) + 0.1
+
+
+def test_figure_8_muon_is_ahead_where_outputs_have_a_heavy_tail(smoke_runs):
+    heavy = smoke_runs["heavy"]
+    assert heavy["muon"] - max(heavy["adamw"], heavy["sgd"]) > 0.2

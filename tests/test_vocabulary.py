@@ -1,0 +1,81 @@
+"""Real lists and a table of real vectors: counts beside predictions, and the experiment that records them."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import amemlib as am
+from amemlib import vocabularies
+from amemlib.experiments import VOCABULARY, VocabularyConfig
+from amemlib.experiments.vocabulary_counts import SOURCES, VARIANTS, table_variants
+from amemlib.sweep import read_records
+
+pytest.importorskip("wordfreq")
+
+
+@pytest.mark.parametrize("language", ["en", "fi"])
+def test_real_vocabularies_counts_are_predicted_without_an_exponent(language):
+    problem = am.Problem(vocabularies.words(language, 2500).frequencies, 128)
+    q = problem.frequencies
+    counts = {"polar": [], "newton": [], "sgd": []}
+    for seed in range(2000, 2004):
+        emb = am.sample_embeddings(problem, seed)
+        G = am.initial_gradient(emb, q)
+        for name, W in (("polar", am.polar(G)), ("newton", am.newton_step(emb, q)), ("sgd", G)):
+            counts[name].append(am.capacity(W, emb))
+    for name, draws in counts.items():
+        expected = am.expected_capacity(problem, name)
+        error = np.std(draws, ddof=1) / math.sqrt(len(draws))
+        assert abs(np.mean(draws) - expected) < 0.05 * expected + 2 * error, name
+
+
+def test_a_power_law_through_the_list_gives_sgd_far_too_few_items():
+    p = vocabularies.words("en", 5000).frequencies
+    alpha = -am.fit_exponent(np.arange(1, 5001), p.numpy()).slope
+    law, real = am.Problem.power_law(5000, 128, alpha), am.Problem(p, 128)
+    assert am.expected_capacity(law, "sgd") < 0.7 * am.expected_capacity(real, "sgd")
+    assert am.expected_capacity(law, "polar") == pytest.approx(am.expected_capacity(real, "polar"), rel=0.15)
+
+
+def test_spelling_table_has_the_right_scale_and_puts_inflections_together():
+    words = vocabularies.words("en", 1000).inputs
+    table = vocabularies.spelling_table(words, 64)
+    assert table.shape == (1000, 64) and (table**2).sum(1).mean().item() == pytest.approx(1)
+    direction = torch.nn.functional.normalize(table)
+    at = words.index
+    assert direction[at("play")] @ direction[at("playing")] > 0.5 > abs(direction[at("play")] @ direction[at("world")])
+    torch.testing.assert_close(table, vocabularies.spelling_table(words, 64))
+
+
+def test_whitening_makes_every_second_moment_one():
+    table = vocabularies.spelling_table(vocabularies.words("en", 600).inputs, 32)
+    variants = table_variants(table)
+    assert tuple(variants) == VARIANTS
+    moments = vocabularies.second_moment_eigenvalues(variants["whitened"])
+    torch.testing.assert_close(moments, torch.ones(32, dtype=torch.float64))
+    assert vocabularies.second_moment_eigenvalues(table).mean().item() == pytest.approx(1)
+    with pytest.raises(ValueError, match="full column rank"):
+        vocabularies.whitened(torch.ones(10, 4, dtype=torch.float64))
+    with pytest.raises(ValueError, match="dim must be at most"):
+        vocabularies.spelling_table(("a", "b"), 3)
+
+
+def test_the_record_has_the_shape_it_promises():
+    for record in read_records("vocabulary"):
+        config, measured = record["config"], record["measured"]
+        shape = (len(config["dims"]), config["seeds"])
+        for maps in measured["seed_counts"].values():
+            assert all(np.shape(counts) == shape for counts in maps.values())
+        assert np.shape(measured["covariance"]["polar"]) == (len(config["covariance_exponents"]), *shape)
+        assert np.shape(measured["batch"]["counts"]["sgd"]) == (shape[0], len(config["batch_sizes"]))
+        assert list(measured["table"]) == list(VARIANTS) and list(measured["table"]["raw"]) == list(SOURCES)
+        assert measured["table"]["centred"]["table"]["newton"] == measured["table"]["whitened"]["table"]["newton"]
+
+
+def test_every_cell_of_the_experiment_is_asked_for_once():
+    config = VocabularyConfig(languages=("en", "de"), seeds=2, covariance_exponents=(0.0, 1.0))
+    cells = VOCABULARY.cells(config, "cpu")
+    assert len(cells) == 4 * (2 + 1 + 1 + 2 + 1)
+    assert len({(cell.function.__name__, str(cell.arguments)) for cell in cells}) == len(cells)
