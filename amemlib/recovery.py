@@ -1,8 +1,8 @@
 """Which items a memory W recovers (Eq. (4)), decided exactly and without an N × N matrix.
 
 Item i is recovered if its own logit u_iᵀ W v_i exceeds u_jᵀ W v_i for every j ≠ i; a tie is not recovered. One better
-competitor settles an item, and most items of a memory beyond its capacity meet one among the first hundred: so the
-competitors come in growing blocks and beaten items leave. The scan costs about 2 N d (recovered + 100) operations.
+rival settles an item, and most items of a memory beyond its capacity meet one among the first hundred: so the
+rivals come in growing blocks and beaten items leave. The scan costs about 2 N d (recovered + 100) operations.
 """
 
 import math
@@ -26,7 +26,7 @@ _INPUT_ROUNDING = {"highest": 0.0, "high": 2.0**-11, "medium": 2.0**-8}
 def recovered(W: Float[Tensor, "d d"], emb: Embeddings) -> Bool[Tensor, " N"]:
     """Mask of the recovered items: u_iᵀ W v_i > max_{j≠i} u_jᵀ W v_i (Eq. (4)). (N,) bool on the device of `emb`.
 
-    Exact: float32 products screen the competitors, and whatever lies inside their rigorous rounding bound is decided
+    Exact: float32 products screen the rivals, and whatever lies inside their rigorous rounding bound is decided
     again in float64, where equal rows of U give equal logits and hence a tie. Competitors are taken in row order, which
     is fastest when rows are sorted by frequency and right in any order.
     Raises `ValueError` or `TypeError` for a W that is not a finite (d, d) matrix on the device of `emb`.
@@ -111,7 +111,7 @@ def _check_memory(W: Tensor, emb: Embeddings) -> None:
 def _masks(W: Tensor, emb: Embeddings, n_rows: int, rivals: Tensor | None = None) -> Iterator[Tensor]:
     """The mask of `recovered` in pieces: the first `n_rows` items, then blocks that double up to `_ROWS`.
 
-    rivals: the competitors, none of them an item of `emb`; None for the items of `emb` themselves.
+    rivals: the outputs that compete, none of them an item of `emb`; None for the items of `emb` themselves.
     """
     _check_memory(W, emb)
     foreign = 0 if rivals is None else len(rivals)
@@ -168,7 +168,7 @@ def _unbeaten(Z: Tensor, start: int, low: Tensor, high: Tensor, U: Tensor, survi
 def _survives(
     W: Tensor, U: Tensor, V: Tensor, foreign: int, scores: Tensor, first: int, items: Tensor, low: Tensor
 ) -> Tensor:
-    """Decide in float64 what float32 leaves inside its rounding bound; True where no competitor wins or ties."""
+    """Decide in float64 what float32 leaves inside its rounding bound; True where no rival wins or ties."""
     Z = V[items - foreign].double() @ W.T
     own = _paired_scores(U[items], Z)
     survives = _paired_scores(U[scores.argmax(1) + first], Z) < own

@@ -97,12 +97,12 @@ def recovery_thresholds(
 ) -> tuple[int, ...]:
     """d_1, …, d_steps of the thresholded iterates, rounded, at least 1 (Eqs. (61) and (66)).
 
-    With ρ = `constant` in place of the paper's power of 1 / log d,
+    With θ = `constant` in place of the paper's power of 1 / log d,
 
-        d_{t+1} = ρ min{d_t d^{1/2α}, B^{1/α}} if d_t ≤ d (SGD only), else ρ min{d_t^{1 − 1/2α} d^{1/α}, B^{1/α}},
+        d_{t+1} = θ min{d_t d^{1/2α}, B^{1/α}} if d_t ≤ d (SGD only), else θ min{d_t^{1 − 1/2α} d^{1/α}, B^{1/α}},
 
     from d_0 = d for Muon and d_0 = 1 for SGD. The gradient of step 0 is whole all the same: nothing is removed there.
-    A finite B needs α > 1. Constants compound: d_t ∝ ρ^{2α (1 − (1 − 1/2α)^t)} on Muon's recursion.
+    A finite B needs α > 1. Constants compound: d_t ∝ θ^{2α (1 − (1 − 1/2α)^t)} on Muon's recursion.
     """
     if method not in ("sgd", "muon"):
         raise ValueError(f"method must be one of 'sgd', 'muon', got {method!r}")

@@ -1,6 +1,7 @@
 """The house keeps its shape: who may import whom, and what a room and a chapter owe their reader."""
 
 import ast
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -124,6 +125,13 @@ def test_a_cell_that_is_shown_fits_the_eye():
         lines = [line for line in source.splitlines() if line.strip() and not line.strip().startswith("#")]
         if not notebooks.HIDDEN & set(metadata.get("tags", [])):
             assert len(lines) <= LONGEST_CELL, f"{chapter}: a cell of {len(lines)} lines begins {lines[0]!r}"
+
+
+def test_the_reference_has_every_room_behind_those_that_it_imports():
+    rooms = re.findall(r"automodule:: amemlib\.(\w+)", (ROOT / "chapters" / "api.md").read_text(encoding="utf-8"))
+    assert sorted(rooms) == sorted(ARROWS.keys() - {"__main__"})
+    for i, room in enumerate(rooms):
+        assert reachable(room) <= set(rooms[:i]), room
 
 
 def parse_cell(source: str) -> ast.Module:

@@ -157,6 +157,22 @@ def test_one_inputs_logits_scatter_together_as_the_spread_says():
     assert rare == (pytest.approx(1, abs=0.02), pytest.approx(1, abs=0.02))
 
 
+@pytest.mark.parametrize("alpha", [1.1, 1.5])
+def test_the_logits_of_frequent_rivals_respond_to_an_inputs_scatter_as_the_spread_says(alpha):
+    dim, head, response, size = 128, 16, 0.0, 0.0
+    problem = am.Problem.power_law(4000, dim, alpha)
+    for seed in FRESH_SEEDS:
+        emb = am.sample_embeddings(problem, seed, dtype=torch.float64)
+        W = am.newton_step(emb, problem.frequencies)
+        C, logit = W.T @ W, emb.U[:head] @ W
+        # over a fresh Gaussian input: Cov((a·v)², vᵀ C v) = 2 aᵀ C a / d², and Var(vᵀ C v) = 2 tr C² / d²
+        scale = (C.diagonal().sum() / C.square().sum()).item()
+        response += scale * ((logit @ C) * logit).sum(1).numpy()
+        size += logit.square().sum(1).numpy()
+    spread = NewtonEquivalent.solve(problem.frequencies, dim).spread()
+    assert (response / size).mean() == pytest.approx(spread.rival_gain[:head].mean(), rel=0.06)
+
+
 @pytest.mark.parametrize("alpha, n_items", [(1.25, 4096), (2.0, 1024)])
 def test_counts_of_one_newton_step_meet_the_prediction(alpha, n_items):
     problem = am.Problem.power_law(n_items, 128, alpha)

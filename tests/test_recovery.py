@@ -199,7 +199,7 @@ def scan_flops(n_items, dim):
     return counter.get_total_flops() - 2 * n_items * dim**2, count
 
 
-def test_the_scan_costs_a_hundred_competitors_an_item_and_not_all():
+def test_the_scan_costs_a_hundred_rivals_an_item_and_not_all():
     n_items, dim = 20_000, 64
     flops, count = scan_flops(n_items, dim)
     assert 10 < count < 200

@@ -1,6 +1,7 @@
 """Real lists and a table of real vectors: counts beside predictions, and the experiment that records them."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,6 +14,11 @@ from amemlib.experiments.vocabulary_counts import SOURCES, VARIANTS, table_varia
 from amemlib.sweep import read_records
 
 pytest.importorskip("wordfreq")
+
+
+def counted_items(name: str, emb: am.Embeddings, q: torch.Tensor) -> int:
+    G = am.initial_gradient(emb, q)
+    return am.capacity(G if name == "sgd" else am.polar(G, am.gradient_rank(emb, q)), emb)
 
 
 @pytest.mark.parametrize("language", ["en", "fi"])
@@ -37,6 +43,37 @@ def test_a_power_law_through_the_list_gives_sgd_far_too_few_items():
     law, real = am.Problem.power_law(5000, 128, alpha), am.Problem(p, 128)
     assert am.expected_capacity(law, "sgd") < 0.7 * am.expected_capacity(real, "sgd")
     assert am.expected_capacity(law, "polar") == pytest.approx(am.expected_capacity(real, "polar"), rel=0.15)
+
+
+def test_the_half_capacity_batch_of_a_real_list_is_predicted_from_the_words_drawn():
+    problem = am.Problem(vocabularies.words("en", 4000).frequencies, 64)
+    p, sizes, seeds = problem.frequencies, [8, 16, 32, 64, 128], range(2000, 2004)
+    embs = [am.sample_embeddings(problem, seed) for seed in seeds]
+    drawn = [[am.sample_minibatch(problem, size, seed) for seed in seeds] for size in sizes]
+    for name in ("polar", "sgd"):
+        expect = partial(am.expected_capacity, problem, name)
+        counted = [np.mean([counted_items(name, *pair) for pair in zip(embs, qs, strict=True)]) for qs in drawn]
+        whole = np.mean([counted_items(name, emb, p) for emb in embs])
+        half = am.scaling.first_crossing(sizes, counted, whole / 2)
+        sharp = [np.mean([expect(frequencies=q) for q in qs]) for qs in drawn]
+        # counts of a dozen known to 10 % on four draws, on a branch that rises more slowly than B
+        assert half == pytest.approx(am.scaling.first_crossing(sizes, sharp, expect() / 2), rel=0.25), name
+        assert half < 2 * whole, "of the order of the capacity itself"
+
+
+def test_sgd_stores_about_what_its_effective_dimension_says():
+    problem, counts = am.Problem.power_law(2048, 128, 1.5), []
+    sigma = torch.arange(1, 129, dtype=torch.float64) ** -0.75
+    sigma /= sigma.mean()
+    for seed in range(2000, 2040):
+        emb = am.sample_embeddings(problem, seed, dtype=torch.float64)
+        emb = am.Embeddings(emb.U * sigma.sqrt(), emb.V * sigma.sqrt())
+        counts.append(am.capacity(am.initial_gradient(emb, problem.frequencies), emb))
+    narrow = am.Problem.power_law(2048, round(am.equivalents.effective_dimension(sigma)), 1.5)
+    expected, error = am.expected_capacity(narrow, "sgd"), 2 * np.std(counts) / math.sqrt(len(counts))
+    # a reading to leading order, and not sharp: the lengths scatter by (2/d_eff)^(1/2)
+    assert abs(np.mean(counts) - expected) < 0.2 * expected + error
+    assert np.mean(counts) + error < 0.8 * am.expected_capacity(problem, "sgd")
 
 
 def test_spelling_table_has_the_right_scale_and_puts_inflections_together():

@@ -126,16 +126,17 @@ def link(row: dict, root: Path) -> str:
 
 
 def status(rows: list[dict]) -> str:
-    """The front page's table: theorems, propositions and figures by name, lemmas by number."""
+    """The front page's table: what a reader has heard of by name, the rest by number."""
     lines = ["| statement | verdict | measured |", "|---|---|---|"]
-    lemmas = Counter()
+    rest = {"propositions, lemmas and assumptions": Counter(), "statements beyond the paper": Counter()}
     for row in rows:
-        if row["statement"].startswith(("Lemma", "Assumption")):
-            lemmas[row["verdict"]] += 1
-        else:
+        if row["statement"].startswith(("Theorem", "Corollary", "Conjecture", "Figure")):
             lines.append(table_row([f"{row['statement']}: {row['claim']}", row["verdict"], row["measured"]]))
-    tally = ", ".join(f"{number} {verdict}" for verdict, number in lemmas.most_common())
-    lines.append(f"| {lemmas.total()} lemmas and assumptions | {tally} | [the whole ledger](chapters/evidence.md) |")
+        else:
+            rest[list(rest)["group" in row]][row["verdict"]] += 1
+    for name, counts in rest.items():
+        tally = ", ".join(f"{number} {verdict}" for verdict, number in counts.most_common())
+        lines.append(f"| {counts.total()} {name} | {tally} | [the whole ledger](chapters/evidence.md) |")
     return "\n".join(lines)
 
 

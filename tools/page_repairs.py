@@ -8,6 +8,7 @@ from pathlib import Path
 from sphinx.application import Sphinx
 
 ROLES = re.compile(r' role="(?:list|doc-biblioentry)"')
+FORMULA = re.compile(r'[(“]?<span class="math notranslate nohighlight">[^<]*</span>[,.;:!?)”’–-]+')
 
 
 def declare_thebe_once(app, pagename, templatename, context, doctree) -> None:
@@ -25,6 +26,12 @@ def drop_broken_roles(app, pagename, templatename, context, doctree) -> None:
     """The bibliography is a list by ARIA role only, and its entries carry a role that no list may contain."""
     if 'class="citation-list"' in context.get("body", ""):
         context["body"] = ROLES.sub("", context["body"])
+
+
+def keep_punctuation(app, pagename, templatename, context, doctree) -> None:
+    """A formula within a line is a box to the browser, which would begin the next line with the comma behind it."""
+    if context.get("body"):
+        context["body"] = FORMULA.sub(r'<span class="unbroken">\g<0></span>', context["body"])
 
 
 def offer_notebook(app, pagename, templatename, context, doctree) -> None:
@@ -54,6 +61,6 @@ def write_one_page_like_many(app: Sphinx) -> None:
 
 def setup(app: Sphinx) -> dict:
     app.connect("builder-inited", write_one_page_like_many)
-    for handler in (declare_thebe_once, drop_broken_roles, offer_notebook):
+    for handler in (declare_thebe_once, drop_broken_roles, keep_punctuation, offer_notebook):
         app.connect("html-page-context", handler, priority=900)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -25,7 +25,7 @@ def expected_capacity(
     polar, h_λ: Σ_i E_g Π_{j≠i} Φ((√d φ(q_i) + σ_i g) / σ_ij) with the signal curve φ and the interaction law of
         `SpectralEquivalent`. Within about 4 % of counts for d ≥ 128; below, head items differ from their mean.
     newton: the same product with the leverages and the noise of `NewtonEquivalent`.
-    sgd: the competitors' own terms q_j ⟨v_j, v_i⟩ are kept one by one, see `sgd_recovery_probabilities`.
+    sgd: the rivals' own terms q_j ⟨v_j, v_i⟩ are kept one by one, see `sgd_recovery_probabilities`.
     Raises `ValueError` for an unknown map, a λ < 0, or frequencies of the wrong length.
     """
     q = problem.frequencies if frequencies is None else frequencies

@@ -126,7 +126,7 @@ class CovarianceEquivalent:
         return float(self.weights @ self.cross @ self.weights)
 
     def recovery_probabilities(self) -> np.ndarray:
-        """(K,) probability that an item of each frequency beats all its competitors.
+        """(K,) probability that an item of each frequency beats all its rivals.
 
         As in the isotropic case, E_g Π_j Φ((√d φ + σ g) / σ_j), but the item's own u_i and v_i are drawn (128 Gaussian
         draws of a fixed seed): with few effective dimensions |u_i| and |v_i| scatter, and with them signal and noise.

@@ -73,8 +73,9 @@ class NewtonEquivalent:
         # with δτ/τ of an item's own leverage, and what is left of that
         shared = 2 / self.dim * (powers[0] * cube - powers[1] * square**2 / tau) / tau**3 / mean
         left = 2 / self.dim / free - shared**2 / variance
+        # rival j has the logit ⟨y_j + w, v⟩ with w = W_{−j}ᵀ u_j, and W (y_j + w) overlaps with ‖y_j‖² u_j twice
         rival = leverage**2 / free + self.whitening * mean
-        gain = (own + self.whitening * mean * leverage**2 / free + self.whitening * energy) * mean / energy / rival
+        gain = (own + 2 * self.whitening * mean * leverage**2 / free + self.whitening * energy) * mean / energy / rival
         return InputSpread(
             variance,
             own_noise,

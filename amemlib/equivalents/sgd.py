@@ -18,7 +18,7 @@ def sgd_recovery_probabilities(values: np.ndarray, counts: np.ndarray, dim: int)
     """Probability that one SGD step from W = 0 recovers an item of each frequency, at finite d (Theorem 5, sharpened).
 
     In units of |v_i|/√d and given g_j = √d ⟨v_j, v_i⟩/|v_i| ~ N(0, 1), with c = (1/d) Σ_{k≠i} q_k² g_k²: the own logit
-    is S = √d q_i (1 + ξ √(5/2d)) + √c ξ′, competitor j has q_j g_j + √(q_i² + c − q_j² g_j²/d) z_j, and
+    is S = √d q_i (1 + ξ √(5/2d)) + √c ξ′, rival j has q_j g_j + √(q_i² + c − q_j² g_j²/d) z_j, and
 
         P = E_g E_S Π_{j≠i} Φ((S − q_j g_j) / √(q_i² + c − q_j² g_j²/d)).
 

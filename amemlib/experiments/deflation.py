@@ -44,7 +44,7 @@ FAILURE = 0.001
 SUPERCONCENTRATION = 2.0
 """C in Lemma 34; any C > 3/(2√2) will do for n large enough, 1.5 only from n = 10⁷ on."""
 RULES = ("smoothed_sign", "polar", "sgd")
-"""smoothed_sign: Theorem 9 with ρ. polar: λ = 0, thresholds at what the sharp prediction says is recovered. sgd."""
+"""smoothed_sign: Theorem 9 with θ. polar: λ = 0, thresholds at what the sharp prediction says is recovered. sgd."""
 
 _PAIRS = 200
 _MULTIPLES = (1, 4, 16)
@@ -57,7 +57,7 @@ class DeflationConfig:
     """Capacity along the thresholded iterates (Theorems 2, 9 and 10), and Lemmas 30 to 36.
 
     alpha, dims, n_items, seeds, steps: the power law, the dimensions, N, how many draws, T for Muon.
-    sgd_steps: T for SGD. constant, sgd_constant: ρ in Muon's and in SGD's thresholds, both fixed before the first run.
+    sgd_steps: T for SGD. constant, sgd_constant: θ in Muon's and in SGD's thresholds, both fixed before the first run.
     batch_dim, batch_sizes: d and B of the minibatch runs, Muon with Theorem 9's λ_t and SGD, a fresh batch every step.
     first_seed: where the seeds start; the numbers of the ledger come from 1000 on.
     """
@@ -115,7 +115,7 @@ class Schedule:
 def schedule(
     rule: str, alpha: float, n_items: int, dim: int, steps: int, constant: float, batch_size: float = math.inf
 ) -> Schedule:
-    """The schedule of one of `RULES`: thresholds with ρ = `constant` where the rule has one, λ_t, η_t in units of √d.
+    """The schedule of one of `RULES`: thresholds with θ = `constant` where the rule has one, λ_t, η_t in units of √d.
 
     Muon's η is √d (recovery does not depend on it, so here it is 1); SGD's is Theorem 10's, 1/p at the next threshold.
     """

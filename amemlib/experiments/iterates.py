@@ -146,7 +146,7 @@ def measure_literal_descent(
 ) -> dict:
     """Gradient descent with Theorem 10's own schedule, η_t = ζ d_{t+1}^α: recovered items and loss after every step.
 
-    ζ d_{t+1}^α with the thresholds d_t of the theorem's recursion, its constant ρ = `constant`. Nothing damps it.
+    ζ d_{t+1}^α with the thresholds d_t of the theorem's recursion, its constant θ = `constant`. Nothing damps it.
     """
     problem = Problem.power_law(n_items, dim, alpha)
     emb = sample_embeddings(problem, seed, runtime.device(device))

@@ -45,7 +45,7 @@ class ManyStepsConfig:
     """The true iterates W_1, …, W_T (Conjecture, Figures 4 and 5).
 
     alpha, dims, n_items, seeds, steps: the power law, the dimensions and N of the fits, draws, and T.
-    lr_over_root_dim: η / √d, the same at every step. threshold_constant: ρ of the thresholded iterates beside them.
+    lr_over_root_dim: η / √d, the same at every step. threshold_constant: θ of the thresholded iterates beside them.
     extra_seeds: draws of all that follows, 0 to leave it out.
     trend_dims, trend_items: larger dimensions, to see where the exponents go.
     small_items: N of the rest. scan_dim, rates: learning rates. race_dim, race_steps: Muon against gradient descent.

@@ -20,7 +20,7 @@ def rivals_met_figure(ranks, met, predicted) -> Figure:
     axis.errorbar(middle, mean, error, fmt="o", color=COLOURS["polar"], ms=4, capsize=2, label="measured")
     axis.plot(ranks, predicted, "-", color=COLOURS["theory"], lw=1.2, label="predicted")
     axis.axhline(len(ranks) - 1, color=COLOURS["theory"], lw=1, ls=":", label="all of them")
-    log_log(axis, "rank $i$", "competitors met until one wins", base=10)
+    log_log(axis, "rank $i$", "rivals met until one wins", base=10)
     axis.legend()
     return figure
 

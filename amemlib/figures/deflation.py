@@ -29,7 +29,7 @@ def cobweb_figure(panels: dict) -> Figure:
 
 
 def bulk_figure(panels: dict) -> Figure:
-    """Density of the singular values of G without its first M items, a panel for each M/d; histogram on the law.
+    """Density of the singular values of G without its first m items, a panel for each m/d; histogram on the law.
 
     panels: title ↦ {"measured": (d,), "s": (n,), "density": (n,)}, singular values in units of M^{1/2−α} d^{−1/2}/ζ.
     """

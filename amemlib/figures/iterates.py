@@ -53,27 +53,14 @@ def iterates_exponents_figure(records: list[dict], low: float, high: float) -> F
         axis.plot(steps, limit, ":", color=COLOURS["theory"], label=r"$\kappa_T$, Theorem 9")
         for shift, colour, marker, kind, label in (
             (-0.06, COLOURS["polar"], "o", "", "true iterates"),
-            (0.06, COLOURS["cubic"], "v", "thresholded_", r"thresholded, $\rho$ fixed"),
+            (0.06, COLOURS["cubic"], "v", "thresholded_", r"thresholded, $\theta$ fixed"),
         ):
             slope = np.array(list(measured[kind + "slope"].values()))
             interval = np.abs(np.array(list(measured[kind + "interval"].values())).T - slope)
             axis.errorbar(steps + shift, slope, interval, fmt=marker, color=colour, capsize=3, label=label)
-        axis.plot(
-            steps,
-            list(predicted["sharp_slope"].values()),
-            "-",
-            color=COLOURS["polar"],
-            lw=1.2,
-            label="closed recursion",
-        )
-        axis.plot(
-            steps,
-            list(predicted["thresholded_slope"].values()),
-            "-",
-            color=COLOURS["cubic"],
-            lw=1.2,
-            label="thresholded, sharp",
-        )
+        lines = ("sharp_slope", "polar", "closed recursion"), ("thresholded_slope", "cubic", "thresholded, sharp")
+        for key, colour, label in lines:
+            axis.plot(steps, list(predicted[key].values()), "-", color=COLOURS[colour], lw=1.2, label=label)
         axis.set_xticks(steps)
         axis.set_xlabel("steps $T$")
         axis.set_title(rf"$\alpha = {record['config']['alpha']:g}$", fontsize=11)
