@@ -205,13 +205,13 @@ def sgd(weights: dict[str, Tensor], lr: float) -> list[torch.optim.Optimizer]:
     return [torch.optim.SGD(list(weights.values()), lr=lr, momentum=0.9, weight_decay=1e-4)]
 
 
-OPTIMISERS = {"muon": muon, "exact_muon": exact_muon, "adamw": adamw, "sgd": sgd}
+OPTIMIZERS = {"muon": muon, "exact_muon": exact_muon, "adamw": adamw, "sgd": sgd}
 """By name: from weights and a constant learning rate to the torch optimizers that share them."""
 
 
 def train(
     weights: dict[str, Tensor],
-    optimiser: Callable[[dict[str, Tensor]], list[torch.optim.Optimizer]],
+    optimizer: Callable[[dict[str, Tensor]], list[torch.optim.Optimizer]],
     batches: Callable[[int], Sequences],
     steps: int,
     probe_every: int,
@@ -220,7 +220,7 @@ def train(
 ) -> TrainingRun:
     """Train at a constant step and probe on the way; the given weights are left as they are.
 
-    optimiser: weights ↦ optimizers, one of `OPTIMISERS` with its learning rate. batches: step ↦ sequences, a function
+    optimizer: weights ↦ optimizers, one of `OPTIMIZERS` with its learning rate. batches: step ↦ sequences, a function
     and no stream, so that a resumed run sees what it would have seen. probe: weights ↦ plain dict; the history holds
     it with `step` and `loss`, the mean training loss since the last probe, for step 0 and every `probe_every` steps.
     checkpoint: a file, written at every probe and removed at the end; a run that finds it goes on from there and ends
@@ -230,7 +230,7 @@ def train(
     check_count("steps", steps)
     check_count("probe_every", probe_every)
     weights = {name: tensor.detach().clone().requires_grad_() for name, tensor in weights.items()}
-    optimizers = optimiser(weights)
+    optimizers = optimizer(weights)
     step, history, diverged = 0, [], None
     if checkpoint is not None and checkpoint.exists():
         step, history = _load(checkpoint, weights, optimizers)

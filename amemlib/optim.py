@@ -41,7 +41,7 @@ def trajectory(
 ) -> Iterator[Float[Tensor, "d d"]]:
     """W_0 = 0, W_1, …, W_T, one after the other: the true iterates, not the thresholded ones of Eq. (7):
 
-        M_t = β M_{t−1} − ∇L_t(W_t),   W_{t+1} = W_t + η_t f(M_t),
+        A_t = β A_{t−1} − ∇L_t(W_t),   W_{t+1} = W_t + η_t f(A_t),
 
     with L_t the cross-entropy under the t-th of `frequencies` (the population's T times over, or a fresh batch each).
     spectral_map: f, or any map of the whole matrix: G ↦ G / ‖G‖_op is gradient descent that sets its own rate.

@@ -194,12 +194,12 @@ def information_limit(dim: int) -> int:
 
 
 def counting_limit(dim: int, n_items: int) -> int:
-    """The M that no memory W reaches, with probability 1 − e^{−d} over random embeddings: min(N, least M with
+    """The m that no memory W reaches, with probability 1 − e^{−d} over random embeddings: min(N, least m with
 
-        log M! ≥ d² log(e N³ / d²) + d).
+        log m! ≥ d² log(e N³ / d²) + d).
 
     W ranks the N outputs of each input in at most (e N³ / d²)^{d²} ways in all (cells of an arrangement of hyperplanes
-    in d² dimensions), and a fixed ranking agrees with a random pairing in M places with probability at most 1 / M!.
+    in d² dimensions), and a fixed ranking agrees with a random pairing in m places with probability at most 1 / m!.
     Of order d², no asymptotics and nothing assumed of how W was found; a crude bound, not a sharp constant.
     """
     parameters, n_items = check_count("dim", dim) ** 2, check_count("n_items", n_items)

@@ -36,7 +36,7 @@ ARROWS = {
     "__main__": "sweep figures",
 }
 FORBIDDEN = {"utils", "util", "common", "helpers", "misc"}
-LONGEST_CELL = 15
+LONGEST_CELL, WIDEST_CELL = 15, 78
 
 
 def room_of(file: str) -> str:
@@ -125,6 +125,19 @@ def test_a_cell_that_is_shown_fits_the_eye():
         lines = [line for line in source.splitlines() if line.strip() and not line.strip().startswith("#")]
         if not notebooks.HIDDEN & set(metadata.get("tags", [])):
             assert len(lines) <= LONGEST_CELL, f"{chapter}: a cell of {len(lines)} lines begins {lines[0]!r}"
+            wide = [line for line in source.splitlines() if len(line) > WIDEST_CELL]
+            assert not wide, f"{chapter}: wider than the page: {wide[0]!r}"
+
+
+def test_every_picture_has_a_number_a_caption_and_a_place_in_the_text():
+    for source in notebooks.sources(ROOT):
+        text = source.read_text(encoding="utf-8")
+        for cell in notebooks.read_myst_markdown_notebook(text, path=source).cells:
+            options = cell.metadata.get("mystnb", {})
+            if "image" in options:
+                figure, begin = options.get("figure", {}), options["image"]["alt"][:50]
+                assert len(figure.get("caption", "")) > 30, f"{source.name}: no caption: {begin!r}"
+                assert f"{{numref}}`{figure['name']}`" in text, f"{source.name}: never mentioned: {figure['name']}"
 
 
 def test_the_reference_has_every_room_behind_those_that_it_imports():

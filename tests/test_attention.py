@@ -1,4 +1,4 @@
-"""The two-layer network: its formulas against slow twins, the head built by hand, optimisers, training that resumes."""
+"""The two-layer network: its formulas against slow twins, the head built by hand, optimizers, training that resumes."""
 
 import functools
 import math
@@ -8,7 +8,7 @@ import torch
 
 import amemlib as am
 from amemlib.attention import (
-    OPTIMISERS,
+    OPTIMIZERS,
     Network,
     accuracy,
     dual_vectors,
@@ -141,7 +141,7 @@ def test_value_memory_is_the_recall_of_the_paper():
 
 
 def gradients(weights, steps):
-    """The same gradients for every optimiser, step by step."""
+    """The same gradients for every optimizer, step by step."""
     generator = torch.Generator().manual_seed(2000)
     for _ in range(steps):
         for W in weights.values():
@@ -150,19 +150,19 @@ def gradients(weights, steps):
 
 
 @pytest.mark.parametrize(
-    "optimiser, orthogonalise, tolerance",
+    "optimizer, orthogonalise, tolerance",
     [
         (exact_muon, am.polar, 1e-5),
         (muon, lambda M: am.newton_schulz(M, 5, "muon"), 0.02),  # torch's runs in bfloat16
     ],
 )
-def test_muon_is_the_spectral_map_of_the_momentum(optimiser, orthogonalise, tolerance):
+def test_muon_is_the_spectral_map_of_the_momentum(optimizer, orthogonalise, tolerance):
     lr, steps = 0.1, 4
     weights = initial_weights(Network(10, 8, 6, 9), 2000)
     start = {name: W.clone() for name, W in weights.items()}
     for W in weights.values():
         W.requires_grad_()
-    optimizers = optimiser(weights, lr)
+    optimizers = optimizer(weights, lr)
     average = {name: torch.zeros_like(W) for name, W in start.items()}
     for _ in gradients(weights, steps):
         raw = {name: W.grad.clone() for name, W in weights.items()}
@@ -199,7 +199,7 @@ def test_muon_without_torchs_says_what_is_needed(monkeypatch):
 def start_run(name, lr, steps=12, checkpoint=None, probe=None):
     return train(
         initial_weights(SHAPE, 2000),
-        functools.partial(OPTIMISERS[name], lr=lr),
+        functools.partial(OPTIMIZERS[name], lr=lr),
         lambda step: sample_sequences(TASK, 8, 2000, step),
         steps,
         4,
@@ -208,7 +208,7 @@ def start_run(name, lr, steps=12, checkpoint=None, probe=None):
     )
 
 
-@pytest.mark.parametrize("name", OPTIMISERS)
+@pytest.mark.parametrize("name", OPTIMIZERS)
 def test_training_is_deterministic_and_leaves_its_start_alone(name):
     one, other = start_run(name, 0.01), start_run(name, 0.01)
     assert one.history == other.history and one.diverged is None
@@ -218,7 +218,7 @@ def test_training_is_deterministic_and_leaves_its_start_alone(name):
         assert torch.equal(W, other.weights[key]) and not torch.equal(W, start[key])
 
 
-@pytest.mark.parametrize("name", OPTIMISERS)
+@pytest.mark.parametrize("name", OPTIMIZERS)
 def test_a_run_stopped_half_way_resumes_to_the_same_numbers(name, tmp_path):
     whole = start_run(name, 0.01)
     probes = []

@@ -42,16 +42,16 @@ def test_every_setting_runs_once_and_with_the_same_data():
     for figure in settings(SMALL).values():
         for setting in figure:
             runs = [c.arguments for c in cells if vars(setting).items() <= c.arguments.items()]
-            names = sorted({run["optimiser"] for run in runs} - {"exact_muon"})
+            names = sorted({run["optimizer"] for run in runs} - {"exact_muon"})
             assert names == sorted(COMPARED) and {run["seed"] for run in runs} == {0, 1}
     shifted = RECALL.cells(dataclasses.replace(SMALL, first_seed=1000), "cpu")
     assert {cell.arguments["seed"] for cell in shifted} == {1000, 1001}
 
 
-def test_the_scan_gives_every_optimiser_as_many_rates_on_other_seeds():
+def test_the_scan_gives_every_optimizer_as_many_rates_on_other_seeds():
     config = RatesConfig()
     cells = RECALL_RATES.cells(config, "cpu")
-    counts = {name: sum(cell.arguments["optimiser"] == name for cell in cells) for name in COMPARED}
+    counts = {name: sum(cell.arguments["optimizer"] == name for cell in cells) for name in COMPARED}
     assert set(counts.values()) == {len(config.rates_muon) * config.seeds}
     assert not {cell.arguments["seed"] for cell in cells} & {*range(RecallConfig().seeds), *range(1000, 1003)}
     with pytest.raises(ValueError, match="rates_sgd must hold 5 rates"):
@@ -82,9 +82,9 @@ def test_a_config_refuses_what_makes_no_sense(change, message):
         dataclasses.replace(SMALL, **change)
 
 
-@pytest.mark.parametrize("optimiser", ["muon", "exact_muon", "adamw", "sgd"])
-def test_a_cell_gives_the_same_plain_result_every_time(optimiser):
-    arguments = RUN | {"steps": 6, "probe_every": 3, "hidden": 16, "optimiser": optimiser, "lr": 0.01}
+@pytest.mark.parametrize("optimizer", ["muon", "exact_muon", "adamw", "sgd"])
+def test_a_cell_gives_the_same_plain_result_every_time(optimizer):
+    arguments = RUN | {"steps": 6, "probe_every": 3, "hidden": 16, "optimizer": optimizer, "lr": 0.01}
     result = measure_run(**arguments)
     assert json.loads(json.dumps(result)) == result == measure_run(**arguments)
     assert result["step"] == [0, 3, 6] and result["diverged"] is None
@@ -108,7 +108,7 @@ def interrupt(monkeypatch, at):
 
 
 def test_an_interrupted_cell_goes_on_from_its_checkpoint(monkeypatch, tmp_path):
-    arguments = RUN | {"steps": 8, "probe_every": 2, "optimiser": "muon", "lr": 0.01}
+    arguments = RUN | {"steps": 8, "probe_every": 2, "optimizer": "muon", "lr": 0.01}
     whole = measure_run(**arguments)
     probes = interrupt(monkeypatch, at=4)
     with pytest.raises(KeyboardInterrupt):
@@ -120,7 +120,7 @@ def test_an_interrupted_cell_goes_on_from_its_checkpoint(monkeypatch, tmp_path):
 
 
 def test_a_damaged_checkpoint_is_named(monkeypatch, tmp_path):
-    arguments = RUN | {"steps": 4, "probe_every": 2, "optimiser": "sgd", "lr": 0.01}
+    arguments = RUN | {"steps": 4, "probe_every": 2, "optimizer": "sgd", "lr": 0.01}
     interrupt(monkeypatch, at=3)
     with pytest.raises(KeyboardInterrupt):
         measure_run(**arguments)
@@ -156,7 +156,7 @@ def test_learnt_is_the_step_from_which_it_stays():
 
 
 def planted(config, accuracy):
-    """Results whose OOD accuracy at every probe is `accuracy(setting, optimiser, seed)`."""
+    """Results whose OOD accuracy at every probe is `accuracy(setting, optimizer, seed)`."""
     results = []
     for cell in RECALL.cells(config, "cpu"):
         run = cell.arguments
@@ -172,9 +172,9 @@ def planted(config, accuracy):
 
 
 def base_accuracy(run, muon=0.9, adamw=0.4, sgd=0.3):
-    accuracy = {"muon": muon, "exact_muon": muon, "adamw": adamw, "sgd": sgd}[run["optimiser"]]
+    accuracy = {"muon": muon, "exact_muon": muon, "adamw": adamw, "sgd": sgd}[run["optimizer"]]
     even = run["output_alpha"] == 0
-    return (0.95 if even else accuracy) - 0.01 * (run["seed"] % 2) * (1 + (run["optimiser"] == "sgd"))
+    return (0.95 if even else accuracy) - 0.01 * (run["seed"] % 2) * (1 + (run["optimizer"] == "sgd"))
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ FIGURES = {
 
 
 @pytest.mark.parametrize("draw", FIGURES.values(), ids=FIGURES)
-def test_a_figure_of_a_record_names_its_axes_and_its_optimisers(draw):
+def test_a_figure_of_a_record_names_its_axes_and_its_optimizers(draw):
     summary = planted(SMALL, base_accuracy)
     figure = draw({"config": dataclasses.asdict(SMALL), "measured": summary.measured})
     words = [text.get_text() for text in figure.findobj(plt.Text)]
@@ -269,8 +269,8 @@ def test_the_sequences_of_a_figure_are_the_sequences():
 
 @pytest.fixture(scope="module")
 def smoke_runs():
-    def run(optimiser, **change):
-        return measure_run(**RUN | {"optimiser": optimiser, "lr": RATES[optimiser]} | change)["ood"][-1]
+    def run(optimizer, **change):
+        return measure_run(**RUN | {"optimizer": optimizer, "lr": RATES[optimizer]} | change)["ood"][-1]
 
     return {
         "base": {name: run(name) for name in COMPARED},

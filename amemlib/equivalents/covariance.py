@@ -20,7 +20,7 @@ _DRAWS = 128
 _HALVINGS = 56
 _NEWTON_STEPS = 60
 _TABLE_ROWS = 512
-_KAPPA_EDGES = np.r_[np.linspace(-1, 0.5, 16), np.linspace(0.55, 1.5, 20), np.linspace(1.6, 4, 13)]
+_CHI_EDGES = np.r_[np.linspace(-1, 0.5, 16), np.linspace(0.55, 1.5, 20), np.linspace(1.6, 4, 13)]
 
 
 def effective_dimension(eigenvalues: Float[Tensor, " d"]) -> float:
@@ -193,12 +193,12 @@ def expected_table_capacity(emb: Embeddings, q: Float[Tensor, " N"]) -> float:
     """What the geometry of the output vectors leaves of the polar map's count: a reading, not a sharp prediction.
 
     Isotropic signal and noise at the weights q_i |u_i| |v_i|, but the rivals of i are the vectors that are there: with
-    the own score s = √d φ + g in units of |u_i|, rival j has |u_j| (ρ s + √(1 − ρ²) √(1 − s²/d) z) at a cosine ρ,
-    as W v_i has length |v_i| and s of it along u_i. So
+    the own logit |u_i| s, s = √d φ + g, in units of |v_i| / √d, rival j at the angle ϑ to u_i has the logit
+    |u_j| (s cos ϑ + sin ϑ √(1 − s²/d) z), as W v_i has length √d in these units and s of it along u_i. So
 
-        P_i = E_g Π_{j≠i} Φ(κ_ij s / √(1 − s²/d)),   κ_ij = (|u_i| / |u_j| − ρ_ij) / √(1 − ρ_ij²),
+        P_i = E_g Π_{j≠i} Φ(χ_ij s / √(1 − s²/d)),   χ_ij = (|u_i| / |u_j| − cos ϑ_ij) / sin ϑ_ij,
 
-    which is 1 for orthogonal vectors of one length. Long rivals and near neighbours have a small κ. It leaves out the
+    which is 1 for orthogonal vectors of one length. Long rivals and near neighbours have a small χ. It leaves out the
     covariance and that similar inputs share their signal. Dense: O(N² d), for a few thousand items, q > 0.
     """
     U = emb.U.double().cpu().numpy()
@@ -210,14 +210,14 @@ def expected_table_capacity(emb: Embeddings, q: Float[Tensor, " N"]) -> float:
     phi = SpectralEquivalent.solve(weights, emb.dim).signal_of(weights)
     scores = math.sqrt(emb.dim) * phi[:, None] + g
     scores /= np.sqrt(np.maximum(1 - scores**2 / emb.dim, 1e-4))
-    centres = np.r_[_KAPPA_EDGES[0], (_KAPPA_EDGES[1:] + _KAPPA_EDGES[:-1]) / 2, _KAPPA_EDGES[-1]]
+    centres = np.r_[_CHI_EDGES[0], (_CHI_EDGES[1:] + _CHI_EDGES[:-1]) / 2, _CHI_EDGES[-1]]
     total = 0.0
     for start in range(0, len(U), _TABLE_ROWS):
         rows = slice(start, start + _TABLE_ROWS)
         cosines = directions[rows] @ directions.T
-        kappa = (lengths[rows, None] / lengths - cosines) / np.sqrt(np.maximum(1 - cosines**2, 1e-12))
-        item = np.arange(len(kappa))
-        labels = np.digitize(kappa, _KAPPA_EDGES) + len(centres) * item[:, None]
+        chi = (lengths[rows, None] / lengths - cosines) / np.sqrt(np.maximum(1 - cosines**2, 1e-12))
+        item = np.arange(len(chi))
+        labels = np.digitize(chi, _CHI_EDGES) + len(centres) * item[:, None]
         number = np.bincount(labels.ravel(), minlength=len(centres) * len(item)).reshape(len(item), -1)
         number[item, labels[item, start + item] - len(centres) * item] -= 1
         log_wins = np.einsum("ik,igk->ig", number, log_ndtr(scores[rows, :, None] * centres))

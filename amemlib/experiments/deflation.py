@@ -238,8 +238,8 @@ def superconcentration_failure(n: float, constant: float = SUPERCONCENTRATION) -
 def measure_step_lemmas(alpha: float, n_items: int, dim: int, seed: int) -> dict:
     """Lemmas 30 to 33, 35 and 36 on one draw: left side over an explicit right side that holds but for `FAILURE`.
 
-    lemma_35_scale: ‖Σ_{k>M} q_k² v_k v_kᵀ‖ in units of ζ^{−2} M^{1−2α}/d, the population and B = 64 ζ M^α, for
-    M = d, 4d, 16d. lemma_36_scale: Σ_{k>M} q_k² in units of ζ^{−2} M^{1−2α}, the same and B = ζ M^α, at M = d.
+    lemma_35_scale: ‖Σ_{k>m} q_k² v_k v_kᵀ‖ in units of ζ^{−2} m^{1−2α}/d, the population and B = 64 ζ m^α, for
+    m = d, 4d, 16d. lemma_36_scale: Σ_{k>m} q_k² in units of ζ^{−2} m^{1−2α}, the same and B = ζ m^α, at m = d.
     """
     problem = Problem.power_law(n_items, dim, alpha)
     emb, p = sample_embeddings(problem, seed, dtype=torch.float64), problem.frequencies

@@ -25,7 +25,7 @@ class RecallConfig:
     Figures 6 and 7, and of the outputs alone in the long run with heavy-tailed outputs.
     dims: Figure 6. batch_sizes: Figure 7. alphas: Figure 8, for triggers and for outputs, the other one uniform.
     dim, batch_size: the base setting, one of `dims` and of `batch_sizes`.
-    steps: the budget at which optimisers are compared; long_steps: where the base setting and heavy-tailed outputs end.
+    steps: the budget at which optimizers are compared; long_steps: where the base setting and heavy-tailed outputs end.
     hidden_over_dim: width of the MLP in the runs that have one. probe_every: steps between two measurements.
     lr_muon, lr_adamw, lr_sgd: constant learning rates, from `recall-rates`. first_seed, seeds: as everywhere.
     """
@@ -72,7 +72,7 @@ class RecallConfig:
 
 @dataclass(frozen=True)
 class RatesConfig:
-    """The scan of learning rates at the base setting, as many for each optimiser, on seeds of its own.
+    """The scan of learning rates at the base setting, as many for each optimizer, on seeds of its own.
 
     rates_muon, rates_adamw, rates_sgd: the rates. steps, probe_every: how long, and how often it is measured.
     The rest as in `RecallConfig`.
@@ -106,12 +106,12 @@ class RatesConfig:
 
 
 def rates_cells(config: RatesConfig, device: str) -> list[Cell]:
-    """Every rate of every optimiser on every seed."""
+    """Every rate of every optimizer on every seed."""
     common = {name: getattr(config, name) for name in ("n_items", "length", "pairs", "dim", "batch_size")}
     common |= {"steps": config.steps, "probe_every": config.probe_every, "hidden": 0, "device": device}
     common |= {"trigger_alpha": config.alpha, "output_alpha": config.alpha}
     return [
-        Cell(measure_run, common | {"optimiser": name, "lr": lr, "seed": config.first_seed + seed})
+        Cell(measure_run, common | {"optimizer": name, "lr": lr, "seed": config.first_seed + seed})
         for name in COMPARED
         for lr in getattr(config, f"rates_{name}")
         for seed in range(config.seeds)
@@ -119,7 +119,7 @@ def rates_cells(config: RatesConfig, device: str) -> list[Cell]:
 
 
 def rates_summary(config: RatesConfig, results: list[dict]) -> Summary:
-    """For each optimiser the mean OOD accuracy over a whole run (the area under its curve), by rate; the best is `lr`.
+    """For each optimizer the mean OOD accuracy over a whole run (the area under its curve), by rate; the best is `lr`.
 
     Accuracy at the end would not tell rates apart that are all still on the plateau, or all done. A rate at which a
     seed diverged is out, with None. An optimum at an end of the scan is a doubt.
@@ -148,7 +148,7 @@ def rates_summary(config: RatesConfig, results: list[dict]) -> Summary:
 
 @dataclass(frozen=True)
 class Setting:
-    """Where a run stands on the grid: everything but the optimiser and the seed."""
+    """Where a run stands on the grid: everything but the optimizer and the seed."""
 
     trigger_alpha: float
     output_alpha: float
@@ -172,7 +172,7 @@ def settings(config: RecallConfig) -> dict[str, list[Setting]]:
 
 
 def recall_runs(config: RecallConfig) -> list[tuple[Setting, str]]:
-    """Every (setting, optimiser) once, small ones first; the exact polar map at the two settings of the long runs."""
+    """Every (setting, optimizer) once, small ones first; the exact polar map at the two settings of the long runs."""
     by_figure = settings(config)
     once = {setting: None for figure in by_figure.values() for setting in figure}
     ordered = sorted(once, key=lambda s: (s.dim, s.batch_size, s.hidden))
@@ -191,7 +191,7 @@ def recall_cells(config: RecallConfig, device: str) -> list[Cell]:
             common
             | vars(setting)
             | {
-                "optimiser": name,
+                "optimizer": name,
                 "lr": getattr(config, f"lr_{name.removeprefix('exact_')}"),
                 "steps": config.long_steps if setting in long and name in COMPARED else config.steps,
                 "seed": seed,
@@ -205,7 +205,7 @@ def recall_cells(config: RecallConfig, device: str) -> list[Cell]:
 
 RECALL_RATES = Experiment(
     name="recall-rates",
-    purpose="learning rates for recall: one scan per optimiser, on seeds of its own",
+    purpose="learning rates for recall: one scan per optimizer, on seeds of its own",
     profiles={
         "smoke": RatesConfig(
             n_items=24, length=20, pairs=2, dim=32, batch_size=32, steps=300, probe_every=50, seeds=1,
@@ -226,11 +226,11 @@ def recall_summary(config: RecallConfig, results: list[dict]) -> Summary:
     """The three figures, the long runs and what is inside them.
 
     `ood`, `id`, `recall`: by figure ("dims", "batch_sizes", "trigger_alphas", "output_alphas", and "base",
-    "heavy_outputs", "mlp" with one entry) and optimiser the mean over seeds after `steps` steps, `seed_…` the seeds,
-    `half_…` half the 95 % interval of the mean; `at_base` the three of them at the base, by optimiser.
+    "heavy_outputs", "mlp" with one entry) and optimizer the mean over seeds after `steps` steps, `seed_…` the seeds,
+    `half_…` half the 95 % interval of the mean; `at_base` the three of them at the base, by optimizer.
     `gap` by figure: Muon's OOD accuracy minus that of the better other, mean, low and high end of the 95 % interval of
     the paired difference. `diverged`: runs that diverged by then; they are in no mean, and a setting with none left
-    has None. `curves`: by figure ("dims", "base", "heavy_outputs"), metric and optimiser, a list over settings, seeds
+    has None. `curves`: by figure ("dims", "base", "heavy_outputs"), metric and optimizer, a list over settings, seeds
     and `probed` steps. `learnt`, `spectrum`, `by_output` as in `measure_run`, for the two long settings, by seed.
     """
     labels = [(setting, name) for _ in range(config.seeds) for setting, name in recall_runs(config)]

@@ -11,7 +11,7 @@ import torch
 
 from amemlib import runtime
 from amemlib.attention import (
-    OPTIMISERS,
+    OPTIMIZERS,
     Network,
     accuracy,
     forward,
@@ -37,14 +37,14 @@ def measure_run(
     batch_size: int,
     steps: int,
     probe_every: int,
-    optimiser: str,
+    optimizer: str,
     lr: float,
     seed: int,
     device: str,
 ) -> dict:
     """Train one network and give its curves: `step`, `loss`, `id`, `ood`, `recall`, `previous`, `match`, and more.
 
-    The data of a seed are the same for every optimiser and dimension. `learnt` holds for each output the first probed
+    The data of a seed are the same for every optimizer and dimension. `learnt` holds for each output the first probed
     step from which W_V recalls it for good (None: never), `ood_by_output` the final OOD accuracy of each output,
     `spectrum` the singular values of the change of W_V. A run that diverges has the step in `diverged` and its curves
     stop before. Goes on from its own checkpoint (`checkpoint_folder`) if one was left by an interrupted run.
@@ -60,7 +60,7 @@ def measure_run(
     }
     run = train(
         start,
-        functools.partial(OPTIMISERS[optimiser], lr=lr),
+        functools.partial(OPTIMIZERS[optimizer], lr=lr),
         lambda step: sample_sequences(task, batch_size, seed, step).to(place),
         steps,
         probe_every,

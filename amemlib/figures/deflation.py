@@ -31,7 +31,7 @@ def cobweb_figure(panels: dict) -> Figure:
 def bulk_figure(panels: dict) -> Figure:
     """Density of the singular values of G without its first m items, a panel for each m/d; histogram on the law.
 
-    panels: title ↦ {"measured": (d,), "s": (n,), "density": (n,)}, singular values in units of M^{1/2−α} d^{−1/2}/ζ.
+    panels: title ↦ {"measured": (d,), "s": (n,), "density": (n,)}, singular values in units of m^{1/2−α} d^{−1/2}/ζ.
     """
     figure, axes = new_axes(len(panels))
     for axis, (title, panel) in zip(axes, panels.items(), strict=True):
@@ -40,7 +40,7 @@ def bulk_figure(panels: dict) -> Figure:
         shown = panel["s"] <= edges[-1]
         axis.plot(panel["s"][shown], panel["density"][shown], "-", color=COLOURS["theory"], lw=1.4, label="law")
         axis.set_title(title, fontsize=11)
-        axis.set_xlabel(r"singular value $/\ M^{1/2-\alpha}d^{-1/2}\zeta_N^{-1}$")
+        axis.set_xlabel(r"singular value $/\ m^{1/2-\alpha}d^{-1/2}\zeta_N^{-1}$")
     axes[0].set_ylabel("density")
     axes[0].legend()
     return figure

@@ -158,7 +158,7 @@ def race_figure(record: dict, ceiling: float) -> Figure:
 
 
 def minibatch_iterates_figure(record: dict) -> Figure:
-    """Figure 5(b): recovered items against samples seen, one curve a batch size; lines: distinct items seen so far.
+    """Figure 5(b): recovered items against samples seen, a curve a batch size; lines: distinct items expected.
 
     Left without momentum, right with the largest of the record's momenta.
     """
@@ -175,7 +175,7 @@ def minibatch_iterates_figure(record: dict) -> Figure:
     axes[1].set_ylabel("")
     handles, labels = axes[0].get_legend_handles_labels()
     handles += axes[0].plot([], [], "-", color=COLOURS["theory"], lw=1.2)
-    figure.legend(handles, [*labels, "distinct items seen"], loc="outside lower center", ncols=3)
+    figure.legend(handles, [*labels, "distinct items expected"], loc="outside lower center", ncols=3)
     return figure
 
 

@@ -7,14 +7,14 @@ from matplotlib.ticker import MaxNLocator
 
 from amemlib.figures.style import COLOURS, MARKERS, SERIES, new_axes, reference_line
 
-OPTIMISER_COLOURS = {
+OPTIMIZER_COLOURS = {
     "muon": COLOURS["polar"],
     "exact_muon": COLOURS["muon"],
     "adamw": COLOURS["smoothed_sign"],
     "sgd": COLOURS["sgd"],
 }
-OPTIMISER_MARKERS = {"muon": "o", "exact_muon": "P", "adamw": "s", "sgd": MARKERS["sgd"]}
-OPTIMISER_LABELS = {"muon": "Muon", "exact_muon": "Muon, exact polar map", "adamw": "AdamW", "sgd": "SGD"}
+OPTIMIZER_MARKERS = {"muon": "o", "exact_muon": "P", "adamw": "s", "sgd": MARKERS["sgd"]}
+OPTIMIZER_LABELS = {"muon": "Muon", "exact_muon": "Muon, exact polar map", "adamw": "AdamW", "sgd": "SGD"}
 METRICS = {
     "ood": "accuracy, uniform law (OOD)",
     "id": "accuracy, training law (ID)",
@@ -117,7 +117,7 @@ def value_step_figure(probabilities: dict, masks: dict) -> Figure:
     for axis, (name, mask) in zip(axes, masks.items(), strict=True):
         share = np.asarray(mask, dtype=float).mean(0)
         ranks = np.arange(1, len(share) + 1)
-        colour = OPTIMISER_COLOURS["muon" if name == "polar" else name]
+        colour = OPTIMIZER_COLOURS["muon" if name == "polar" else name]
         axis.plot(ranks, share, MARKERS[name], color=colour, ms=4, label="in the network")
         axis.plot(ranks, probabilities[name], "-", color=COLOURS["theory"], lw=1.2, label="linear theory")
         axis.set_xscale("log")
@@ -129,7 +129,7 @@ def value_step_figure(probabilities: dict, masks: dict) -> Figure:
 
 
 def live_runs_figure(histories: dict, metrics=("loss", "id", "ood")) -> Figure:
-    """Curves of single runs, one panel a metric. histories: optimiser ↦ list of the dicts that `train` collects."""
+    """Curves of single runs, one panel a metric. histories: optimizer ↦ list of the dicts that `train` collects."""
     figure, axes = new_axes(len(metrics), figsize=(3.3 * len(metrics), 3.7))
     for axis, metric in zip(axes, metrics, strict=True):
         for name, history in histories.items():
@@ -137,10 +137,10 @@ def live_runs_figure(histories: dict, metrics=("loss", "id", "ood")) -> Figure:
             axis.plot(
                 [row["step"] for row in rows],
                 [row[metric] for row in rows],
-                OPTIMISER_MARKERS[name] + "-",
-                color=OPTIMISER_COLOURS[name],
+                OPTIMIZER_MARKERS[name] + "-",
+                color=OPTIMIZER_COLOURS[name],
                 ms=4,
-                label=OPTIMISER_LABELS[name],
+                label=OPTIMIZER_LABELS[name],
             )
         axis.set_xlabel("step")
         axis.set_title(METRICS[metric], fontsize=10)
@@ -156,11 +156,11 @@ def rates_figure(record: dict) -> Figure:
     for name, area in record["measured"]["ood_area"].items():
         rates = record["config"][f"rates_{name}"]
         kept = [(rate, value) for rate, value in zip(rates, area, strict=True) if value is not None]
-        colour = OPTIMISER_COLOURS[name]
-        label = f"{OPTIMISER_LABELS[name]}, best {record['measured']['lr'][name]:g}"
-        axis.plot(*zip(*kept, strict=True), OPTIMISER_MARKERS[name] + "-", color=colour, mfc="white", label=label)
+        colour = OPTIMIZER_COLOURS[name]
+        label = f"{OPTIMIZER_LABELS[name]}, best {record['measured']['lr'][name]:g}"
+        axis.plot(*zip(*kept, strict=True), OPTIMIZER_MARKERS[name] + "-", color=colour, mfc="white", label=label)
         best = rates.index(record["measured"]["lr"][name])
-        axis.plot(rates[best], area[best], OPTIMISER_MARKERS[name], color=colour)
+        axis.plot(rates[best], area[best], OPTIMIZER_MARKERS[name], color=colour)
         for rate in [rate for rate, value in zip(rates, area, strict=True) if value is None]:
             axis.plot(rate, 0, "x", color=colour)
     axis.set_xscale("log")
@@ -180,7 +180,7 @@ def recall_dims_figure(record: dict, shares: tuple[float, float, float] = (1 / 3
         for name, curves in measured["curves"]["dims"][metric].items():
             for index, style in zip(indices[:-1], (":", "--"), strict=True):
                 means = [np.mean([seed[index] for seed in seeds if len(seed) > index]) for seeds in curves]
-                axis.plot(config["dims"], means, style, color=OPTIMISER_COLOURS[name], lw=1.2)
+                axis.plot(config["dims"], means, style, color=OPTIMIZER_COLOURS[name], lw=1.2)
         _with_intervals(axis, config["dims"], measured, metric, "dims")
         axis.set_xscale("log", base=2)
         axis.set_xlabel("dimension $d$")
@@ -223,9 +223,9 @@ def long_runs_figure(record: dict, where: str = "base", metrics=("ood", "id")) -
         for name, (seeds,) in measured["curves"][where][metric].items():
             steps = measured["probed"][: min(map(len, seeds))]
             values = np.array([seed[: len(steps)] for seed in seeds])
-            colour = OPTIMISER_COLOURS[name]
+            colour = OPTIMIZER_COLOURS[name]
             axis.fill_between(steps, values.min(0), values.max(0), color=colour, alpha=0.2, lw=0)
-            axis.plot(steps, values.mean(0), color=colour, label=OPTIMISER_LABELS[name])
+            axis.plot(steps, values.mean(0), color=colour, label=OPTIMIZER_LABELS[name])
         axis.axvline(config["steps"], color=COLOURS["theory"], ls=":", lw=1)
         axis.set_xlabel("step")
         axis.set_title(METRICS[metric], fontsize=10)
@@ -240,9 +240,9 @@ def value_spectrum_figure(record: dict, where: str = "heavy_outputs") -> Figure:
     for name, seeds in record["measured"]["spectrum"][where].items():
         for seed, values in enumerate(seeds):
             values = np.asarray(values)
-            label = OPTIMISER_LABELS[name] if seed == 0 else None
+            label = OPTIMIZER_LABELS[name] if seed == 0 else None
             axis.plot(
-                np.arange(1, len(values) + 1), values / values[0], color=OPTIMISER_COLOURS[name], lw=1, label=label
+                np.arange(1, len(values) + 1), values / values[0], color=OPTIMIZER_COLOURS[name], lw=1, label=label
             )
     axis.set_yscale("log")
     axis.set_xlabel("index $k$")
@@ -252,9 +252,9 @@ def value_spectrum_figure(record: dict, where: str = "heavy_outputs") -> Figure:
 
 
 def learnt_figure(record: dict, slopes: dict, where: str = "heavy_outputs") -> Figure:
-    """The step from which W_V recalls an output for good, against its rank, a panel for each optimiser.
+    """The step from which W_V recalls an output for good, against its rank, a panel for each optimizer.
 
-    Points: seeds; those never learnt lie on the upper edge, open. slopes: optimiser ↦ exponent of the dotted line that
+    Points: seeds; those never learnt lie on the upper edge, open. slopes: optimizer ↦ exponent of the dotted line that
     the linear theory draws through the median of the first outputs, None for none.
     """
     learnt, probed = record["measured"]["learnt"][where], record["measured"]["probed"]
@@ -263,11 +263,11 @@ def learnt_figure(record: dict, slopes: dict, where: str = "heavy_outputs") -> F
         ranks = np.arange(1, len(seeds[0]) + 1)
         for seed in seeds:
             steps = np.array([np.nan if step is None else max(step, probed[1]) for step in seed], dtype=float)
-            axis.plot(ranks, steps, OPTIMISER_MARKERS[name], color=OPTIMISER_COLOURS[name], ms=3.5)
+            axis.plot(ranks, steps, OPTIMIZER_MARKERS[name], color=OPTIMIZER_COLOURS[name], ms=3.5)
             never = np.isnan(steps)
             axis.plot(
-                ranks[never], np.full(never.sum(), 1.25 * probed[-1]), OPTIMISER_MARKERS[name],
-                color=OPTIMISER_COLOURS[name], mfc="white", ms=3.5, mew=0.7,
+                ranks[never], np.full(never.sum(), 1.25 * probed[-1]), OPTIMIZER_MARKERS[name],
+                color=OPTIMIZER_COLOURS[name], mfc="white", ms=3.5, mew=0.7,
             )  # fmt: skip
         if slopes.get(name) is not None:
             first = np.nanmedian([step for seed in seeds for step in seed[:4] if step is not None] or [np.nan])
@@ -279,7 +279,7 @@ def learnt_figure(record: dict, slopes: dict, where: str = "heavy_outputs") -> F
         axis.set_yscale("log")
         axis.set_ylim(0.8 * probed[1], 1.5 * probed[-1])
         axis.set_xlabel("rank of the output")
-        axis.set_title(OPTIMISER_LABELS[name], fontsize=11)
+        axis.set_title(OPTIMIZER_LABELS[name], fontsize=11)
     axes[0].set_ylabel("step from which it is recalled")
     return figure
 
@@ -294,8 +294,8 @@ def _with_intervals(axis, x, measured: dict, metric: str, where: str) -> None:
         ]
         places, values, half = zip(*rows, strict=True)
         axis.errorbar(
-            places, values, [width or 0 for width in half], fmt=OPTIMISER_MARKERS[name] + "-",
-            color=OPTIMISER_COLOURS[name], capsize=3, lw=1.3, label=OPTIMISER_LABELS[name],
+            places, values, [width or 0 for width in half], fmt=OPTIMIZER_MARKERS[name] + "-",
+            color=OPTIMIZER_COLOURS[name], capsize=3, lw=1.3, label=OPTIMIZER_LABELS[name],
         )  # fmt: skip
     axis.set_title(METRICS[metric], fontsize=11)
     axis.set_ylim(-0.03, 1.03)
