@@ -15,9 +15,11 @@ def test_the_map_is_up_to_date():
 
 
 @pytest.mark.parametrize("name", [path.stem for path in sorted((ROOT / "chapters").glob("*.ipynb"))])
-def test_a_chapter_says_what_it_needs(name):
+def test_a_chapter_says_what_it_needs_and_what_it_costs(name):
     if name != "notation":
-        assert name in CHAPTERS, "its first line is *You need: … You learn: … Reading time: N minutes…*"
+        assert name in CHAPTERS, "its first line is *You need: … You learn: … Reading time: N minutes; …*"
+        text = (ROOT / "chapters" / f"{name}.md").read_text(encoding="utf-8")
+        assert "; the cells run in " in next(line for line in text.splitlines() if line.startswith("*You need:"))
 
 
 def test_no_chapter_needs_a_later_one():

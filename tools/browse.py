@@ -22,7 +22,12 @@ ROOT = Path(__file__).resolve().parents[1]
 HTML = ROOT / "_build" / "html"
 VIEWS = {"desktop": (1280, 900, "light"), "phone": (390, 844, "light"), "dark": (1280, 900, "dark")}
 SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-SETTLED = "document.fonts.ready.then(() => window.MathJax?.startup?.promise).then(() => 0)"
+SETTLED = """(async () => {
+  await document.fonts.ready;
+  await window.MathJax?.startup?.promise;
+  const moving = document.getAnimations().filter(one => one.effect.getComputedTiming().endTime < 1e5);
+  await Promise.allSettled(moving.map(one => one.finished));
+})()"""
 
 
 class Tab:
@@ -93,7 +98,7 @@ async def set_view(tab: Tab, view: str) -> None:
 
 
 async def open_page(tab: Tab, page: Path) -> None:
-    """Load a page and wait until its fonts and its mathematics are there."""
+    """Load a page and wait until its fonts and its mathematics are there and nothing moves any more."""
     tab.events.clear()
     await tab.call("Page.navigate", url=page.as_uri())
     await tab.until(lambda message: message.get("method") == "Page.loadEventFired")

@@ -67,7 +67,7 @@ def svg(book: dict[str, list[Chapter]]) -> str:
             lines.append(f'<a href="{one.name}.html">{box}{label}</a>')
     return (
         f'<svg class="map" viewBox="0 0 {WIDTH} {height + ROW}" role="group" aria-label="Which chapter needs which: '
-        f'an arc leads from each chapter up to those it builds on directly; the table below names all">\n'
+        f'an arc leads from each chapter up to those it builds on directly; the lists below name all">\n'
         + "\n".join(arcs + lines)
         + "\n</svg>"
     )
@@ -92,22 +92,22 @@ def arc(start: int, end: int) -> str:
     return f'<path d="M{LEFT - 12} {start} A {radius:g} {radius:g} 0 0 1 {LEFT - 12} {end}"/>'
 
 
-def table(book: dict[str, list[Chapter]]) -> str:
-    """What each chapter needs and teaches, and its reading time, one table a part."""
+def entries(book: dict[str, list[Chapter]]) -> str:
+    """What each chapter needs and teaches, and its reading time, one list a part."""
     titles = {one.name: one.title for chapters in book.values() for one in chapters}
     blocks = []
     for caption, chapters in book.items():
-        rows = [
-            f"| [{one.title}]({one.name}.md) | {needed(one, titles)} | {one.learns} | {one.minutes} min |"
+        lines = [
+            f"- [{one.title}]({one.name}.md), {one.minutes} min. *You learn* {one.learns}{needed(one, titles)}"
             for one in chapters
         ]
-        head = "| chapter | needs | you learn | reading |\n|---|---|---|---|"
-        blocks.append(f"**{caption}**, {sum(one.minutes for one in chapters)} minutes\n\n{head}\n" + "\n".join(rows))
+        blocks.append(f"**{caption}**, {sum(one.minutes for one in chapters)} minutes\n\n" + "\n".join(lines))
     return "\n\n".join(blocks)
 
 
 def needed(one: Chapter, titles: dict[str, str]) -> str:
-    return ", ".join(f"[{titles[name]}]({name}.md)" for name in one.needs if name in titles) or "–"
+    links = ", ".join(f"[{titles[name]}]({name}.md)" for name in one.needs if name in titles)
+    return f" *You need* {links}." if links else ""
 
 
 def with_map(text: str, root: Path) -> str:
@@ -116,7 +116,7 @@ def with_map(text: str, root: Path) -> str:
     before, rest = text.split(BEGIN)
     after = rest.split(END)[1]
     drawing = f"```{{raw}} html\n{svg(book)}\n```"
-    return f"{before}{BEGIN}\n\n{drawing}\n\n{table(book)}\n\n{END}{after}"
+    return f"{before}{BEGIN}\n\n{drawing}\n\n{entries(book)}\n\n{END}{after}"
 
 
 def main(command: str) -> int:
