@@ -20,7 +20,7 @@ _DRAWS = 128
 _HALVINGS = 56
 _NEWTON_STEPS = 60
 _TABLE_ROWS = 512
-_CHI_EDGES = np.r_[np.linspace(-1, 0.5, 16), np.linspace(0.55, 1.5, 20), np.linspace(1.6, 4, 13)]
+_XI_EDGES = np.r_[np.linspace(-1, 0.5, 16), np.linspace(0.55, 1.5, 20), np.linspace(1.6, 4, 13)]
 
 
 def effective_dimension(eigenvalues: Float[Tensor, " d"]) -> float:
@@ -196,9 +196,9 @@ def expected_table_capacity(emb: Embeddings, q: Float[Tensor, " N"]) -> float:
     the own logit |u_i| s, s = √d φ + g, in units of |v_i| / √d, rival j at the angle ϑ to u_i has the logit
     |u_j| (s cos ϑ + sin ϑ √(1 − s²/d) z), as W v_i has length √d in these units and s of it along u_i. So
 
-        P_i = E_g Π_{j≠i} Φ(χ_ij s / √(1 − s²/d)),   χ_ij = (|u_i| / |u_j| − cos ϑ_ij) / sin ϑ_ij,
+        P_i = E_g Π_{j≠i} Φ(ξ_ij s / √(1 − s²/d)),   ξ_ij = (|u_i| / |u_j| − cos ϑ_ij) / sin ϑ_ij,
 
-    which is 1 for orthogonal vectors of one length. Long rivals and near neighbours have a small χ. It leaves out the
+    which is 1 for orthogonal vectors of one length. Long rivals and near neighbours have a small ξ. It leaves out the
     covariance and that similar inputs share their signal. Dense: O(N² d), for a few thousand items, q > 0.
     """
     U = emb.U.double().cpu().numpy()
@@ -210,14 +210,14 @@ def expected_table_capacity(emb: Embeddings, q: Float[Tensor, " N"]) -> float:
     phi = SpectralEquivalent.solve(weights, emb.dim).signal_of(weights)
     scores = math.sqrt(emb.dim) * phi[:, None] + g
     scores /= np.sqrt(np.maximum(1 - scores**2 / emb.dim, 1e-4))
-    centres = np.r_[_CHI_EDGES[0], (_CHI_EDGES[1:] + _CHI_EDGES[:-1]) / 2, _CHI_EDGES[-1]]
+    centres = np.r_[_XI_EDGES[0], (_XI_EDGES[1:] + _XI_EDGES[:-1]) / 2, _XI_EDGES[-1]]
     total = 0.0
     for start in range(0, len(U), _TABLE_ROWS):
         rows = slice(start, start + _TABLE_ROWS)
         cosines = directions[rows] @ directions.T
-        chi = (lengths[rows, None] / lengths - cosines) / np.sqrt(np.maximum(1 - cosines**2, 1e-12))
-        item = np.arange(len(chi))
-        labels = np.digitize(chi, _CHI_EDGES) + len(centres) * item[:, None]
+        xi = (lengths[rows, None] / lengths - cosines) / np.sqrt(np.maximum(1 - cosines**2, 1e-12))
+        item = np.arange(len(xi))
+        labels = np.digitize(xi, _XI_EDGES) + len(centres) * item[:, None]
         number = np.bincount(labels.ravel(), minlength=len(centres) * len(item)).reshape(len(item), -1)
         number[item, labels[item, start + item] - len(centres) * item] -= 1
         log_wins = np.einsum("ik,igk->ig", number, log_ndtr(scores[rows, :, None] * centres))

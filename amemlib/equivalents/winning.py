@@ -18,10 +18,10 @@ class InputSpread:
 
     An input that reaches more of W has larger interactions with all its rivals at once: given δ the rivals are
     independent, without it they are not. All of it is of relative order 1/d, times the spread of W's singular values.
-    variance: Var δ. own_noise: (K,) d × variance of the own logit's noise, which grows like 1 + δ.
+    variance: Var δ. own_noise: (K,) d × variance of the own logit's noise, which grows like 1 + f_i δ.
     signal_gain: (K,) d log φ_i / dδ. private: (K,) d × variance of the signal that δ does not explain (lengths).
     rival_gain: (K,) d log σ_ij² / dδ for rivals of each frequency and a rare i; 1 for rare rivals.
-    fading: (K,) in [0, 1], how much of δ reaches item i: a frequent item has fixed where its own input goes.
+    fading: (K,) f_i in [0, 1], how much of δ reaches item i: a frequent item has fixed where its own input goes.
     """
 
     variance: float
@@ -39,10 +39,10 @@ def winning_probabilities(
     labels: np.ndarray,
     counts: np.ndarray,
 ) -> np.ndarray:
-    """P_i = E_δ E_g Π_{j≠i} Φ((√d φ_i (1 + c_i δ) + s_i(δ) g) / (σ_ij √(1 + r_j δ))) for every frequency, (K,).
+    """P_i = E_δ E_g Π_{j≠i} Φ((√d φ_i (1 + β_i δ) + σ_i(δ) g) / (σ_ij √(1 + f_i ψ_j δ))) for every frequency, (K,).
 
     score: (K,) √d φ. rival_variance: (K, C) σ_ij² against each class of rivals. labels: (K,) the class of each
-    frequency, counts: (K,) its number of items. s_i² = own noise × (1 + δ) + private; δ is lognormal (three nodes),
+    frequency, counts: (K,) its number of items. σ_i² = own noise × (1 + f_i δ) + private; δ is lognormal (three nodes),
     g standard normal. An item's own class has it among its rivals: all factors are raised to the power 1 − 1/N.
     """
     number = np.bincount(labels, counts)

@@ -239,13 +239,13 @@ def pull_figure(record: dict, dim: int) -> Figure:
     steps = np.arange(1, config["steps"] + 1)
     names = list(predicted["slope"])
     overlaps = np.array(measured["overlaps"][k])[upper]
-    styles = {"free": (COLOURS["sgd"], "^", "weights independent"), "pulled": (COLOURS["polar"], "o", "with the pull")}
+    styles = {"free": (COLOURS["sgd"], "^", "free"), "pulled": (COLOURS["polar"], "o", "with the pull")}
     for kind, (colour, marker, label) in styles.items():
         left.plot(np.array(predicted[f"overlaps_{kind}"][k])[upper], overlaps, marker, color=colour, label=label)
         right.plot(steps, [predicted[f"sd_{kind}"][name][k] for name in names], "-", color=colour, label=label)
     ends = [min(left.get_xlim()[0], left.get_ylim()[0]), max(left.get_xlim()[1], left.get_ylim()[1])]
     left.plot(ends, ends, ":", color=COLOURS["theory"], lw=1)
-    left.set_xlabel(r"predicted $\langle O_s, O_t\rangle/d$")
+    left.set_xlabel(r"predicted $\omega_{st}$")
     left.set_ylabel("measured")
     left.legend()
     right.plot(

@@ -137,7 +137,7 @@ def sightings_figure(ranks, sightings, mask, threshold: float, expected) -> Figu
     axis.plot(ranks[~mask], sightings[~mask], "o", color=COLOURS["sgd"], mfc="white", ms=3.5, label="not recovered")
     axis.plot(ranks[mask], sightings[mask], "o", color=COLOURS["polar"], ms=3.5, label="recovered")
     axis.plot(ranks, expected, "-", color=COLOURS["theory"], lw=1.2, label="expected $B p_i$")
-    axis.axhline(threshold, color=COLOURS["theory"], lw=1, ls=":", label="$B p_i$ of the population's last item")
+    axis.axhline(threshold, color=COLOURS["theory"], lw=1, ls=":", label="$B p_m$")
     log_log(axis, "rank $i$", "times seen $B q_i$", base=10)
     axis.legend()
     return figure

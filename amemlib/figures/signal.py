@@ -13,7 +13,7 @@ def slope_histogram_figure(slopes, stein: float, sharp: float, lower) -> Figure:
     figure, (axis,) = new_axes()
     bins = np.linspace(0, np.max(np.asarray(slopes)), 60)
     axis.hist(np.asarray(lower), bins, color=COLOURS["theory"], histtype="step", label="lower bound of each pair")
-    axis.hist(np.asarray(slopes), bins, color=COLOURS["smoothed_sign"], alpha=0.6, label=r"$\lambda\varphi'(0)$")
+    axis.hist(np.asarray(slopes), bins, color=COLOURS["smoothed_sign"], alpha=0.6, label=r"$\lambda\phi'(0)$")
     axis.axvline(stein, color=COLOURS["polar"], label="Stein mean")
     axis.axvline(sharp, color=COLOURS["sgd"], ls=":", label="sharp limit")
     axis.set_xlabel(r"slope of the signal, in units of $1/\lambda$")
@@ -40,7 +40,7 @@ def signal_curves_figure(t_over_lam, curves, sharp, bounds) -> Figure:
         axis.plot(t_over_lam, bound, color=COLOURS["sgd"], lw=1.4, label="lower bound, median item")
         axis.set_xlabel(r"weight $t/\lambda$")
     axes[0].set_xlim(0, 4)
-    axes[0].set_ylabel(r"signal $\varphi_i(t)$")
+    axes[0].set_ylabel(r"signal $\phi_i(t)$")
     axes[1].set_xscale("log")
     axes[0].legend(loc="upper left")
     return figure
@@ -56,7 +56,7 @@ def curvature_figure(t_over_lam, largest: dict, bound: float, single: float) -> 
         axis.plot(t_over_lam, values, marker + "-", ms=3, lw=1, color=colour, label=f"$d = {dim}$")
     axis.axhline(bound, color=COLOURS["theory"], label="proved bound")
     axis.axhline(single, color=COLOURS["theory"], ls=":", label=r"reached by one direction")
-    log_log(axis, r"weight $t/\lambda$", r"largest $|\varphi''|\,\lambda^2/(\|u\|\|v\|)^3$", base=10)
+    log_log(axis, r"weight $t/\lambda$", r"largest $|\phi''|\,\lambda^2/(\|u\|\|v\|)^3$", base=10)
     axis.legend(loc="lower left")
     return figure
 
@@ -90,9 +90,9 @@ def slope_and_curvature_figure(record: dict) -> Figure:
     figure, axes = new_axes(3)
     dims = np.array(record["config"]["dims"], dtype=float)
     titles = {
-        "lam_slope": r"mean slope, $\lambda\,\mathrm{E}\varphi'(0)$",
+        "lam_slope": r"mean slope, $\lambda\,\mathrm{E}\phi'(0)$",
         "slope_spread": "relative spread of the slope",
-        "curvature": r"largest $|\varphi''|\lambda^2/(\|u\|\|v\|)^3$",
+        "curvature": r"largest $|\phi''|\lambda^2/(\|u\|\|v\|)^3$",
     }
     lines = {"lam_slope": "Stein mean", "slope_spread": "leading order", "curvature": "proved bound"}
     for axis, (quantity, title) in zip(axes, titles.items(), strict=True):
