@@ -193,7 +193,15 @@ def execute(path: Path, root: Path) -> list[str]:
     os.environ.update(THREADS, AMEM_PROFILE=PROFILE)
     notebook = read(path)
     resources = {"metadata": {"path": str(path.parent)}}
-    client = NotebookClient(notebook, timeout=300, kernel_name="python3", record_timing=False, resources=resources)
+    client = NotebookClient(
+        notebook,
+        timeout=300,
+        kernel_name="python3",
+        record_timing=False,
+        # how a kernel cuts its output into messages is chance
+        coalesce_streams=True,
+        resources=resources,
+    )
     client.extra_arguments = ["--IPKernelApp.log_level=ERROR"]
     try:
         client.execute()
