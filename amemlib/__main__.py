@@ -1,4 +1,4 @@
-"""The command line: `python -m amemlib list | run | show`."""
+"""The command line: `python -m amemlib list | run | show | judge`."""
 
 import argparse
 import json
@@ -7,6 +7,7 @@ import sys
 from contextlib import nullcontext
 
 from amemlib import distributed, experiments, runtime, sweep
+from amemlib.experiments.base import word
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -25,8 +26,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _list(options) -> None:
-    for experiment in experiments.EXPERIMENTS.values():
-        print(f"{experiment.name:16s} {experiment.purpose}")
+    for name in experiments.names():
+        print(f"{name:16s} {experiments.find_experiment(name).purpose}")
 
 
 def _run(options) -> None:
@@ -47,7 +48,7 @@ def _ranks(options, experiment):
     if "WORLD_SIZE" not in os.environ:
         return nullcontext()
     if not experiment.sharded:
-        sharded = ", ".join(name for name, one in experiments.EXPERIMENTS.items() if one.sharded)
+        sharded = ", ".join(name for name in experiments.CORE if experiments.find_experiment(name).sharded)
         raise ValueError(
             f"experiment must be one that shards its rows under torchrun, {sharded}, got {experiment.name!r}"
         )
@@ -70,15 +71,22 @@ def _show(options) -> None:
         print(f"record {record['name']}\n{table(record)}\n")
 
 
+def _judge(options) -> None:
+    for path in options.records:
+        record = sweep.judge_stored(path)
+        print(f"{record['verdict']:18s} {path}")
+
+
 def table(record: dict) -> str:
     """Measured beside predicted, as text: a line for each fitted exponent, then every other quantity that has both."""
     measured, predicted = record["measured"], record["predicted"]
+    verdicts = {name: word(verdict) for name, verdict in record["verdicts"].items()}
     lines = []
     if "slope" in measured:
         lines.append(f"{'map':15s} {'exponent':>9s} {'95 % interval':>16s} {'limit':>8s}  verdict")
     for name, slope in measured.get("slope", {}).items():
         interval = f"[{', '.join(_number(bound, '.3f') for bound in measured['interval'][name])}]"
-        limit, verdict = _number(predicted["slope"].get(name), ".3f"), record["verdicts"].get(name, "")
+        limit, verdict = _number(predicted["slope"].get(name), ".3f"), verdicts.get(name, "")
         lines.append(f"{name:15s} {_number(slope, '.3f'):>9s} {interval:>16s} {limit:>8s}  {verdict}")
     for quantity in [key for key in measured if key in predicted and key != "slope"]:
         lines.append(f"\n{quantity}")
@@ -87,8 +95,8 @@ def table(record: dict) -> str:
             if name in predicted[quantity]:
                 lines.append(f"{'':15s} predicted {_row(predicted[quantity][name])}")
     settings = ", ".join(f"{key}={value}" for key, value in record["config"].items())
-    verdicts = ", ".join(f"{name} {verdict}" for name, verdict in record["verdicts"].items())
-    lines += ["", f"{record['experiment']}: {settings}", f"verdict: {record['verdict']} ({verdicts})"]
+    parts = ", ".join(f"{name} {verdict}" for name, verdict in verdicts.items())
+    lines += ["", f"{record['experiment']}: {settings}", f"verdict: {record['verdict']} ({parts})"]
     return "\n".join([*lines, f"device: {record['device']}, {record['seconds']} s"])
 
 
@@ -118,7 +126,7 @@ class _Parser(argparse.ArgumentParser):
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="python -m amemlib", description="Run the experiments of the book.")
-    commands = parser.add_subparsers(required=True, metavar="list | run | show")
+    commands = parser.add_subparsers(required=True, metavar="list | run | show | judge")
     commands.add_parser("list", help="the experiments").set_defaults(command=_list)
     run = commands.add_parser("run", help="run an experiment, or what is missing of an interrupted run")
     run.set_defaults(command=_run)
@@ -136,6 +144,9 @@ def _parser() -> argparse.ArgumentParser:
     show = commands.add_parser("show", help="the stored records of an experiment")
     show.set_defaults(command=_show)
     show.add_argument("experiment")
+    judge = commands.add_parser("judge", help="give stored records the verdicts of today's rules")
+    judge.set_defaults(command=_judge)
+    judge.add_argument("records", nargs="+", metavar="RECORD")
     return parser
 
 

@@ -80,7 +80,7 @@ def provenance(compute_device) -> dict:
         "versions": {"python": platform.python_version()}
         | {name: importlib.metadata.version(name) for name in ("numpy", "scipy", "torch")},
         "code": code_hash(),
-        "commit": _commit(),
+        "commit": commit(),
     }
 
 
@@ -121,7 +121,7 @@ def _imported_files(root: Path, module: str) -> set[Path]:
     return files
 
 
-def _commit() -> str | None:
+def commit() -> str | None:
     """The git commit of the checkout that holds this package, "+" if it has uncommitted changes; None outside one."""
     here = Path(__file__).parent
     if not (here.parent / ".git").exists():
@@ -132,6 +132,11 @@ def _commit() -> str | None:
         return None
     changed = git(["git", "status", "--porcelain", "--", "*.py"]).stdout.strip()
     return head.stdout.strip() + ("+" if changed else "")
+
+
+def is_clean(commit: str | None) -> bool:
+    """Whether a result of this commit can be made again: there is one, and nothing was changed beside it."""
+    return commit is not None and not commit.endswith("+")
 
 
 def _is_docstring(statement: ast.stmt) -> bool:

@@ -23,7 +23,11 @@ import torch
 from tqdm import tqdm
 
 from amemlib import distributed, runtime, theory
-from amemlib.experiments import Cell, Experiment
+from amemlib.experiments import Cell, Experiment, config_of, find_experiment
+from amemlib.experiments.base import worst
+
+RECORDS = Path(__file__).resolve().parent / "records"
+"""The records that ship with the library; each names the clean commit that made it."""
 
 
 def run(experiment: Experiment, config, results: str | Path = "results", device: str = "auto", executor=None) -> dict:
@@ -52,18 +56,44 @@ def run(experiment: Experiment, config, results: str | Path = "results", device:
             if is_first:
                 store.write(cells[index], done[index])
             bar.update()
-    summary = experiment.summarise(config, done)
-    return {
-        "experiment": experiment.name,
-        "config": asdict(config),
-        "measured": _json_numbers(summary.measured),
-        "predicted": _json_numbers(summary.predicted),
-        "verdict": summary.verdict,
-        "verdicts": summary.verdicts,
+    measured, predicted = map(_json_numbers, experiment.read(config, done))
+    record = {"experiment": experiment.name, "config": asdict(config), "measured": measured, "predicted": predicted}
+    return judge(record) | {
         "device": store.provenance["device"],
         "seconds": round(time.perf_counter() - began, 1),
         "provenance": store.provenance,
     }
+
+
+def judge(record: dict) -> dict:
+    """The record with the verdicts that today's rules give its config and its numbers, and with nothing else changed.
+
+    Raises `ValueError` for a record whose config is not today's, or that lacks a number that today's rules ask for.
+    """
+    experiment = find_experiment(record["experiment"])
+    config = config_of(experiment, record["config"])
+    try:
+        verdicts = experiment.verdicts(config, record["measured"], record["predicted"])
+    except KeyError as error:
+        raise ValueError(f"record must hold what {experiment.name} is judged by, it lacks {error}") from None
+    return record | {"verdict": worst(verdicts.values()), "verdicts": verdicts}
+
+
+def judge_stored(path: str | Path) -> dict:
+    """Judge the record in a file again; its verdicts and the commit of the rules, `judged`, are all that changes there.
+
+    Raises `ValueError` where there is no record, and as `judge` does; the file then stays as it is.
+    """
+    try:
+        record = json.loads(Path(path).read_text(encoding="utf-8"))
+        judged = judge(record) | {"judged": runtime.commit()}
+    except (OSError, KeyError, TypeError, json.JSONDecodeError) as error:
+        raise ValueError(f"record must be the file of a record, got {str(path)!r}: {error}") from None
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    check_writable(path)
+    write_record(judged, path)
+    return judged
 
 
 class CellStore:
@@ -160,8 +190,16 @@ def _in_order_of_completion(futures: dict) -> Iterable:
 
 
 def check_writable(path: str | Path) -> None:
-    """Raise `ValueError` where `write_record` could not write, before the work that leads there."""
+    """Raise `ValueError` where `write_record` could not write, before the work that leads there.
+
+    Among the shipped records only from a clean tree.
+    """
     path = Path(path)
+    if path.resolve().is_relative_to(RECORDS) and not runtime.is_clean(runtime.commit()):
+        raise ValueError(
+            f"output must lie outside {RECORDS} while a .py file has changes that no commit holds: "
+            "a stored record names the commit that made it"
+        )
     if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         raise ValueError(f"output must be a file in a folder that can be written, got {str(path)!r}")
 

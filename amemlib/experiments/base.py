@@ -1,16 +1,22 @@
-"""What every experiment is made of: cells, summaries, verdicts, and configs that are read from text."""
+"""What every experiment is made of: grids of calls, their results as arrays, verdicts, configs read from text."""
 
+import inspect
+import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 
 import numpy as np
 
 from amemlib import theory
 
-REPRODUCED, FINITE_SIZE, NOT_REPRODUCED, OPEN = "reproduced", "finite-size", "not reproduced", "open"
-VERDICTS = (REPRODUCED, FINITE_SIZE, NOT_REPRODUCED, OPEN)
-"""What a measurement can say of a statement, from best to worst; "open" is a statement nobody has measured yet."""
+REPRODUCED, FINITE_SIZE, UNDECIDED = "reproduced", "finite-size", "undecided"
+NOT_REPRODUCED, OPEN, CONSISTENT = "not reproduced", "open", "consistency check"
+WORDS = (CONSISTENT, REPRODUCED, FINITE_SIZE, UNDECIDED, NOT_REPRODUCED, OPEN)
+"""What a measurement can say of a statement, from best to worst. A consistency check is an identity or an inequality:
+it is none of the others' rivals, so it stands before them. "open" is a statement nobody has measured yet."""
+
+MET, MISSED, NOT_JUDGED, HELD, BROKEN = "met", "missed", "not judged", "held", "broken"
 
 SLOPE_BAND = 0.08
 """How far a fitted exponent may lie from its limit: Muon's and SGD's differ by 1, and at d = 128…1024 the sharp count
@@ -29,33 +35,167 @@ class Cell:
     arguments: dict
 
 
-@dataclass(frozen=True)
-class Summary:
-    """What an experiment found: nested plain dicts of measured and predicted numbers, and the verdicts by map."""
+@dataclass(frozen=True, init=False)
+class Grid:
+    """Calls of one function over the product of some axes, the last one fastest.
 
-    measured: dict
-    predicted: dict
-    verdicts: dict
+    axes: the name of an argument and its values; or any name and {label: arguments that vary together}.
+    fixed: arguments that do not vary and are not the config's. Every other parameter of the function is the field of
+    the config of that name, and `device` is the run's.
+    """
+
+    function: Callable[..., dict]
+    axes: Mapping[str, Sequence | Mapping]
+    fixed: Mapping
+
+    def __init__(self, function: Callable[..., dict], axes: Mapping[str, Sequence | Mapping], **fixed):
+        for name, value in {"function": function, "axes": dict(axes), "fixed": fixed}.items():
+            object.__setattr__(self, name, value)
 
     @property
-    def verdict(self) -> str:
-        """The worst of the verdicts."""
-        return max(self.verdicts.values(), key=VERDICTS.index)
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of the axes."""
+        return tuple(len(values) for values in self.axes.values())
+
+    def cells(self, config, device: str) -> list[Cell]:
+        """The calls in the order of the axes; `TypeError` for a parameter that nothing gives a value."""
+        known = {"device": device} | vars(config) | self.fixed
+        bundles = [
+            list(values.values()) if isinstance(values, Mapping) else [{name: value} for value in values]
+            for name, values in self.axes.items()
+        ]
+        names = inspect.signature(self.function).parameters
+        cells = []
+        for point in itertools.product(*bundles):
+            given = known | {name: value for bundle in point for name, value in bundle.items()}
+            missing = [name for name in names if name not in given]
+            if missing:
+                raise TypeError(f"{self.function.__name__} needs {missing[0]}: no axis and no field of the config")
+            cells.append(Cell(self.function, {name: _plain(given[name]) for name in names}))
+        return cells
+
+
+@dataclass(frozen=True)
+class Results:
+    """What the cells of an experiment gave, by the name of their grid: object arrays of dicts, shaped like its axes."""
+
+    grids: Mapping[str, Grid]
+    draws: Mapping[str, np.ndarray]
+
+    @classmethod
+    def of(cls, grids: Mapping[str, Grid], results: Sequence[dict]) -> "Results":
+        """The results of all cells, grid after grid, taken apart; `ValueError` unless there is one for each cell."""
+        sizes = {name: math.prod(grid.shape) for name, grid in grids.items()}
+        if len(results) != sum(sizes.values()):
+            raise ValueError(f"results must hold one dict for each of {sum(sizes.values())} cells, got {len(results)}")
+        draws, start = {}, 0
+        for name, grid in grids.items():
+            flat = np.empty(sizes[name], dtype=object)
+            flat[:] = results[start : start + sizes[name]]
+            draws[name], start = flat.reshape(grid.shape), start + sizes[name]
+        return cls(grids, draws)
+
+    def array(self, measure: str, *keys, **at) -> np.ndarray:
+        """`result[keys[0]][keys[1]]…` of every cell of the grid `measure`: its axes first, then the axes of the value.
+
+        at: an axis and one of its values or labels; that axis is gone from the array.
+        """
+        grid = self.grids[measure]
+        index = tuple(list(values).index(at[axis]) if axis in at else slice(None) for axis, values in grid.axes.items())
+        draws = self.draws[measure][index]
+        values = [_at(result, keys) for result in np.ravel(draws)]
+        return np.array(values).reshape(*np.shape(draws), *np.shape(values[0] if values else 0))
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """A named experiment. `cells(config, device)` lists its calls, `summarise(config, results)` reads their results.
+    """A named experiment.
 
-    sharded: whether a cell is the work of all ranks of torchrun together (`distributed`).
+    grids(config): what is measured. summarise(config, results): nested plain dicts of measured and predicted numbers.
+    judge(config, measured, predicted): the verdicts by name, a function of what a record stores and of nothing else.
+    unseen_from: the first seed that nobody had looked at when the rules of `judge` were written.
+    sharded: whether a cell is the work of all ranks of torchrun together (`sharding`).
     """
 
     name: str
     purpose: str
     profiles: dict
-    cells: Callable[..., Iterable[Cell]]
-    summarise: Callable[..., Summary]
+    grids: Callable[..., Mapping[str, Grid]]
+    summarise: Callable[..., tuple[dict, dict]]
+    judge: Callable[..., dict[str, dict]]
+    unseen_from: int = 1000
     sharded: bool = False
+
+    def cells(self, config, device: str) -> list[Cell]:
+        """Every call, grid after grid."""
+        return [cell for grid in self.grids(config).values() for cell in grid.cells(config, device)]
+
+    def read(self, config, results: Sequence[dict]) -> tuple[dict, dict]:
+        """Measured and predicted numbers of the results of all cells, in their order."""
+        return self.summarise(config, Results.of(self.grids(config), results))
+
+    def verdicts(self, config, measured: dict, predicted: dict) -> dict[str, dict]:
+        """The judge's verdicts; on seeds that were looked at before its rules were written no limit counts as met."""
+        verdicts = self.judge(config, measured, predicted)
+        if config.first_seed >= self.unseen_from:
+            return verdicts
+        return {name: one | {"limit": NOT_JUDGED} if one["limit"] == MET else one for name, one in verdicts.items()}
+
+
+def draws(config, seeds: int | None = None) -> range:
+    """The seeds of a config, `seeds` of them or as many as it says."""
+    return range(config.first_seed, config.first_seed + (config.seeds if seeds is None else seeds))
+
+
+def verdict(sizes: bool | None, limit: bool | None, refused: Iterable[str] = ()) -> dict:
+    """Does a measurement meet what is predicted for its sizes, does it meet the limit, and which rival laws fail there.
+
+    sizes, limit: None where there is nothing to judge by. A statement that is itself a prediction for these sizes has
+    one answer to both. refused: the rival laws that the same rule refuses.
+    """
+    words = {True: MET, False: MISSED, None: NOT_JUDGED}
+    asked = (None if sizes is None else bool(sizes)), (None if limit is None else bool(limit))
+    return {"sizes": words[asked[0]], "limit": words[asked[1]], "refused": list(refused)}
+
+
+def consistency(held: bool) -> dict:
+    """The verdict on an identity or an inequality, which no rival law can fail."""
+    return {"sizes": HELD if held else BROKEN, "limit": NOT_JUDGED, "refused": []}
+
+
+def word(verdict: dict) -> str:
+    """One word for a verdict.
+
+    Reproduced: meets the limit, and refuses a rival law. Finite-size: meets the prediction for its sizes, not the
+    limit. Undecided: neither question has an answer, or the limit is met where the sizes are missed or no rival is
+    refused. Not reproduced: misses what it is judged by.
+    """
+    sizes, limit = verdict["sizes"], verdict["limit"]
+    if sizes in (HELD, BROKEN):
+        return CONSISTENT if sizes == HELD else NOT_REPRODUCED
+    if limit == MET:
+        return REPRODUCED if sizes != MISSED and verdict["refused"] else UNDECIDED
+    if sizes == MET:
+        return FINITE_SIZE
+    return NOT_REPRODUCED if MISSED in (sizes, limit) else UNDECIDED
+
+
+def worst(verdicts: Iterable[dict]) -> str:
+    """The worst word of several verdicts."""
+    return max(map(word, verdicts), key=WORDS.index)
+
+
+def refuse(meets: Callable[[object], bool], rivals: Mapping[str, object]) -> list[str]:
+    """The rival laws whose values do not pass the rule `meets` that the prediction is held to."""
+    return [name for name, values in rivals.items() if not meets(values)]
+
+
+def standard_error(draws: np.ndarray, axis: int = 1) -> np.ndarray:
+    """Standard error of the mean over the draws along an axis, NaN for a single draw."""
+    count = draws.shape[axis]
+    if count < 2:
+        return np.full(draws.mean(axis).shape, np.nan)
+    return draws.std(axis, ddof=1) / math.sqrt(count)
 
 
 def configure(experiment: Experiment, profile: str, overrides: dict[str, str]):
@@ -84,15 +224,40 @@ def check_dims(name: str, dims: tuple[int, ...], count: int = 2, least: int = 1)
         theory.check_count(name, dim, least)
 
 
-def capacity_verdict(dims, seed_counts: np.ndarray, sharp, slope: float, exponent: float) -> str:
-    """Reproduced: counts meet the sharp prediction, the slope its limit. Finite-size: the counts, not yet the slope."""
+def capacity_verdict(dims, seed_counts, sharp, slope: float, exponent: float, rivals: Mapping[str, float]) -> dict:
+    """Sizes: mean counts meet the sharp prediction from `SHARP_DIM` on. Limit: the slope is within `SLOPE_BAND` of it.
+
+    rivals: other laws' exponents. Without a dimension to judge there is no answer.
+    """
     judged = np.array(dims) >= SHARP_DIM
-    mean, sharp = seed_counts.mean(1), np.array(sharp)
-    repetitions = seed_counts.shape[1]
-    error = seed_counts.std(1, ddof=1) / math.sqrt(repetitions) if repetitions > 1 else np.sqrt(mean)
-    if (np.abs(mean - sharp) > COUNT_BAND * sharp + 2 * error)[judged].any():
-        return NOT_REPRODUCED
-    return REPRODUCED if judged.any() and abs(slope - exponent) <= SLOPE_BAND else FINITE_SIZE
+    if not judged.any():
+        return verdict(None, None)
+    seed_counts, sharp = np.array(seed_counts, dtype=float), np.array(sharp)
+    mean, error = seed_counts.mean(1), standard_error(seed_counts)
+    error = np.where(np.isnan(error), np.sqrt(mean), error)
+    meets = np.abs(mean - sharp) <= COUNT_BAND * sharp + 2 * error
+    close = lambda value: abs(slope - value) <= SLOPE_BAND  # noqa: E731
+    return verdict(meets[judged].all(), close(exponent), refuse(close, rivals))
+
+
+def rival_exponents(method: str, alpha: float, steps: int = 1) -> dict[str, float]:
+    """Laws that a capacity exponent must be told from: the other optimizer's, that of α + 1/2, and of a full memory."""
+    other = {"muon": "sgd", "sgd": "muon"}[method]
+    return {
+        {"muon": "Muon", "sgd": "SGD"}[other]: theory.recovery_exponent(other, alpha, steps),
+        "α + 1/2": theory.recovery_exponent(method, alpha + 0.5, steps),
+        "a full memory": 0.0,
+    }
+
+
+def config_of(experiment: Experiment, values: Mapping):
+    """The config that a record stores, as today's class; `ValueError` where the fields are not today's."""
+    kind = type(next(iter(experiment.profiles.values())))
+    known = [field.name for field in fields(kind)]
+    if set(values) != set(known):
+        odd = ", ".join(sorted(set(values) ^ set(known)))
+        raise ValueError(f"config must have the fields of today's {experiment.name}, got a difference in {odd}")
+    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
 
 
 def _parse(key: str, text: str, kind):
@@ -105,3 +270,13 @@ def _parse(key: str, text: str, kind):
     except ValueError:
         allowed = word if kind in (float, int) else f"{word} or several with commas between"
         raise ValueError(f"{key} must be {allowed}, got {text!r}") from None
+
+
+def _plain(value):
+    return list(value) if isinstance(value, (tuple, range)) else value
+
+
+def _at(result: dict, keys: Sequence[str]):
+    for key in keys:
+        result = result[key]
+    return result

@@ -2,11 +2,17 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from amemlib import runtime, theory
 from amemlib.equivalents import expected_capacity
-from amemlib.experiments.base import Cell, Experiment, Summary, capacity_verdict, check_dims
+from amemlib.experiments.base import (
+    Experiment,
+    Grid,
+    Results,
+    capacity_verdict,
+    check_dims,
+    draws,
+    rival_exponents,
+)
 from amemlib.gradients import gradient_rank, initial_gradient
 from amemlib.problem import Problem
 from amemlib.recovery import capacity, longest_prefix, recovered
@@ -69,64 +75,67 @@ def measure_sgd_step(alpha: float, n_items: int, dim: int, seed: int) -> dict:
     return {"sgd": {"count": sum(capacity(initial_gradient(emb, problem.frequencies), emb) for emb in draws) / 2}}
 
 
-def one_step_cells(config: OneStepConfig, device: str) -> list[Cell]:
-    """Every draw of the one-step experiment, the cheap SGD draws first."""
-    seeds = range(config.first_seed, config.first_seed + config.seeds)
-    sgd_seeds = range(config.first_seed, config.first_seed + config.sgd_seeds)
-    common = {"alpha": config.alpha, "n_items": config.n_items, "lam_over_t0": config.lam_over_t0, "device": device}
-    sgd_common = {"alpha": config.alpha, "n_items": config.sgd_items}
-    return [
-        Cell(measure_sgd_step, sgd_common | {"dim": dim, "seed": seed}) for dim in config.sgd_dims for seed in sgd_seeds
-    ] + [Cell(measure_one_step, common | {"dim": dim, "seed": seed}) for dim in config.dims for seed in seeds]
+def one_step_grids(config: OneStepConfig) -> dict[str, Grid]:
+    """Every draw, the cheap SGD draws first."""
+    return {
+        "sgd_step": Grid(
+            measure_sgd_step,
+            {"dim": config.sgd_dims, "seed": draws(config, config.sgd_seeds)},
+            n_items=config.sgd_items,
+        ),
+        "one_step": Grid(measure_one_step, {"dim": config.dims, "seed": draws(config)}),
+    }
 
 
-def one_step_summary(config: OneStepConfig, results: list[dict]) -> Summary:
+def one_step_summary(config: OneStepConfig, results: Results) -> tuple[dict, dict]:
     """Slopes and mean counts beside the exponents of Theorems 3 and 5 and the sharp counts.
 
     Lists of `counts` and `seed_counts` are aligned with `dims` for polar and smoothed_sign and with `sgd_dims` for sgd;
     `sgd_at_dims` is SGD on the draws of `dims`.
     """
-    n_sgd = len(config.sgd_dims) * config.sgd_seeds
-    shape = (len(config.dims), config.seeds)
-    read = lambda name, field: np.array([r[name][field] for r in results[n_sgd:]]).reshape(shape)  # noqa: E731
-    seed_counts = {name: read(name, "count") for name in ("polar", "smoothed_sign")}
-    seed_counts["sgd"] = np.array([r["sgd"]["count"] for r in results[:n_sgd]]).reshape(len(config.sgd_dims), -1)
-    seed_counts["sgd_at_dims"] = read("sgd", "count")
-    dims = {"polar": config.dims, "smoothed_sign": config.dims, "sgd": config.sgd_dims, "sgd_at_dims": config.dims}
-    n_items = {name: config.n_items for name in dims} | {"sgd": config.sgd_items}
-
-    predicted_counts = {}
-    for name, name_dims in dims.items():
-        problems = [Problem.power_law(n_items[name], d, config.alpha) for d in name_dims]
-        scales = [theory.bulk_scale(config.alpha, p.n_items, p.dim) for p in problems]
-        predicted_counts[name] = [
-            expected_capacity(p, name.removesuffix("_at_dims"), config.lam_over_t0 * scale)
-            for p, scale in zip(problems, scales, strict=True)
+    names = ("polar", "smoothed_sign", "sgd")
+    seed_counts = {name: results.array("one_step", name, "count") for name in names[:2]}
+    seed_counts["sgd"] = results.array("sgd_step", "sgd", "count")
+    seed_counts["sgd_at_dims"] = results.array("one_step", "sgd", "count")
+    fits, sharp, exponents = {}, {}, {}
+    for name, counts in seed_counts.items():
+        dims, n_items = (config.sgd_dims, config.sgd_items) if name == "sgd" else (config.dims, config.n_items)
+        lams = [config.lam_over_t0 * theory.bulk_scale(config.alpha, n_items, dim) for dim in dims]
+        sharp[name] = [
+            expected_capacity(Problem.power_law(n_items, dim, config.alpha), name.removesuffix("_at_dims"), lam)
+            for dim, lam in zip(dims, lams, strict=True)
         ]
-    fits = {name: fit_exponent(dims[name], seed_counts[name], ceiling=float(n_items[name])) for name in dims}
-    sharp_fits = {name: fit_exponent(dims[name], predicted_counts[name]) for name in dims}
-    exponents = {name: theory.recovery_exponent("sgd" if "sgd" in name else "muon", config.alpha) for name in dims}
-    verdicts = {
-        name: capacity_verdict(dims[name], seed_counts[name], predicted_counts[name], fits[name].slope, exponents[name])
-        for name in ("polar", "smoothed_sign", "sgd")
-    }
+        fits[name] = fit_exponent(dims, counts, ceiling=float(n_items)), fit_exponent(dims, sharp[name])
+        exponents[name] = theory.recovery_exponent("sgd" if "sgd" in name else "muon", config.alpha)
     measured = {
-        "slope": {name: fit.slope for name, fit in fits.items()},
-        "interval": {name: [fit.low, fit.high] for name, fit in fits.items()},
+        "slope": {name: fit.slope for name, (fit, _) in fits.items()},
+        "interval": {name: [fit.low, fit.high] for name, (fit, _) in fits.items()},
         "counts": {name: counts.mean(1).tolist() for name, counts in seed_counts.items()},
         "seed_counts": {name: counts.tolist() for name, counts in seed_counts.items()},
-        "prefixes": {name: read(name, "prefix").mean(1).tolist() for name in ("polar", "smoothed_sign", "sgd")},
-        "doubts": {name: list(fit.doubts) for name, fit in fits.items()},
+        "prefixes": {name: results.array("one_step", name, "prefix").mean(1).tolist() for name in names},
+        "doubts": {name: list(fit.doubts) for name, (fit, _) in fits.items()},
     }
-    predicted = {
-        "slope": exponents,
-        "sharp_slope": {name: fit.slope for name, fit in sharp_fits.items()},
-        "counts": predicted_counts,
-    }
-    return Summary(measured, predicted, verdicts)
+    sharp_slope = {name: fit.slope for name, (_, fit) in fits.items()}
+    return measured, {"slope": exponents, "sharp_slope": sharp_slope, "counts": sharp}
 
 
-ONE_STEP = Experiment(
+def judge_one_step(config: OneStepConfig, measured: dict, predicted: dict) -> dict[str, dict]:
+    """Counts against their sharp predictions, exponents against their limits; SGD at its own dimensions."""
+    dims = {"polar": config.dims, "smoothed_sign": config.dims, "sgd": config.sgd_dims}
+    return {
+        name: capacity_verdict(
+            dims[name],
+            measured["seed_counts"][name],
+            predicted["counts"][name],
+            measured["slope"][name],
+            predicted["slope"][name],
+            rival_exponents("sgd" if name == "sgd" else "muon", config.alpha),
+        )
+        for name in dims
+    }
+
+
+EXPERIMENT = Experiment(
     name="one-step",
     purpose="capacity of one population step against d: polar, h_λ and SGD (Theorems 3 and 5, Figures 1(a) and 2)",
     profiles={
@@ -138,6 +147,7 @@ ONE_STEP = Experiment(
             dims=(128, 181, 256, 362, 512, 724, 1024, 1448, 2048, 2896, 4096), n_items=131_072, seeds=4
         ),
     },
-    cells=one_step_cells,
+    grids=one_step_grids,
     summarise=one_step_summary,
+    judge=judge_one_step,
 )
