@@ -58,7 +58,7 @@ def run(experiment: Experiment, config, results: str | Path = "results", device:
             bar.update()
     measured, predicted = map(_json_numbers, experiment.read(config, done))
     record = {"experiment": experiment.name, "config": asdict(config), "measured": measured, "predicted": predicted}
-    return judge(record) | {
+    return _judged(record, experiment, config) | {
         "device": store.provenance["device"],
         "seconds": round(time.perf_counter() - began, 1),
         "provenance": store.provenance,
@@ -71,7 +71,10 @@ def judge(record: dict) -> dict:
     Raises `ValueError` for a record whose config is not today's, or that lacks a number that today's rules ask for.
     """
     experiment = find_experiment(record["experiment"])
-    config = config_of(experiment, record["config"])
+    return _judged(record, experiment, config_of(experiment, record["config"]))
+
+
+def _judged(record: dict, experiment: Experiment, config) -> dict:
     try:
         verdicts = experiment.verdicts(config, record["measured"], record["predicted"])
     except KeyError as error:

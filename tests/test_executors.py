@@ -7,6 +7,7 @@ import pytest
 
 from amemlib import experiments, sweep
 
+ONE_STEP = experiments.find_experiment("one-step")
 TINY = {"dims": "16,32", "n_items": "256", "seeds": "1", "sgd_dims": "64,128", "sgd_items": "64", "sgd_seeds": "2"}
 
 
@@ -37,18 +38,18 @@ def processes(folder):
 
 @pytest.fixture(scope="module")
 def config():
-    return experiments.configure(experiments.ONE_STEP, "smoke", TINY)
+    return experiments.configure(ONE_STEP, "smoke", TINY)
 
 
 @pytest.fixture(scope="module")
 def here(config, tmp_path_factory):
-    return sweep.run(experiments.ONE_STEP, config, tmp_path_factory.mktemp("here"), "cpu")
+    return sweep.run(ONE_STEP, config, tmp_path_factory.mktemp("here"), "cpu")
 
 
 @pytest.mark.parametrize("place", [processes, dask, slurm], ids=lambda place: place.__name__)
 def test_the_record_does_not_depend_on_where_its_cells_ran(place, config, here, tmp_path):
     with place(tmp_path) as executor:
-        record = sweep.run(experiments.ONE_STEP, config, tmp_path, "cpu", executor)
+        record = sweep.run(ONE_STEP, config, tmp_path, "cpu", executor)
     assert record["measured"] == here["measured"]
     assert len(list((tmp_path / "one-step").glob("*.json"))) == 6
 

@@ -1,29 +1,139 @@
-"""The experiments: what a config accepts, what a cell gives, and when a verdict is which."""
+"""The experiments: what a config accepts, how a grid becomes cells and arrays, and when a verdict is which."""
 
 import dataclasses
+import inspect
 import json
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 from amemlib import experiments
-from amemlib.experiments import ONE_STEP, OneStepConfig, configure
-from amemlib.experiments.base import FINITE_SIZE, NOT_REPRODUCED, REPRODUCED
+from amemlib.experiments import Grid, Results, config_of, configure
+from amemlib.experiments.base import (
+    CONSISTENT,
+    FINITE_SIZE,
+    NOT_REPRODUCED,
+    REPRODUCED,
+    UNDECIDED,
+    consistency,
+    draws,
+    refuse,
+    standard_error,
+    verdict,
+    word,
+    worst,
+)
+from amemlib.experiments.one_step import EXPERIMENT as ONE_STEP
+from amemlib.experiments.one_step import OneStepConfig
 from amemlib.problem import Problem
 from amemlib.theory import recovery_exponent
 
 SMALL = OneStepConfig(
-    dims=(256, 512, 1024), n_items=50_000, seeds=2, sgd_dims=(1024, 4096), sgd_items=1024, sgd_seeds=4
+    dims=(256, 512, 1024), n_items=50_000, seeds=2, sgd_dims=(1024, 4096), sgd_items=1024, sgd_seeds=4, first_seed=1000
 )
 
 
-@pytest.mark.parametrize("profile", ["smoke", "cpu", "gpu"])
-@pytest.mark.parametrize("experiment", experiments.EXPERIMENTS.values(), ids=lambda experiment: experiment.name)
-def test_every_profile_can_be_configured(experiment, profile):
-    config = configure(experiment, profile, {})
-    assert config == experiment.profiles[profile]
-    assert list(experiment.cells(config, "cpu"))
-    assert experiments.find_experiment(experiment.name) is experiment
+@dataclass(frozen=True)
+class Config:
+    dims: tuple[int, ...] = (2, 3)
+    weights: tuple[float, ...] = (0.5, 1.5)
+    seeds: int = 4
+    first_seed: int = 10
+
+
+def measure(dim: int, seed: int, scale: float, weights: list[float], device: str) -> dict:
+    return {"value": {"row": [scale * dim, seed]}, "on": device}
+
+
+CONFIG = Config()
+GRID = Grid(measure, {"dim": CONFIG.dims, "seed": draws(CONFIG)}, scale=10.0)
+
+
+def test_a_grid_varies_its_axes_and_takes_the_rest_by_name():
+    cells = GRID.cells(CONFIG, "cpu")
+    assert [(cell.arguments["dim"], cell.arguments["seed"]) for cell in cells] == [
+        (dim, seed) for dim in (2, 3) for seed in (10, 11, 12, 13)
+    ]
+    assert all(cell.arguments["weights"] == [0.5, 1.5] and cell.arguments["device"] == "cpu" for cell in cells)
+
+
+def test_a_parameter_that_nothing_gives_is_named():
+    with pytest.raises(TypeError, match="measure needs scale"):
+        Grid(measure, {"dim": (2,), "seed": (0,)}).cells(CONFIG, "cpu")
+
+
+def test_arguments_that_vary_together_share_an_axis():
+    grid = Grid(measure, {"size": {"small": {"dim": 2, "scale": 1.0}, "large": {"dim": 9, "scale": 5.0}}}, seed=0)
+    results = Results.of({"m": grid}, [cell.function(**cell.arguments) for cell in grid.cells(CONFIG, "cpu")])
+    assert results.array("m", "value", "row").tolist() == [[2.0, 0], [45.0, 0]]
+    assert results.array("m", "value", "row", size="large").tolist() == [45.0, 0]
+
+
+def test_results_are_arrays_by_measure_and_keys():
+    grids = {"first": Grid(measure, {"seed": (7,)}, dim=1, scale=2.0), "second": GRID}
+    cells = [cell for grid in grids.values() for cell in grid.cells(CONFIG, "cpu")]
+    found = [cell.function(**cell.arguments) for cell in cells]
+    results = Results.of(grids, found)
+    assert results.array("first", "value", "row").tolist() == [[2.0, 7]]
+    assert results.array("second", "value", "row").shape == (2, 4, 2)
+    assert results.array("second", "value", "row", dim=3)[:, 0].tolist() == [30.0] * 4
+    with pytest.raises(ValueError, match="9 cells, got 8"):
+        Results.of(grids, found[1:])
+
+
+@pytest.mark.parametrize(
+    "sizes, limit, refused, said",
+    [
+        (True, True, ["SGD"], REPRODUCED),
+        (None, True, ["SGD"], REPRODUCED),
+        (True, True, [], UNDECIDED),
+        (False, True, ["SGD"], UNDECIDED),
+        (True, False, ["SGD"], FINITE_SIZE),
+        (True, None, [], FINITE_SIZE),
+        (False, False, ["SGD"], NOT_REPRODUCED),
+        (False, None, ["SGD"], NOT_REPRODUCED),
+        (None, False, ["SGD"], NOT_REPRODUCED),
+        (None, None, [], UNDECIDED),
+    ],
+)
+def test_two_questions_make_one_word(sizes, limit, refused, said):
+    assert word(verdict(sizes, limit, refused)) == said
+
+
+def test_an_inequality_is_a_check_and_hides_no_other_verdict():
+    assert [word(consistency(held)) for held in (True, False)] == [CONSISTENT, NOT_REPRODUCED]
+    assert worst([consistency(True)]) == CONSISTENT
+    assert worst([consistency(True), verdict(True, True, ["SGD"])]) == REPRODUCED
+    assert worst([verdict(True, False), verdict(False, True), verdict(True, True, ["SGD"])]) == UNDECIDED
+
+
+def test_rivals_are_refused_by_the_rule_of_the_law_itself():
+    assert refuse(lambda slope: abs(slope - 1.3) < 0.1, {"near": 1.25, "far": 1.0, "none": 0.0}) == ["far", "none"]
+
+
+def test_a_single_draw_has_no_standard_error():
+    assert standard_error(np.array([[1.0, 3.0]])) == pytest.approx([1.0])
+    assert np.isnan(standard_error(np.array([[1.0], [2.0]]))).all()
+
+
+def test_a_record_of_another_config_is_refused():
+    stored = json.loads(json.dumps(dataclasses.asdict(SMALL)))
+    assert config_of(ONE_STEP, stored) == SMALL
+    with pytest.raises(ValueError, match="lam_over_t0"):
+        config_of(ONE_STEP, {key: value for key, value in stored.items() if key != "lam_over_t0"})
+
+
+@pytest.mark.parametrize("name", experiments.names())
+def test_every_profile_is_a_grid_of_distinct_plain_calls(name):
+    experiment = experiments.find_experiment(name)
+    assert experiment.name == name and set(experiment.profiles) == {"smoke", "cpu", "gpu"}
+    for config in experiment.profiles.values():
+        cells = experiment.cells(config, "cpu")
+        calls = [json.dumps([cell.function.__name__, cell.arguments], sort_keys=True) for cell in cells]
+        assert cells and len(set(calls)) == len(calls)
+        assert all(list(inspect.signature(cell.function).parameters) == list(cell.arguments) for cell in cells)
+        assert config_of(experiment, json.loads(json.dumps(dataclasses.asdict(config)))) == config
 
 
 def test_any_field_can_be_overridden():
@@ -32,15 +142,6 @@ def test_any_field_can_be_overridden():
     assert config.sgd_dims == ONE_STEP.profiles["smoke"].sgd_dims
     with pytest.raises(dataclasses.FrozenInstanceError):
         config.alpha = 2.0
-
-
-def test_the_cells_are_the_grid_and_nothing_twice():
-    cells = ONE_STEP.cells(SMALL, "cpu")
-    assert len(cells) == 3 * 2 + 2 * 4
-    keys = {json.dumps([cell.function.__name__, cell.arguments], sort_keys=True) for cell in cells}
-    assert len(keys) == len(cells)
-    shifted = ONE_STEP.cells(dataclasses.replace(SMALL, first_seed=1000), "cpu")
-    assert {cell.arguments["seed"] for cell in shifted} == {1000, 1001, 1002, 1003}
 
 
 @pytest.mark.parametrize("index", [0, -1])
@@ -53,10 +154,10 @@ def test_a_cell_gives_the_same_plain_result_every_time(index):
         assert entry.get("prefix", 0) <= entry["count"]
 
 
-def summary_of(monkeypatch, factor=1.0, sgd_factor=1.0, excess=0.0, config=SMALL):
-    """Counts at `factor` times a stand-in for the sharp prediction, whose slope is `excess` above the limit.
+def one_step_of(monkeypatch, factor=1.0, sgd_factor=1.0, excess=0.0, config=SMALL):
+    """Measured, predicted and words for counts at `factor` times a stand-in for the sharp prediction.
 
-    Seeds scatter by one per cent.
+    Its slope is `excess` above the limit; seeds scatter by one per cent.
     """
 
     def sharp(problem, spectral_map, lam=0.0):
@@ -71,37 +172,51 @@ def summary_of(monkeypatch, factor=1.0, sgd_factor=1.0, excess=0.0, config=SMALL
         counts = {name: scatter * factor * sharp(problem, name) for name in ("polar", "smoothed_sign", "sgd")}
         counts["sgd"] *= sgd_factor / factor
         results.append({name: {"count": count, "prefix": 1} for name, count in counts.items()})
-    return ONE_STEP.summarise(config, results)
+    measured, predicted = json.loads(json.dumps(ONE_STEP.read(config, results), allow_nan=False))
+    verdicts = ONE_STEP.verdicts(config, measured, predicted)
+    return measured, predicted, {name: word(verdict) for name, verdict in verdicts.items()}
 
 
 def test_measured_lists_are_aligned_with_the_dimensions(monkeypatch):
-    summary = summary_of(monkeypatch, excess=0.01)
+    found, expected, _ = one_step_of(monkeypatch, excess=0.01)
     for name, dims in {"polar": SMALL.dims, "smoothed_sign": SMALL.dims, "sgd": SMALL.sgd_dims}.items():
-        measured, sharp = summary.measured["counts"][name], summary.predicted["counts"][name]
-        assert len(measured) == len(sharp) == len(dims)
-        assert measured == pytest.approx(sharp, rel=1e-9)
-        assert np.shape(summary.measured["seed_counts"][name])[0] == len(dims)
-        low, high = summary.measured["interval"][name]
-        assert low < summary.measured["slope"][name] < high
-        assert summary.measured["slope"][name] == pytest.approx(summary.predicted["slope"][name] + 0.01)
-        assert summary.measured["slope"][name] == pytest.approx(summary.predicted["sharp_slope"][name])
-    assert summary.predicted["slope"]["polar"] == pytest.approx(1 + 1 / 3)
-    assert summary.predicted["slope"]["sgd"] == pytest.approx(1 / 3)
-    json.dumps(dataclasses.asdict(summary), allow_nan=False)
+        counts, sharp = found["counts"][name], expected["counts"][name]
+        assert len(counts) == len(sharp) == len(dims)
+        assert counts == pytest.approx(sharp, rel=1e-9)
+        assert np.shape(found["seed_counts"][name])[0] == len(dims)
+        low, high = found["interval"][name]
+        assert low < found["slope"][name] < high
+        assert found["slope"][name] == pytest.approx(expected["slope"][name] + 0.01)
+        assert found["slope"][name] == pytest.approx(expected["sharp_slope"][name])
+    assert expected["slope"]["polar"] == pytest.approx(1 + 1 / 3)
+    assert expected["slope"]["sgd"] == pytest.approx(1 / 3)
 
 
-@pytest.mark.parametrize("factor, verdict", [(1.0, REPRODUCED), (0.9, NOT_REPRODUCED), (1.1, NOT_REPRODUCED)])
-def test_counts_at_the_prediction_are_reproduced_and_others_are_not(monkeypatch, factor, verdict):
-    off = summary_of(monkeypatch, factor=factor)
-    assert (off.verdicts["polar"], off.verdicts["sgd"], off.verdict) == (verdict, REPRODUCED, verdict)
-    off = summary_of(monkeypatch, sgd_factor=factor)
-    assert (off.verdicts["polar"], off.verdicts["sgd"], off.verdict) == (REPRODUCED, verdict, verdict)
+@pytest.mark.parametrize("factor, said", [(1.0, REPRODUCED), (0.9, UNDECIDED), (1.1, UNDECIDED)])
+def test_counts_at_the_prediction_are_reproduced_and_others_are_not(monkeypatch, factor, said):
+    off = one_step_of(monkeypatch, factor=factor)[2]
+    assert (off["polar"], off["sgd"]) == (said, REPRODUCED)
+    off = one_step_of(monkeypatch, sgd_factor=factor)[2]
+    assert (off["polar"], off["sgd"]) == (REPRODUCED, said)
 
 
-def test_a_slope_off_its_limit_with_counts_on_the_prediction_is_a_finite_size(monkeypatch):
-    assert set(summary_of(monkeypatch, excess=0.2).verdicts.values()) == {FINITE_SIZE}
+def test_a_slope_off_its_limit_is_a_finite_size_where_the_counts_are_predicted_and_wrong_where_not(monkeypatch):
+    assert set(one_step_of(monkeypatch, excess=0.2)[2].values()) == {FINITE_SIZE}
+    off = one_step_of(monkeypatch, excess=0.2, factor=0.9, sgd_factor=0.9)[2]
+    assert set(off.values()) == {NOT_REPRODUCED}
 
 
-def test_dimensions_too_small_for_the_prediction_are_no_reproduction(monkeypatch):
+def test_dimensions_too_small_for_the_prediction_decide_nothing(monkeypatch):
     config = dataclasses.replace(SMALL, dims=(16, 32, 64))
-    assert summary_of(monkeypatch, config=config).verdicts["polar"] == FINITE_SIZE
+    assert one_step_of(monkeypatch, config=config)[2]["polar"] == UNDECIDED
+
+
+@pytest.mark.parametrize("name", ["polar", "smoothed_sign", "sgd"])
+def test_a_rival_law_is_refused(monkeypatch, name):
+    measured, predicted, _ = one_step_of(monkeypatch)
+    refused = ONE_STEP.verdicts(SMALL, measured, predicted)[name]["refused"]
+    assert len(refused) >= 2
+    steeper = recovery_exponent("sgd" if name == "sgd" else "muon", SMALL.alpha + 0.5)
+    measured["slope"][name] = steeper
+    said = ONE_STEP.verdicts(SMALL, measured, predicted)[name]
+    assert said["limit"] == "missed" and "α + 1/2" not in said["refused"]

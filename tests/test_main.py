@@ -9,7 +9,9 @@ import pytest
 
 from amemlib import experiments, sweep
 from amemlib.__main__ import main
+from amemlib.experiments.base import WORDS
 
+ONE_STEP = experiments.find_experiment("one-step")
 SMALLEST = "dims=8,16 n_items=100 seeds=1 sgd_dims=16,32 sgd_items=20 sgd_seeds=2".split()
 
 
@@ -32,9 +34,9 @@ def test_one_step_runs_from_the_shell_and_prints_one_json_object(tmp_path):
     documented = {"experiment", "config", "measured", "predicted", "verdict", "device", "seconds"}
     assert documented <= set(record)
     assert record["experiment"] == "one-step"
-    assert record["verdict"] in ("reproduced", "finite-size", "not reproduced")
+    assert record["verdict"] in WORDS
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
-    assert config["dims"] == list(experiments.ONE_STEP.profiles["smoke"].dims)
+    assert config["dims"] == list(ONE_STEP.profiles["smoke"].dims)
     for name in ("polar", "smoothed_sign", "sgd"):
         dims = config["sgd_dims" if name == "sgd" else "dims"]
         assert len(measured["counts"][name]) == len(predicted["counts"][name]) == len(dims)
@@ -74,7 +76,7 @@ def test_the_second_run_takes_everything_from_the_first(here, capsys, monkeypatc
 def test_the_profile_comes_from_the_environment_unless_it_is_given(here, capsys, monkeypatch):
     monkeypatch.setenv("AMEM_PROFILE", "smoke")
     assert main(["run", "one-step", "--json", "--set", *SMALLEST[:2], *SMALLEST[3:]]) == 0
-    assert json.loads(capsys.readouterr().out)["config"]["seeds"] == experiments.ONE_STEP.profiles["smoke"].seeds
+    assert json.loads(capsys.readouterr().out)["config"]["seeds"] == ONE_STEP.profiles["smoke"].seeds
 
 
 def test_output_writes_the_record_that_is_printed(here, capsys):
@@ -85,7 +87,7 @@ def test_output_writes_the_record_that_is_printed(here, capsys):
 
 def test_list_names_every_experiment(capsys):
     assert main(["list"]) == 0
-    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(experiments.EXPERIMENTS)
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(experiments.names())
 
 
 def test_show_prints_the_stored_records(capsys, monkeypatch, here):
@@ -107,3 +109,41 @@ def test_an_interrupt_from_the_keyboard_says_how_to_go_on(here, capsys, monkeypa
     monkeypatch.setattr(sweep, "run", interrupt)
     assert main(["run", "one-step", "--profile", "smoke"]) == 130
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_judge_rewrites_the_verdicts_and_nothing_else(here, capsys, monkeypatch):
+    assert main(["run", "one-step", "--profile", "smoke", "--output", "record.json", "--set", *SMALLEST]) == 0
+    kept = json.loads((here / "record.json").read_text())
+    (here / "record.json").write_text(json.dumps(kept | {"verdict": "reproduced", "verdicts": {}}))
+    capsys.readouterr()
+    assert main(["judge", "record.json"]) == 0
+    assert capsys.readouterr().out.split() == [kept["verdict"], "record.json"]
+    judged = json.loads((here / "record.json").read_text())
+    assert judged.pop("judged") == kept["provenance"]["commit"] and judged == kept
+
+
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        (lambda record: record | {"experiment": "two-step"}, "two-step"),
+        (lambda record: record | {"config": record["config"] | {"power": 1}}, "power"),
+        (lambda record: record | {"measured": {"slope": record["measured"]["slope"]}}, "seed_counts"),
+        (lambda record: [], "record"),
+    ],
+)
+def test_a_record_that_cannot_be_judged_is_named_and_left_alone(here, capsys, change, said):
+    assert main(["run", "one-step", "--profile", "smoke", "--output", "record.json", "--set", *SMALLEST]) == 0
+    text = json.dumps(change(json.loads((here / "record.json").read_text())))
+    (here / "record.json").write_text(text)
+    capsys.readouterr()
+    assert main(["judge", "record.json"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and "record.json" in error and said in error
+    assert (here / "record.json").read_text() == text
+
+
+def test_a_dirty_tree_writes_no_shipped_record(capsys, monkeypatch):
+    monkeypatch.setattr("amemlib.runtime.commit", lambda: "0123456789ab+")
+    output = str(sweep.RECORDS / "one-step" / "new.json")
+    assert main(["run", "one-step", "--profile", "smoke", "--output", output]) == 2
+    assert "output" in (error := capsys.readouterr().err) and "commit" in error and error.count("\n") == 1

@@ -15,17 +15,19 @@ from types import SimpleNamespace
 import pytest
 
 from amemlib import sweep
-from amemlib.experiments import Cell, Experiment, Summary
+from amemlib.experiments import Experiment, Grid
+from amemlib.experiments.base import verdict
 
 TOY = """
 import sys, time
 from dataclasses import dataclass
 from amemlib import sweep
-from amemlib.experiments import Cell, Experiment, Summary
+from amemlib.experiments import Experiment, Grid
 
 @dataclass(frozen=True)
 class Config:
     n: int = 12
+    first_seed: int = 1000
 
 def square(x, log):
     with open(log, "a") as file:
@@ -33,14 +35,17 @@ def square(x, log):
     time.sleep(0.05)
     return {"square": x * x}
 
-def cells(config, device):
-    return [Cell(square, {"x": x, "log": LOG}) for x in range(config.n)]
+def grids(config):
+    return {"square": Grid(square, {"x": range(config.n)}, log=LOG)}
 
 def summarise(config, results):
-    return Summary({"squares": [r["square"] for r in results]}, {}, {"toy": "reproduced"})
+    return {"squares": results.array("square", "square").tolist()}, {}
+
+def judge(config, measured, predicted):
+    return {"toy": {"sizes": "met", "limit": "met", "refused": ["cubes"]}}
 
 FOLDER, LOG = sys.argv[1:]
-toy = Experiment("toy", "squares", {"smoke": Config()}, cells, summarise)
+toy = Experiment("toy", "squares", {"smoke": Config()}, grids, summarise, judge)
 print(sweep.run(toy, Config(), FOLDER, "cpu")["measured"]["squares"])
 """
 
@@ -48,6 +53,7 @@ print(sweep.run(toy, Config(), FOLDER, "cpu")["measured"]["squares"])
 @dataclass(frozen=True)
 class Config:
     n: int = 6
+    first_seed: int = 1000
 
 
 class Toy:
@@ -55,7 +61,7 @@ class Toy:
 
     def __init__(self, accident=None):
         self.calls, self.accident = Counter(), accident
-        self.experiment = Experiment("toy", "squares", {"smoke": Config()}, self.cells, self.summarise)
+        self.experiment = Experiment("toy", "squares", {"smoke": Config()}, self.grids, self.summarise, self.judge)
 
     def square(self, x):
         if x == self.accident:
@@ -63,14 +69,18 @@ class Toy:
         self.calls[x] += 1
         return {"square": x * x}
 
-    def cells(self, config, device):
-        return [Cell(self.square, {"x": x}) for x in range(config.n)]
+    def grids(self, config):
+        return {"square": Grid(self.square, {"x": range(config.n)})}
 
     def summarise(self, config, results):
-        return Summary({"squares": [r["square"] for r in results]}, {}, {"toy": "reproduced"})
+        return {"squares": results.array("square", "square").tolist()}, {}
 
-    def run(self, folder, n=6, executor=None):
-        return sweep.run(self.experiment, Config(n), folder, "cpu", executor)
+    def judge(self, config, measured, predicted):
+        squares = measured["squares"] == [x * x for x in range(config.n)]
+        return {"toy": verdict(squares, squares, ["cubes"])}
+
+    def run(self, folder, n=6, executor=None, first_seed=1000):
+        return sweep.run(self.experiment, Config(n, first_seed), folder, "cpu", executor)
 
 
 def cell_files(folder):
@@ -80,9 +90,16 @@ def cell_files(folder):
 def test_a_record_says_what_was_run_and_what_came_out(tmp_path):
     record = Toy().run(tmp_path)
     assert record["measured"]["squares"] == [0, 1, 4, 9, 16, 25]
-    assert record["experiment"] == "toy" and record["config"] == {"n": 6} and record["verdict"] == "reproduced"
+    assert record["experiment"] == "toy" and record["config"] == {"n": 6, "first_seed": 1000}
+    assert record["verdict"] == "reproduced"
+    assert record["verdicts"] == {"toy": {"sizes": "met", "limit": "met", "refused": ["cubes"]}}
     assert record["seconds"] >= 0 and record["provenance"]["code"] and record["device"].startswith("cpu")
     assert json.loads(json.dumps(record)) == record
+
+
+def test_seeds_that_were_looked_at_before_the_rule_reproduce_nothing(tmp_path):
+    record = Toy().run(tmp_path, first_seed=999)
+    assert record["verdict"] == "finite-size" and record["verdicts"]["toy"]["limit"] == "not judged"
 
 
 def test_a_failed_run_resumes_with_nothing_lost_and_nothing_done_twice(tmp_path):

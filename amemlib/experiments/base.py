@@ -147,18 +147,17 @@ def draws(config, seeds: int | None = None) -> range:
     return range(config.first_seed, config.first_seed + (config.seeds if seeds is None else seeds))
 
 
-def verdict(sizes: bool | None, limit: bool | None, refused: Iterable[str] = ()) -> dict:
+def verdict(sizes: bool | np.bool_ | None, limit: bool | np.bool_ | None, refused: Iterable[str] = ()) -> dict:
     """Does a measurement meet what is predicted for its sizes, does it meet the limit, and which rival laws fail there.
 
     sizes, limit: None where there is nothing to judge by. A statement that is itself a prediction for these sizes has
     one answer to both. refused: the rival laws that the same rule refuses.
     """
-    words = {True: MET, False: MISSED, None: NOT_JUDGED}
-    asked = (None if sizes is None else bool(sizes)), (None if limit is None else bool(limit))
-    return {"sizes": words[asked[0]], "limit": words[asked[1]], "refused": list(refused)}
+    answers = [NOT_JUDGED if met is None else MET if met else MISSED for met in (sizes, limit)]
+    return {"sizes": answers[0], "limit": answers[1], "refused": list(refused)}
 
 
-def consistency(held: bool) -> dict:
+def consistency(held: bool | np.bool_) -> dict:
     """The verdict on an identity or an inequality, which no rival law can fail."""
     return {"sizes": HELD if held else BROKEN, "limit": NOT_JUDGED, "refused": []}
 
@@ -185,7 +184,7 @@ def worst(verdicts: Iterable[dict]) -> str:
     return max(map(word, verdicts), key=WORDS.index)
 
 
-def refuse(meets: Callable[[object], bool], rivals: Mapping[str, object]) -> list[str]:
+def refuse(meets: Callable[..., bool | np.bool_], rivals: Mapping[str, object]) -> list[str]:
     """The rival laws whose values do not pass the rule `meets` that the prediction is held to."""
     return [name for name, values in rivals.items() if not meets(values)]
 

@@ -1,0 +1,68 @@
+"""Every stored record: its verdicts are what today's rules give its numbers, its commit can be checked out again."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from amemlib import experiments, runtime, sweep
+from amemlib.experiments.base import REPRODUCED, word, worst
+
+ROOT = Path(__file__).resolve().parents[1]
+RECORDS = {
+    path.relative_to(sweep.RECORDS).with_suffix("").as_posix(): path for path in sorted(sweep.RECORDS.rglob("*.json"))
+}
+JUDGED = [name for name in RECORDS if name.split("/")[0] in experiments.names()]
+EXCEPTIONS = yaml.safe_load((ROOT / "tests" / "record_exceptions.yml").read_text(encoding="utf-8"))
+
+
+def load(name):
+    return json.loads(RECORDS[name].read_text(encoding="utf-8"))
+
+
+def judge_faults(name):
+    """What is wrong with a record's verdicts, nothing if they are what its numbers give."""
+    record = load(name)
+    try:
+        again = sweep.judge(record)
+    except ValueError as error:
+        return [str(error)]
+    return [key for key in ("verdict", "verdicts") if again[key] != record[key]]
+
+
+def history():
+    """The commits that HEAD descends from, itself among them; none where the history is not at hand."""
+    found = subprocess.run(["git", "rev-list", "HEAD"], cwd=ROOT, capture_output=True, text=True)
+    shallow = subprocess.run(["git", "rev-parse", "--is-shallow-repository"], cwd=ROOT, capture_output=True, text=True)
+    return [] if found.returncode or shallow.stdout.strip() == "true" else found.stdout.split()
+
+
+@pytest.mark.parametrize("name", JUDGED)
+def test_a_record_is_judged_as_it_says(name):
+    assert bool(judge_faults(name)) == (name in EXCEPTIONS["judged"]), judge_faults(name)
+
+
+@pytest.mark.parametrize("name", JUDGED)
+def test_seeds_seen_before_the_rule_reproduce_nothing(name):
+    record = load(name)
+    experiment = experiments.find_experiment(record["experiment"])
+    if record["config"]["first_seed"] < experiment.unseen_from and name not in EXCEPTIONS["judged"]:
+        assert REPRODUCED not in {word(verdict) for verdict in record["verdicts"].values()}
+        assert record["verdict"] == worst(record["verdicts"].values()) != REPRODUCED
+
+
+def test_a_record_was_made_from_a_clean_commit_of_this_history():
+    commits = history()
+    faulty = []
+    for name in JUDGED:
+        commit = load(name)["provenance"]["commit"]
+        known = not commits or any(one.startswith(commit or "-") for one in commits)
+        if not runtime.is_clean(commit) or not known:
+            faulty.append(name)
+    assert sorted(faulty) == sorted(EXCEPTIONS["commit"]), "the list of exceptions may only shrink"
+
+
+def test_the_list_of_exceptions_names_records_that_exist():
+    assert all(set(names) <= set(JUDGED) for names in EXCEPTIONS.values())
