@@ -38,7 +38,7 @@ def unbeaten_by(rivals: Float[Tensor, "n d"], W: Float[Tensor, "d d"], emb: Embe
     """Mask of the items of `emb` whose own logit exceeds u_jᵀ W v_i for every row u_j of `rivals`.
 
     Exact, as `recovered` is. An item is recovered if it is unbeaten by all groups of rivals into which the others are
-    divided (`distributed`).
+    divided (`sharding`).
     """
     return torch.cat(list(_masks(W, emb, _ROWS, rivals)))
 

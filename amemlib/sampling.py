@@ -11,8 +11,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from amemlib.checks import check_count
 from amemlib.problem import Embeddings, Problem
-from amemlib.theory import check_count
 
 _ROWS = 4096
 _STREAMS = {"outputs": 0, "inputs": 1, "minibatch": 2, "reduced outputs": 3, "reduced inputs": 4, "rotations": 5}
@@ -36,7 +36,7 @@ def sample_embedding_rows(
     device: str | torch.device = "cpu",
     dtype: torch.dtype = torch.float32,
 ) -> Embeddings:
-    """`sample_embeddings(problem, seed)` restricted to some rows, without ever holding the others (`distributed`).
+    """`sample_embeddings(problem, seed)` restricted to some rows, without ever holding the others (`sharding`).
 
     rows: any slice of the N rows with a positive step. The stream is drawn from its start all the same.
     """

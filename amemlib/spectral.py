@@ -14,8 +14,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from amemlib.checks import check_count, check_non_negative, check_positive
 from amemlib.problem import check_square
-from amemlib.theory import check_count, check_non_negative, check_positive
 
 NEWTON_SCHULZ_COEFFICIENTS = {
     # z ↦ 3z/2 − z³/2, Lemma 29

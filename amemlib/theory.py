@@ -9,45 +9,13 @@ import math
 import numpy as np
 from scipy.special import zeta as hurwitz_zeta
 
+from amemlib.checks import check_alpha, check_count, check_positive
+
 PAPER = "arXiv:2603.26554v1"
 """The version whose numbering of theorems, lemmas, equations and figures this project follows."""
 
 SIGNAL_CURVATURE_BOUND = 4 / math.pi
 """C in |φ_i″(t)| ≤ C (‖u_i‖ ‖v_i‖)³ / λ² for every t and every G (Lemma 13 with its constant, derived here)."""
-
-
-def check_alpha(alpha: float, above: float = 0.5) -> float:
-    """Return `alpha` as a float; raise `ValueError` unless it is finite and larger than `above`."""
-    try:
-        value = float(alpha)
-    except (TypeError, ValueError):
-        raise TypeError(f"alpha must be a real number, got {alpha!r}") from None
-    if not (math.isfinite(value) and value > above):
-        raise ValueError(f"alpha must be a finite number > {above:g}, got {alpha!r}")
-    return value
-
-
-def check_count(name: str, value: int, least: int = 1) -> int:
-    """Return `value` as an int; raise `TypeError` or `ValueError` unless it is a whole number ≥ `least`."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{name} must be a whole number, got {value!r}")
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}, got {value!r}")
-    return int(value)
-
-
-def check_positive(name: str, value: float) -> float:
-    """Return `value` as a float; raise `ValueError` unless it is finite and > 0."""
-    if not (math.isfinite(value) and value > 0):
-        raise ValueError(f"{name} must be finite and > 0, got {value!r}")
-    return float(value)
-
-
-def check_non_negative(name: str, value: float) -> float:
-    """Return `value` as a float; raise `ValueError` unless it is finite and ≥ 0."""
-    if not (math.isfinite(value) and value >= 0):
-        raise ValueError(f"{name} must be finite and ≥ 0, got {value!r}")
-    return float(value)
 
 
 def recovery_exponent(method: str, alpha: float, steps: int = 1) -> float:

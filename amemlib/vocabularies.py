@@ -14,7 +14,7 @@ from jaxtyping import Float
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from amemlib.theory import check_count
+from amemlib.checks import check_count
 
 _LONGEST_PIECE = 4
 _OVERSAMPLING, _POWER_STEPS = 32, 6

@@ -16,7 +16,6 @@ from amemlib.equivalents.covariance import (
     expected_covariance_capacity,
     expected_table_capacity,
 )
-from amemlib.equivalents.iterates import MeanFieldIterates, mean_field_iterates
 from amemlib.equivalents.law import SpectralLaw, expected_map_capacity
 from amemlib.equivalents.leading_order import (
     capacity_constant,
@@ -24,7 +23,11 @@ from amemlib.equivalents.leading_order import (
     typical_maximum,
     typical_maximum_expansion,
 )
-from amemlib.equivalents.many_steps import (
+from amemlib.equivalents.mean_field import MeanFieldIterates, mean_field_iterates
+from amemlib.equivalents.newton import NewtonEquivalent
+from amemlib.equivalents.sgd import sgd_capacity_constant, sgd_limit_probability, sgd_recovery_probabilities
+from amemlib.equivalents.smoothed_sign import SpectralEquivalent, interaction_variances
+from amemlib.equivalents.thresholded import (
     ManyStepEquivalent,
     evenly_spread_sgd_capacity,
     half_recovered_thresholds,
@@ -32,9 +35,6 @@ from amemlib.equivalents.many_steps import (
     thresholded_weights,
     weighted_sgd_capacity,
 )
-from amemlib.equivalents.newton import NewtonEquivalent
-from amemlib.equivalents.sgd import sgd_capacity_constant, sgd_limit_probability, sgd_recovery_probabilities
-from amemlib.equivalents.smoothed_sign import SpectralEquivalent, interaction_variances
 
 __all__ = [
     "CovarianceEquivalent",

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
-from amemlib.theory import check_alpha, check_count, check_non_negative
+from amemlib.checks import check_alpha, check_count, check_non_negative
 
 
 def typical_maximum(n: int) -> float:

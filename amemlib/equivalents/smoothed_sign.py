@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
+from amemlib.checks import check_positive
 from amemlib.equivalents.fixed_point import (
     BIN_WIDTH,
     GAUSS_HERMITE,
@@ -17,7 +18,6 @@ from amemlib.equivalents.fixed_point import (
     typical_scale,
 )
 from amemlib.equivalents.winning import InputSpread, classes, winning_probabilities
-from amemlib.theory import check_positive
 
 _SCORE_STEP = 0.1
 

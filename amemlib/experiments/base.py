@@ -6,8 +6,6 @@ from dataclasses import asdict, dataclass, fields
 
 import numpy as np
 
-from amemlib import theory
-
 REPRODUCED, FINITE_SIZE, NOT_REPRODUCED, OPEN = "reproduced", "finite-size", "not reproduced", "open"
 VERDICTS = (REPRODUCED, FINITE_SIZE, NOT_REPRODUCED, OPEN)
 """What a measurement can say of a statement, from best to worst; "open" is a statement nobody has measured yet."""
@@ -47,7 +45,7 @@ class Summary:
 class Experiment:
     """A named experiment. `cells(config, device)` lists its calls, `summarise(config, results)` reads their results.
 
-    sharded: whether a cell is the work of all ranks of torchrun together (`distributed`).
+    sharded: whether a cell is the work of all ranks of torchrun together (`sharding`).
     """
 
     name: str
@@ -74,14 +72,6 @@ def configure(experiment: Experiment, profile: str, overrides: dict[str, str]):
             raise ValueError(f"key must be one of {', '.join(types)}, got {key!r}")
         values[key] = _parse(key, text, types[key])
     return type(base)(**values)
-
-
-def check_dims(name: str, dims: tuple[int, ...], count: int = 2, least: int = 1) -> None:
-    """Raise `ValueError` or `TypeError` unless a config's field holds `count` or more distinct dimensions ≥ `least`."""
-    if len(dims) < count or len(set(dims)) != len(dims):
-        raise ValueError(f"{name} must hold distinct dimensions, at least {count}, got {list(dims)}")
-    for dim in dims:
-        theory.check_count(name, dim, least)
 
 
 def capacity_verdict(dims, seed_counts: np.ndarray, sharp, slope: float, exponent: float) -> str:

@@ -11,6 +11,7 @@ from scipy.special import log_ndtr
 from torch import Tensor
 
 from amemlib import runtime, theory
+from amemlib.checks import check_alpha, check_count, check_dims, check_positive
 from amemlib.equivalents import (
     ManyStepEquivalent,
     evenly_spread_sgd_capacity,
@@ -28,7 +29,6 @@ from amemlib.experiments.base import (
     Cell,
     Experiment,
     Summary,
-    check_dims,
 )
 from amemlib.optim import thresholded_trajectory
 from amemlib.problem import Problem
@@ -76,15 +76,15 @@ class DeflationConfig:
 
     def __post_init__(self):
         # the batch limit B^{1/α} and the lemmas on batches need it
-        theory.check_alpha(self.alpha, above=1.0)
+        check_alpha(self.alpha, above=1.0)
         check_dims("dims", self.dims)
         for name in ("n_items", "seeds", "steps", "sgd_steps", "batch_dim"):
-            theory.check_count(name, getattr(self, name))
+            check_count(name, getattr(self, name))
         for batch_size in self.batch_sizes:
-            theory.check_count("batch_sizes", batch_size)
+            check_count("batch_sizes", batch_size)
         for name in ("constant", "sgd_constant"):
-            theory.check_positive(name, getattr(self, name))
-        theory.check_count("first_seed", self.first_seed, least=0)
+            check_positive(name, getattr(self, name))
+        check_count("first_seed", self.first_seed, least=0)
         if max(self.steps, self.sgd_steps) > _MOST_STEPS:
             raise ValueError(f"steps must be at most {_MOST_STEPS}, got {max(self.steps, self.sgd_steps)}")
         largest = max(*self.dims, self.batch_dim)

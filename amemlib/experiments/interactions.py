@@ -9,6 +9,7 @@ import torch
 from scipy.special import ndtri
 
 from amemlib import runtime, theory
+from amemlib.checks import check_alpha, check_count, check_dims, check_positive
 from amemlib.equivalents import SpectralEquivalent, interaction_variances
 from amemlib.experiments.base import (
     COUNT_BAND,
@@ -19,7 +20,6 @@ from amemlib.experiments.base import (
     Cell,
     Experiment,
     Summary,
-    check_dims,
 )
 from amemlib.gradients import thresholded_gradient
 from amemlib.problem import Problem
@@ -55,13 +55,13 @@ class InteractionsConfig:
     first_seed: int = 0
 
     def __post_init__(self):
-        theory.check_alpha(self.alpha)
+        check_alpha(self.alpha)
         check_dims("dims", self.dims, count=1, least=8)
-        if theory.check_count("n_items", self.n_items) < 2 * max(self.dims) + 2:
+        if check_count("n_items", self.n_items) < 2 * max(self.dims) + 2:
             raise ValueError(f"n_items must exceed twice every dimension by 2, got {self.n_items}")
-        theory.check_count("seeds", self.seeds)
-        theory.check_count("first_seed", self.first_seed, least=0)
-        theory.check_positive("lam_over_t0", self.lam_over_t0)
+        check_count("seeds", self.seeds)
+        check_count("first_seed", self.first_seed, least=0)
+        check_positive("lam_over_t0", self.lam_over_t0)
 
 
 def block_ends(n_items: int, dim: int) -> tuple[int, int, int]:

@@ -9,6 +9,7 @@ import torch
 from scipy.special import digamma
 
 from amemlib import runtime, theory
+from amemlib.checks import check_alpha, check_count, check_dims
 from amemlib.equivalents import expected_capacity
 from amemlib.experiments.base import (
     COUNT_BAND,
@@ -21,7 +22,6 @@ from amemlib.experiments.base import (
     Cell,
     Experiment,
     Summary,
-    check_dims,
 )
 from amemlib.gradients import gradient_rank, initial_gradient, thresholded_gradient
 from amemlib.problem import Embeddings, Problem
@@ -69,16 +69,16 @@ class OptimalityConfig:
     first_seed: int = 0
 
     def __post_init__(self):
-        theory.check_alpha(self.alpha)
+        check_alpha(self.alpha)
         for name in ("dims", "spectrum_dims"):
             check_dims(name, getattr(self, name), count=1 if name == "dims" else 2, least=2)
         for name in ("n_items", "spectrum_items"):
-            theory.check_count(name, getattr(self, name), least=2)
+            check_count(name, getattr(self, name), least=2)
         if self.spectrum_items <= max(self.spectrum_dims):
             raise ValueError(f"spectrum_items must exceed every dimension, got {self.spectrum_items}")
         for name, least in (("seeds", 2), ("spectrum_seeds", 2 * BATCHES), ("ruler_dim", 2), ("haar_seeds", 2)):
-            theory.check_count(name, getattr(self, name), least=least)
-        theory.check_count("first_seed", self.first_seed, least=0)
+            check_count(name, getattr(self, name), least=least)
+        check_count("first_seed", self.first_seed, least=0)
         if not self.lam_over_t0 or not all(math.isfinite(lam) and lam > 0 for lam in self.lam_over_t0):
             raise ValueError(f"lam_over_t0 must hold finite numbers > 0, got {list(self.lam_over_t0)}")
 

@@ -7,8 +7,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from amemlib import runtime, theory
-from amemlib.experiments.base import NOT_REPRODUCED, REPRODUCED, Cell, Experiment, Summary, check_dims
+from amemlib import runtime
+from amemlib.checks import check_alpha, check_count, check_dims
+from amemlib.experiments.base import NOT_REPRODUCED, REPRODUCED, Cell, Experiment, Summary
 from amemlib.gradients import gradient_rank, initial_gradient
 from amemlib.problem import Embeddings, Problem, row_norms
 from amemlib.recovery import margins, recovered
@@ -38,12 +39,12 @@ class PrecisionConfig:
     first_seed: int = 0
 
     def __post_init__(self):
-        theory.check_alpha(self.alpha)
-        theory.check_alpha(self.steep)
+        check_alpha(self.alpha)
+        check_alpha(self.steep)
         check_dims("dims", self.dims, count=1)
-        theory.check_count("n_items", self.n_items, least=2)
-        theory.check_count("seeds", self.seeds)
-        theory.check_count("first_seed", self.first_seed, least=0)
+        check_count("n_items", self.n_items, least=2)
+        check_count("seeds", self.seeds)
+        check_count("first_seed", self.first_seed, least=0)
 
 
 def round_significand(X: Float[Tensor, "n m"], bits: int) -> Float[Tensor, "n m"]:
@@ -51,7 +52,7 @@ def round_significand(X: Float[Tensor, "n m"], bits: int) -> Float[Tensor, "n m"
 
     The range is float32's. It is what a tensor core does to the entries of a product; it adds in float32.
     """
-    if not 0 < theory.check_count("bits", bits) <= 23:
+    if not 0 < check_count("bits", bits) <= 23:
         raise ValueError(f"bits must be in [1, 23], got {bits}")
     if bits == 23:
         return X.float()

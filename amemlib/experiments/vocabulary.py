@@ -5,17 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from amemlib import theory, vocabularies
+from amemlib import vocabularies
+from amemlib.checks import check_alpha, check_count, check_dims, check_non_negative
 from amemlib.equivalents import effective_dimension, expected_capacity, expected_covariance_capacity
-from amemlib.experiments.base import (
-    COUNT_BAND,
-    NOT_REPRODUCED,
-    REPRODUCED,
-    Cell,
-    Experiment,
-    Summary,
-    check_dims,
-)
+from amemlib.experiments.base import COUNT_BAND, NOT_REPRODUCED, REPRODUCED, Cell, Experiment, Summary
 from amemlib.experiments.vocabulary_counts import (
     MAPS,
     SOURCES,
@@ -66,16 +59,16 @@ class VocabularyConfig:
             raise ValueError(f"languages must hold distinct names, got {list(self.languages)}")
         check_dims("dims", self.dims)
         for name in ("n_items", "covariance_items", "table_items"):
-            theory.check_count(name, getattr(self, name), least=max(self.dims) + 1)
-        theory.check_count("seeds", self.seeds, least=2)
-        theory.check_count("first_seed", self.first_seed, least=0)
-        theory.check_alpha(self.alpha)
+            check_count(name, getattr(self, name), least=max(self.dims) + 1)
+        check_count("seeds", self.seeds, least=2)
+        check_count("first_seed", self.first_seed, least=0)
+        check_alpha(self.alpha)
         for beta in self.covariance_exponents:
-            theory.check_non_negative("covariance_exponents", beta)
+            check_non_negative("covariance_exponents", beta)
         if len(self.batch_sizes) < 2 or list(self.batch_sizes) != sorted(set(self.batch_sizes)):
             raise ValueError(f"batch_sizes must increase, got {list(self.batch_sizes)}")
         for size in self.batch_sizes:
-            theory.check_count("batch_sizes", size)
+            check_count("batch_sizes", size)
 
 
 def predict_language_batches(language: str, n_items: int, dim: int, batch_sizes: list[int], seed: int) -> dict:

@@ -12,6 +12,7 @@ from jaxtyping import Float
 from scipy.special import log_ndtr
 from torch import Tensor
 
+from amemlib.checks import check_count, check_non_negative, check_positive
 from amemlib.equivalents.fixed_point import (
     BIN_WIDTH,
     GAUSS_HERMITE,
@@ -22,7 +23,6 @@ from amemlib.equivalents.fixed_point import (
 )
 from amemlib.equivalents.sgd import sgd_recovery_probabilities
 from amemlib.problem import check_frequencies
-from amemlib.theory import check_count, check_non_negative, check_positive
 
 _RIVAL_CLASSES = 24
 _SGD_BIN_WIDTH = 0.1
