@@ -56,6 +56,18 @@ def sample_reduced_embeddings(problem: Problem, seed: int) -> Embeddings:
     return Embeddings(*(_bartlett_factor(problem, seed, name) for name in ("reduced outputs", "reduced inputs")))
 
 
+def power_law_eigenvalues(dim: int, exponent: float) -> Float[Tensor, " d"]:
+    """σ_a ∝ a^{−β} for a = 1 … d, of mean 1."""
+    sigma = torch.arange(1, dim + 1, dtype=torch.float64) ** -exponent
+    return sigma / sigma.mean()
+
+
+def with_eigenvalues(emb: Embeddings, eigenvalues: Float[Tensor, " d"]) -> Embeddings:
+    """Embeddings N(0, I/d) turned into N(0, diag(σ)/d) on both sides, in float64."""
+    scale = eigenvalues.clamp(min=0).sqrt().to(emb.U.device)
+    return Embeddings(emb.U.double() * scale, emb.V.double() * scale)
+
+
 def sample_minibatch(problem: Problem, batch_size: int, seed: int) -> Float[Tensor, " N"]:
     """Empirical frequencies q_i = #{b : i_b = i} / B of B items drawn with replacement from p (Section 3).
 

@@ -5,8 +5,10 @@ Exponents leave out powers of log d, as the paper does.
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import log_ndtr
 from scipy.special import zeta as hurwitz_zeta
 
 from amemlib.checks import check_alpha, check_count, check_positive
@@ -96,6 +98,65 @@ def sgd_learning_rate(alpha: float, n_items: int, next_threshold: float) -> floa
     Muon with η = √d and λ_t multiplies a small singular value by √d / λ_t, which is this number at its own d_{t+1}.
     """
     return power_law_sum(alpha, n_items) * check_positive("next_threshold", next_threshold) ** check_alpha(alpha)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """T thresholded steps: `thresholds` (d_1, …, d_T), `removed` (0, d_1, …, d_{T−1}), λ_t (∞: no map), η_t in √d."""
+
+    thresholds: tuple[int, ...]
+    lams: tuple[float, ...]
+    learning_rates: tuple[float, ...]
+
+    @property
+    def removed(self) -> tuple[int, ...]:
+        """d_t as the gradient of step t has it: nothing is removed at first."""
+        return (0, *self.thresholds[:-1])
+
+
+def muon_schedule(
+    alpha: float, n_items: int, dim: int, steps: int, constant: float = 1.0, batch_size: float = math.inf
+) -> Schedule:
+    """Theorem 9's schedule: `recovery_thresholds` with θ = `constant`, λ_t = `muon_smoothing`, and η = √d, here 1.
+
+    Recovery does not depend on a common η.
+    """
+    thresholds = recovery_thresholds("muon", alpha, dim, steps, constant, batch_size)
+    lams = tuple(muon_smoothing(alpha, n_items, dim, threshold) for threshold in thresholds)
+    return Schedule(thresholds, lams, (1.0,) * steps)
+
+
+def sgd_schedule(
+    alpha: float, n_items: int, dim: int, steps: int, constant: float = 1.0, batch_size: float = math.inf
+) -> Schedule:
+    """Theorem 10's schedule: `recovery_thresholds` with θ = `constant`, η_t = `sgd_learning_rate`, and no map."""
+    thresholds = recovery_thresholds("sgd", alpha, dim, steps, constant, batch_size)
+    rates = tuple(sgd_learning_rate(alpha, n_items, threshold) for threshold in thresholds)
+    return Schedule(thresholds, (math.inf,) * steps, rates)
+
+
+def weighted_norm_bound(norm: float, largest: float, dim: int, t: float) -> float:
+    """What ‖Σ x_k² v_k v_kᵀ‖ exceeds with probability e^{−t} at most: (‖x‖₂/√d + (1 + √(2t/d)) ‖x‖_∞)² (Lemma 33).
+
+    norm, largest: ‖x‖₂ and ‖x‖_∞. The v_k are independent, N(0, I/d).
+    """
+    return (norm / math.sqrt(dim) + (1 + math.sqrt(2 * t / dim)) * largest) ** 2
+
+
+def weighted_frobenius_bound(second: float, fourth: float, largest: float, dim: int, t: float) -> float:
+    """The same for ‖Σ x_k² v_k v_kᵀ‖_F: ((‖x‖₂⁴/d + (1 + 1/d) ‖x‖₄⁴)^{1/4} + √(2t/d) ‖x‖_∞)² (Lemma 33).
+
+    second, fourth, largest: Σ x_k², Σ x_k⁴ and ‖x‖_∞.
+    """
+    mean = (second**2 / dim + (1 + 1 / dim) * fourth) ** 0.25
+    return (mean + math.sqrt(2 * t / dim) * largest) ** 2
+
+
+def superconcentration_failure(n: float, constant: float) -> float:
+    """Pr[max_{k≤n} g_k < √(2 log n) − C log log n / √log n], exact: Φ(x)^n (Lemma 34). C: `constant`."""
+    log_n = math.log(n)
+    x = math.sqrt(2 * log_n) - constant * math.log(log_n) / math.sqrt(log_n)
+    return float(np.exp(n * log_ndtr(x)))
 
 
 def critical_batch_exponent(method: str, alpha: float) -> float:

@@ -12,16 +12,13 @@ from amemlib.experiments.base import COUNT_BAND, NOT_REPRODUCED, REPRODUCED, Cel
 from amemlib.experiments.vocabulary_counts import (
     MAPS,
     SOURCES,
-    VARIANTS,
     measure_covariance,
     measure_language,
     measure_language_batches,
     measure_table,
-    power_law_eigenvalues,
-    table_variants,
 )
 from amemlib.problem import Problem
-from amemlib.sampling import sample_minibatch
+from amemlib.sampling import power_law_eigenvalues, sample_minibatch
 from amemlib.scaling import first_crossing, fit_exponent
 
 HALF_BATCH_BAND = 0.15
@@ -162,11 +159,11 @@ def vocabulary_summary(config: VocabularyConfig, results: list[dict]) -> Summary
     read = lambda variant, source, name: np.array([r[variant][source][name] for r in tables]).reshape(shape)  # noqa: E731
     measured["table"] = {
         variant: {s: {name: read(variant, s, name).tolist() for name in tables[0][variant][s]} for s in SOURCES}
-        for variant in VARIANTS
+        for variant in vocabularies.VARIANTS
     }
     predicted["table"], predicted["table_dimension"] = _table_predictions(config)
     for source in ("gaussian", "table"):
-        pairs = [_deviation(read(v, source, "polar"), predicted["table"][v]) for v in VARIANTS]
+        pairs = [_deviation(read(v, source, "polar"), predicted["table"][v]) for v in vocabularies.VARIANTS]
         verdicts[f"{source}_polar"] = _within(pairs)
     same = (read("whitened", "table", "newton") == read("centred", "table", "newton")).all()
     verdicts["newton_invariance"] = REPRODUCED if same else NOT_REPRODUCED
@@ -236,10 +233,10 @@ def _covariance_predictions(config: VocabularyConfig) -> tuple[dict, list]:
 def _table_predictions(config: VocabularyConfig) -> tuple[dict, dict]:
     """Variant ↦ (d,) counts of polar by the fixed point with the table's second moments, and effective dimensions."""
     words = vocabularies.words(config.batch_language, config.table_items)
-    counts, dimensions = {v: [] for v in VARIANTS}, {v: [] for v in VARIANTS}
+    counts, dimensions = {v: [] for v in vocabularies.VARIANTS}, {v: [] for v in vocabularies.VARIANTS}
     for dim in config.dims:
         problem = Problem(words.frequencies, dim)
-        for variant, rows in table_variants(vocabularies.spelling_table(words.inputs, dim)).items():
+        for variant, rows in vocabularies.table_variants(vocabularies.spelling_table(words.inputs, dim)).items():
             sigma = vocabularies.second_moment_eigenvalues(rows)
             dimensions[variant].append(effective_dimension(sigma))
             counts[variant].append(expected_covariance_capacity(problem, sigma, sigma))
