@@ -6,7 +6,7 @@ import os
 import sys
 from contextlib import nullcontext
 
-from amemlib import distributed, experiments, runtime, sweep
+from amemlib import experiments, runtime, sharding, sweep
 from amemlib.experiments.base import word
 
 
@@ -37,7 +37,7 @@ def _run(options) -> None:
         sweep.check_writable(options.output)
     with _ranks(options, experiment), _executor(options) as executor:
         record = sweep.run(experiment, config, options.results, options.device, executor)
-        if distributed.rank_and_world_size()[0] > 0:
+        if sharding.rank_and_world_size()[0] > 0:
             return
     if options.output:
         sweep.write_record(record, options.output)
@@ -54,7 +54,7 @@ def _ranks(options, experiment):
         )
     if options.workers is not None or options.dask is not None:
         raise ValueError("workers and dask must not be given under torchrun, whose ranks work on every cell together")
-    return distributed.process_group()
+    return sharding.process_group()
 
 
 def _executor(options):

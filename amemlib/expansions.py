@@ -13,8 +13,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from amemlib.checks import check_count
 from amemlib.problem import Embeddings, check_frequencies
-from amemlib.theory import check_count
 
 _LOG_STEP = 0.2
 

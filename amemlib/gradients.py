@@ -11,8 +11,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from amemlib.checks import check_count
 from amemlib.problem import Embeddings, check_frequencies, check_square, row_norms
-from amemlib.theory import check_count
 
 _ROWS = 8192
 _TILES = {"cpu": (512, 1024), "cuda": (8192, 8192)}
@@ -137,7 +137,7 @@ def rival_log_sums(
     """log Σ_j e^{z_ij} in nats and Σ_j e^{z_ij} u_j / Σ_j e^{z_ij} over some rivals u_j of every item i.
 
     outputs: the rivals, none of them an item of `emb`; None for the items of `emb` themselves, the own one left out.
-    Loss and gradient over any number of such groups follow by adding the sums (`distributed`): with l the logarithm
+    Loss and gradient over any number of such groups follow by adding the sums (`sharding`): with l the logarithm
     of the total and r the mean of the r's, weighted by their shares, −log p̂_ii = log(1 + e^{l − z_ii}) and
     u_i − Σ_j p̂_ij u_j = (1 − p̂_ii) (u_i − r_i). Returns (N,) and (N, d) float64.
     """

@@ -7,9 +7,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from amemlib.checks import check_non_negative, check_positive
 from amemlib.gradients import gradient, initial_gradient, thresholded_gradient
 from amemlib.problem import Embeddings, check_square
-from amemlib.theory import check_non_negative, check_positive
 
 _ROWS = 8192
 

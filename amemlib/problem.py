@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from amemlib.theory import check_alpha, check_count
+from amemlib.checks import check_alpha, check_count
 
 
 @dataclass(frozen=True, eq=False)

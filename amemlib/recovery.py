@@ -13,12 +13,17 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from amemlib.problem import Embeddings, check_frequencies, check_square
+from amemlib.checks import check_count
+from amemlib.problem import Embeddings, check_frequencies, check_square, row_norms
+
+FORMATS = {"float32": 23, "tf32": 10, "bfloat16": 7}
+"""Bits of the significand that a number keeps on its way into a product, by format; all add in float32."""
 
 _ROWS = 2**14
 _FIRST_BLOCK, _LARGEST_BLOCK = 64, 4096
 _TILE = 2**21
 _PAIR_ELEMENTS = 2**22
+_SCAN_ELEMENTS = 2**24
 _LARGE = 2.0**10
 _INPUT_ROUNDING = {"highest": 0.0, "high": 2.0**-11, "medium": 2.0**-8}
 
@@ -38,7 +43,7 @@ def unbeaten_by(rivals: Float[Tensor, "n d"], W: Float[Tensor, "d d"], emb: Embe
     """Mask of the items of `emb` whose own logit exceeds u_jᵀ W v_i for every row u_j of `rivals`.
 
     Exact, as `recovered` is. An item is recovered if it is unbeaten by all groups of rivals into which the others are
-    divided (`distributed`).
+    divided (`sharding`).
     """
     return torch.cat(list(_masks(W, emb, _ROWS, rivals)))
 
@@ -100,6 +105,41 @@ def margins(W: Float[Tensor, "d d"], emb: Embeddings) -> Float[Tensor, " N"]:
         logits.diagonal(start).fill_(-math.inf)
         result[start:stop] = own - logits.amax(1)
     return result
+
+
+def round_significand(X: Float[Tensor, "n m"], bits: int) -> Float[Tensor, "n m"]:
+    """float32 numbers rounded to nearest, ties to even, with `bits` bits after the leading one: 7 bfloat16, 10 TF32.
+
+    The range is float32's. It is what a tensor core does to the entries of a product; it adds in float32.
+    """
+    if not 0 < check_count("bits", bits) <= 23:
+        raise ValueError(f"bits must be in [1, 23], got {bits}")
+    if bits == 23:
+        return X.float()
+    pattern = X.float().contiguous().view(torch.int32)
+    dropped = 23 - bits
+    half = (1 << (dropped - 1)) - 1 + ((pattern >> dropped) & 1)
+    return ((pattern + half) & -(1 << dropped)).view(torch.float32)
+
+
+def recovered_in_format(W: Float[Tensor, "d d"], emb: Embeddings, bits: int) -> Bool[Tensor, " N"]:
+    """(N,) mask of a plain scan whose products see rounded entries: the item's own score is one of them."""
+    U, Z = round_significand(emb.U, bits), round_significand(emb.V.double() @ W.T, bits)
+    mask = torch.empty(emb.n_items, dtype=torch.bool, device=U.device)
+    for rows in torch.arange(emb.n_items, device=U.device).split(max(1, _SCAN_ELEMENTS // emb.n_items)):
+        scores = Z[rows] @ U.T
+        own = scores[torch.arange(len(rows)), rows].clone()
+        scores[torch.arange(len(rows)), rows] = -torch.inf
+        mask[rows] = own > scores.amax(1)
+    return mask
+
+
+def undecided_in_format(W: Float[Tensor, "d d"], emb: Embeddings, bits: int, margin: Float[Tensor, " N"]) -> int:
+    """Items whose exact margin lies inside (2ε + (d + 4) 2⁻²⁴) ‖u‖ ‖Wv‖, what products of the format may be off by."""
+    unit = 2.0 ** -(bits + 1)
+    rounding = (emb.dim + 4) * 2.0**-24 + (0 if bits == 23 else 2 * unit)
+    bound = rounding * row_norms(emb.U).max() * row_norms(emb.V.double() @ W.T)
+    return int((margin.abs() <= bound).sum())
 
 
 def _check_memory(W: Tensor, emb: Embeddings) -> None:

@@ -1,14 +1,14 @@
-"""Where the code runs: the profile of sizes, the device, the threads, and a fingerprint of the code itself."""
+"""Where the code runs: the profile of sizes, the device, the threads, and what a result says of its origin."""
 
-import ast
 import functools
-import hashlib
 import importlib.metadata
 import os
 import platform
 import subprocess
 import sys
 from pathlib import Path
+
+from amemlib import fingerprint
 
 PROFILES = ("smoke", "cpu", "gpu")
 """Sizes of an experiment: seconds, minutes on two cores, minutes on one GPU."""
@@ -79,46 +79,9 @@ def provenance(compute_device) -> dict:
         "device": torch.cuda.get_device_name(compute_device) if is_gpu else f"cpu ({platform.machine()})",
         "versions": {"python": platform.python_version()}
         | {name: importlib.metadata.version(name) for name in ("numpy", "scipy", "torch")},
-        "code": code_hash(),
+        "code": fingerprint.code_hash(),
         "commit": commit(),
     }
-
-
-@functools.cache
-def code_hash(module: str = "") -> str:
-    """Fingerprint of the library, or of one module ("amemlib.experiments.loss") and all that it imports from amemlib.
-
-    Of the syntax trees without docstrings and comments: prose does not change it.
-    """
-    digest = hashlib.sha256()
-    root = Path(__file__).parent
-    for path in sorted(_imported_files(root, module) if module else root.rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for node in ast.walk(tree):
-            body = getattr(node, "body", None)
-            if isinstance(body, list):
-                node.body = [statement for statement in body if not _is_docstring(statement)] or [ast.Pass()]
-        digest.update(path.relative_to(root).as_posix().encode() + ast.unparse(tree).encode())
-    return digest.hexdigest()[:16]
-
-
-def _imported_files(root: Path, module: str) -> set[Path]:
-    """The files of amemlib that importing `module` needs, `__init__` of the packages on the way left out."""
-    files, open_modules = set(), [module]
-    while open_modules:
-        path = root.joinpath(*open_modules.pop().split(".")[1:])
-        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-        if path in files:
-            continue
-        files.add(path)
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "amemlib":
-                folder = root.joinpath(*node.module.split(".")[1:])
-                inner = [alias.name for alias in node.names if (folder / alias.name).is_dir()]
-                inner += [alias.name for alias in node.names if (folder / f"{alias.name}.py").exists()]
-                open_modules += [f"{node.module}.{name}" for name in inner]
-                open_modules += [node.module] if len(inner) < len(node.names) else []
-    return files
 
 
 def commit() -> str | None:
@@ -137,11 +100,3 @@ def commit() -> str | None:
 def is_clean(commit: str | None) -> bool:
     """Whether a result of this commit can be made again: there is one, and nothing was changed beside it."""
     return commit is not None and not commit.endswith("+")
-
-
-def _is_docstring(statement: ast.stmt) -> bool:
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Constant)
-        and isinstance(statement.value.value, str)
-    )

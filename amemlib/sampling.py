@@ -11,8 +11,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from amemlib.checks import check_count
 from amemlib.problem import Embeddings, Problem
-from amemlib.theory import check_count
 
 _ROWS = 4096
 _STREAMS = {"outputs": 0, "inputs": 1, "minibatch": 2, "reduced outputs": 3, "reduced inputs": 4, "rotations": 5}
@@ -36,7 +36,7 @@ def sample_embedding_rows(
     device: str | torch.device = "cpu",
     dtype: torch.dtype = torch.float32,
 ) -> Embeddings:
-    """`sample_embeddings(problem, seed)` restricted to some rows, without ever holding the others (`distributed`).
+    """`sample_embeddings(problem, seed)` restricted to some rows, without ever holding the others (`sharding`).
 
     rows: any slice of the N rows with a positive step. The stream is drawn from its start all the same.
     """
@@ -54,6 +54,18 @@ def sample_reduced_embeddings(problem: Problem, seed: int) -> Embeddings:
     It is no stand-in where the two sides share a basis (a sign or an entrywise map of G).
     """
     return Embeddings(*(_bartlett_factor(problem, seed, name) for name in ("reduced outputs", "reduced inputs")))
+
+
+def power_law_eigenvalues(dim: int, exponent: float) -> Float[Tensor, " d"]:
+    """σ_a ∝ a^{−β} for a = 1 … d, of mean 1."""
+    sigma = torch.arange(1, dim + 1, dtype=torch.float64) ** -exponent
+    return sigma / sigma.mean()
+
+
+def with_eigenvalues(emb: Embeddings, eigenvalues: Float[Tensor, " d"]) -> Embeddings:
+    """Embeddings N(0, I/d) turned into N(0, diag(σ)/d) on both sides, in float64."""
+    scale = eigenvalues.clamp(min=0).sqrt().to(emb.U.device)
+    return Embeddings(emb.U.double() * scale, emb.V.double() * scale)
 
 
 def sample_minibatch(problem: Problem, batch_size: int, seed: int) -> Float[Tensor, " N"]:

@@ -14,8 +14,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from amemlib.checks import check_count, check_non_negative, check_positive
 from amemlib.problem import check_square
-from amemlib.theory import check_count, check_non_negative, check_positive
 
 NEWTON_SCHULZ_COEFFICIENTS = {
     # z ↦ 3z/2 − z³/2, Lemma 29
@@ -338,6 +338,21 @@ def signal_slopes(
     slopes = ((A**2 @ (minus + plus)) * B**2 + (AB @ (minus - plus)) * AB).sum(1) / 2
     r = f(s) / s
     return slopes, (B**2).sum(1) * (A**2 @ r) + (A**2).sum(1) * (B**2 @ r)
+
+
+def slope_maps(t0: float) -> dict[str, tuple]:
+    """Maps under Assumption 7 with their derivatives and a length on which they are smooth; t₀ is the unit of z.
+
+    bump: z exp(−z²/2), which is in the class though it is neither monotone nor close to a sign.
+    """
+    bell = lambda z: torch.exp(-((z / t0) ** 2) / 2)  # noqa: E731
+    return {
+        # the sign jumps at 0: only points closer than any two singular values may share a derivative
+        "polar": (torch.sign, torch.zeros_like, 1e-9 * t0),
+        "smoothed_sign": (*smoothed_sign_scalars(t0)[:2], t0),
+        "bump": (lambda z: z / t0 * bell(z), lambda z: (1 - (z / t0) ** 2) * bell(z) / t0, t0),
+        "sgd": (lambda z: z, torch.ones_like, t0),
+    }
 
 
 def signal_curve(

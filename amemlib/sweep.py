@@ -22,7 +22,8 @@ from pathlib import Path
 import torch
 from tqdm import tqdm
 
-from amemlib import distributed, runtime, theory
+from amemlib import fingerprint, runtime, sharding
+from amemlib.checks import check_count
 from amemlib.experiments import Cell, Experiment, config_of, find_experiment
 from amemlib.experiments.base import worst
 
@@ -36,7 +37,7 @@ def run(experiment: Experiment, config, results: str | Path = "results", device:
     results: the folder of finished cells; created if need be.
     executor: anything whose `submit(function, **arguments)` returns an object with `result()`: `process_executor`,
         `dask_executor`, a submitit executor, any `concurrent.futures.Executor`; None runs in this process.
-    Under torchrun (`distributed.process_group`) all ranks call this together for a sharded experiment, rank 0 keeps the
+    Under torchrun (`sharding.process_group`) all ranks call this together for a sharded experiment, rank 0 keeps the
     cells. Progress goes to stderr. Raises `ValueError` for a folder that cannot be written, before any work is done.
     """
     chosen = runtime.device(device)
@@ -44,10 +45,10 @@ def run(experiment: Experiment, config, results: str | Path = "results", device:
     store = CellStore(results, experiment.name, runtime.provenance(chosen))
     cells = list(experiment.cells(config, chosen.type))
     # all ranks must agree on what is missing, though one of them may look while another writes
-    done = distributed.from_first_rank([store.read(cell) for cell in cells])
+    done = sharding.from_first_rank([store.read(cell) for cell in cells])
     missing = [index for index, result in enumerate(done) if result is None]
     submit = _run_here if executor is None else executor.submit
-    is_first = distributed.rank_and_world_size()[0] == 0
+    is_first = sharding.rank_and_world_size()[0] == 0
     futures = {index: submit(cells[index].function, **cells[index].arguments) for index in missing}
     progress = {"desc": experiment.name, "unit": "cell", "disable": not is_first}
     with tqdm(total=len(cells), initial=len(cells) - len(missing), **progress) as bar:
@@ -137,7 +138,7 @@ class CellStore:
 
     def _path(self, cell: Cell) -> Path:
         module = cell.function.__module__
-        code = runtime.code_hash(module if module.startswith("amemlib.") else "")
+        code = fingerprint.code_hash(module if module.startswith("amemlib.") else "")
         content = json.dumps([cell.function.__name__, cell.arguments, code], sort_keys=True)
         return self.folder / f"{hashlib.sha256(content.encode()).hexdigest()[:24]}.json"
 
@@ -145,7 +146,7 @@ class CellStore:
 @contextmanager
 def process_executor(workers: int) -> Iterator[Executor]:
     """`workers` processes on this machine with one thread each; cells that have not begun are dropped on an error."""
-    theory.check_count("workers", workers)
+    check_count("workers", workers)
     pool = ProcessPoolExecutor(
         workers, multiprocessing.get_context("spawn"), initializer=torch.set_num_threads, initargs=(1,)
     )

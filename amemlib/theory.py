@@ -5,49 +5,19 @@ Exponents leave out powers of log d, as the paper does.
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import log_ndtr
 from scipy.special import zeta as hurwitz_zeta
+
+from amemlib.checks import check_alpha, check_count, check_positive
 
 PAPER = "arXiv:2603.26554v1"
 """The version whose numbering of theorems, lemmas, equations and figures this project follows."""
 
 SIGNAL_CURVATURE_BOUND = 4 / math.pi
 """C in |φ_i″(t)| ≤ C (‖u_i‖ ‖v_i‖)³ / λ² for every t and every G (Lemma 13 with its constant, derived here)."""
-
-
-def check_alpha(alpha: float, above: float = 0.5) -> float:
-    """Return `alpha` as a float; raise `ValueError` unless it is finite and larger than `above`."""
-    try:
-        value = float(alpha)
-    except (TypeError, ValueError):
-        raise TypeError(f"alpha must be a real number, got {alpha!r}") from None
-    if not (math.isfinite(value) and value > above):
-        raise ValueError(f"alpha must be a finite number > {above:g}, got {alpha!r}")
-    return value
-
-
-def check_count(name: str, value: int, least: int = 1) -> int:
-    """Return `value` as an int; raise `TypeError` or `ValueError` unless it is a whole number ≥ `least`."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{name} must be a whole number, got {value!r}")
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}, got {value!r}")
-    return int(value)
-
-
-def check_positive(name: str, value: float) -> float:
-    """Return `value` as a float; raise `ValueError` unless it is finite and > 0."""
-    if not (math.isfinite(value) and value > 0):
-        raise ValueError(f"{name} must be finite and > 0, got {value!r}")
-    return float(value)
-
-
-def check_non_negative(name: str, value: float) -> float:
-    """Return `value` as a float; raise `ValueError` unless it is finite and ≥ 0."""
-    if not (math.isfinite(value) and value >= 0):
-        raise ValueError(f"{name} must be finite and ≥ 0, got {value!r}")
-    return float(value)
 
 
 def recovery_exponent(method: str, alpha: float, steps: int = 1) -> float:
@@ -128,6 +98,65 @@ def sgd_learning_rate(alpha: float, n_items: int, next_threshold: float) -> floa
     Muon with η = √d and λ_t multiplies a small singular value by √d / λ_t, which is this number at its own d_{t+1}.
     """
     return power_law_sum(alpha, n_items) * check_positive("next_threshold", next_threshold) ** check_alpha(alpha)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """T thresholded steps: `thresholds` (d_1, …, d_T), `removed` (0, d_1, …, d_{T−1}), λ_t (∞: no map), η_t in √d."""
+
+    thresholds: tuple[int, ...]
+    lams: tuple[float, ...]
+    learning_rates: tuple[float, ...]
+
+    @property
+    def removed(self) -> tuple[int, ...]:
+        """d_t as the gradient of step t has it: nothing is removed at first."""
+        return (0, *self.thresholds[:-1])
+
+
+def muon_schedule(
+    alpha: float, n_items: int, dim: int, steps: int, constant: float = 1.0, batch_size: float = math.inf
+) -> Schedule:
+    """Theorem 9's schedule: `recovery_thresholds` with θ = `constant`, λ_t = `muon_smoothing`, and η = √d, here 1.
+
+    Recovery does not depend on a common η.
+    """
+    thresholds = recovery_thresholds("muon", alpha, dim, steps, constant, batch_size)
+    lams = tuple(muon_smoothing(alpha, n_items, dim, threshold) for threshold in thresholds)
+    return Schedule(thresholds, lams, (1.0,) * steps)
+
+
+def sgd_schedule(
+    alpha: float, n_items: int, dim: int, steps: int, constant: float = 1.0, batch_size: float = math.inf
+) -> Schedule:
+    """Theorem 10's schedule: `recovery_thresholds` with θ = `constant`, η_t = `sgd_learning_rate`, and no map."""
+    thresholds = recovery_thresholds("sgd", alpha, dim, steps, constant, batch_size)
+    rates = tuple(sgd_learning_rate(alpha, n_items, threshold) for threshold in thresholds)
+    return Schedule(thresholds, (math.inf,) * steps, rates)
+
+
+def weighted_norm_bound(norm: float, largest: float, dim: int, t: float) -> float:
+    """What ‖Σ x_k² v_k v_kᵀ‖ exceeds with probability e^{−t} at most: (‖x‖₂/√d + (1 + √(2t/d)) ‖x‖_∞)² (Lemma 33).
+
+    norm, largest: ‖x‖₂ and ‖x‖_∞. The v_k are independent, N(0, I/d).
+    """
+    return (norm / math.sqrt(dim) + (1 + math.sqrt(2 * t / dim)) * largest) ** 2
+
+
+def weighted_frobenius_bound(second: float, fourth: float, largest: float, dim: int, t: float) -> float:
+    """The same for ‖Σ x_k² v_k v_kᵀ‖_F: ((‖x‖₂⁴/d + (1 + 1/d) ‖x‖₄⁴)^{1/4} + √(2t/d) ‖x‖_∞)² (Lemma 33).
+
+    second, fourth, largest: Σ x_k², Σ x_k⁴ and ‖x‖_∞.
+    """
+    mean = (second**2 / dim + (1 + 1 / dim) * fourth) ** 0.25
+    return (mean + math.sqrt(2 * t / dim) * largest) ** 2
+
+
+def superconcentration_failure(n: float, constant: float) -> float:
+    """Pr[max_{k≤n} g_k < √(2 log n) − C log log n / √log n], exact: Φ(x)^n (Lemma 34). C: `constant`."""
+    log_n = math.log(n)
+    x = math.sqrt(2 * log_n) - constant * math.log(log_n) / math.sqrt(log_n)
+    return float(np.exp(n * log_ndtr(x)))
 
 
 def critical_batch_exponent(method: str, alpha: float) -> float:

@@ -14,7 +14,10 @@ from jaxtyping import Float
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from amemlib.theory import check_count
+from amemlib.checks import check_count
+
+VARIANTS = ("raw", "centred", "whitened", "unit")
+"""What is done to the table's rows, each on top of the one before; "unit" scales every row to length 1."""
 
 _LONGEST_PIECE = 4
 _OVERSAMPLING, _POWER_STEPS = 32, 6
@@ -105,6 +108,13 @@ def whitened(table: Float[Tensor, "N d"]) -> Float[Tensor, "N d"]:
     if values[0] <= 1e-12 * values[-1]:
         raise ValueError(f"table must have full column rank, got eigenvalues {values[0]:.3g} … {values[-1]:.3g}")
     return table.double() @ (basis * values**-0.5) @ basis.T * (len(table) / table.shape[1]) ** 0.5
+
+
+def table_variants(table: Float[Tensor, "N d"]) -> dict[str, Tensor]:
+    """The table raw, centred, then whitened, then with every row of length 1."""
+    centred = table - table.mean(0)
+    white = whitened(centred)
+    return dict(zip(VARIANTS, (table, centred, white, torch.nn.functional.normalize(white)), strict=True))
 
 
 def second_moment_eigenvalues(table: Float[Tensor, "N d"]) -> Float[Tensor, " d"]:

@@ -14,9 +14,11 @@ FILES = {path.relative_to(HOUSE).as_posix(): path for path in sorted(HOUSE.rglob
 
 # What a room imports. It may also import what those import: that adds no arrow to the order.
 ARROWS = {
-    "theory": "",
-    "runtime": "",
-    "scaling": "",
+    "checks": "",
+    "fingerprint": "",
+    "theory": "checks",
+    "runtime": "fingerprint",
+    "scaling": "checks",
     "problem": "theory",
     "spectral": "problem",
     "sampling": "problem",
@@ -25,10 +27,11 @@ ARROWS = {
     "equivalents": "problem",
     "expansions": "problem",
     "optim": "spectral gradients",
-    "distributed": "gradients recovery sampling",
-    "tasks": "theory",
-    "attention": "tasks spectral",
-    "experiments": "optim sampling recovery equivalents expansions scaling distributed tasks attention runtime "
+    "sharding": "gradients recovery sampling",
+    "tasks": "sampling",
+    "attention": "tasks",
+    "training": "spectral",
+    "experiments": "optim sampling recovery equivalents expansions scaling sharding tasks attention training runtime "
     "vocabularies",
     "sweep": "experiments",
     "vocabularies": "theory",

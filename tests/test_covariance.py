@@ -16,7 +16,7 @@ from amemlib.equivalents import (
     interaction_variances,
 )
 from amemlib.equivalents.covariance import solve_two_sided
-from amemlib.experiments.vocabulary_counts import power_law_eigenvalues, with_eigenvalues
+from amemlib.sampling import power_law_eigenvalues, with_eigenvalues
 
 PROBLEM = am.Problem.power_law(2048, 96, 1.5)
 ONES = torch.ones(96, dtype=torch.float64)

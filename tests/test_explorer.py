@@ -19,7 +19,7 @@ from tornado.websocket import websocket_connect
 
 import amemlib as am
 from amemlib.equivalents import SpectralLaw
-from amemlib.equivalents.many_steps import ManyStepEquivalent, half_recovered_thresholds, thresholded_weights
+from amemlib.equivalents.thresholded import ManyStepEquivalent, half_recovered_thresholds, thresholded_weights
 
 ROOT = Path(__file__).resolve().parents[1]
 CHROMIUM = which("chromium") or which("chromium-browser") or which("google-chrome")

@@ -10,11 +10,10 @@ import torch
 
 import amemlib as am
 from amemlib import theory
-from amemlib.equivalents import SpectralEquivalent, interaction_variances
+from amemlib.equivalents import PredictedVariances, SpectralEquivalent, interaction_variances, typical_absolute_maximum
 from amemlib.expansions import LeadingBlock, gaussian_expectation
 from amemlib.experiments import INTERACTIONS
 from amemlib.experiments.base import FINITE_SIZE, NOT_REPRODUCED, REPRODUCED
-from amemlib.experiments.interactions import PredictedVariances, gaussian_maximum
 from amemlib.experiments.lemmas import (
     binomial_series_ratio,
     expansion_error,
@@ -52,7 +51,7 @@ def test_proposition_18_interactions_are_normal_of_size_one_over_root_d(width):
         emb, q, G = drawn(dim, 8 * dim)
         W = am.smoothed_sign(G, width * theory.bulk_scale(1.5, len(q), dim), dim)
         gamma = dim**0.5 * (emb.V @ W.T @ emb.U.T).fill_diagonal_(0)
-        z = gaussian_maximum(gamma.numel())
+        z = typical_absolute_maximum(gamma.numel())
         assert gamma.abs().max() < 1.1 * z * (1 + z**2 / (2 * dim))
         sizes.append(gamma.square().mean().sqrt().item())
     # a factor d^{0.05} would already show
@@ -220,7 +219,7 @@ def test_the_law_of_the_interactions_in_simulation():
 
 def test_the_maximum_of_normals():
     draws = np.abs(np.random.default_rng(0).standard_normal((4001, 500))).max(1)
-    assert gaussian_maximum(500) == pytest.approx(np.median(draws), abs=0.03)
+    assert typical_absolute_maximum(500) == pytest.approx(np.median(draws), abs=0.03)
 
 
 def small_run():

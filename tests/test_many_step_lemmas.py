@@ -7,12 +7,8 @@ import torch
 
 import amemlib as am
 from amemlib import theory
-from amemlib.experiments.deflation import (
-    superconcentration_failure,
-    tail_bounds,
-    weighted_frobenius_bound,
-    weighted_norm_bound,
-)
+from amemlib.experiments.deflation import SUPERCONCENTRATION, tail_bounds
+from amemlib.theory import superconcentration_failure, weighted_frobenius_bound, weighted_norm_bound
 
 
 def normal(*shape, seed=0):
@@ -63,13 +59,16 @@ def test_lemma_33_norms_of_weighted_second_moments(x):
     for seed in range(20):
         V = normal(len(x), dim, seed=seed) / math.sqrt(dim)
         H = (x[:, None] ** 2 * V).T @ V
-        bounds = weighted_norm_bound(float(x.norm()), float(x.max()), dim, 7), weighted_frobenius_bound(x, dim, 7)
+        norm, second, fourth, largest = (float(n) for n in (x.norm(), (x**2).sum(), (x**4).sum(), x.max()))
+        bounds = (
+            weighted_norm_bound(norm, largest, dim, 7),
+            weighted_frobenius_bound(second, fourth, largest, dim, 7),
+        )
         norms = torch.linalg.matrix_norm(H, 2), torch.linalg.matrix_norm(H)
         ratios.append([float(norm / bound) for norm, bound in zip(norms, bounds, strict=True)])
     # tau = 7 fails once in a thousand draws
     assert torch.tensor(ratios).max() < 1 and torch.tensor(ratios).min() > 0.1
     # the mean that the proof of the second line computes, exactly: E‖H‖_F²
-    second, fourth = float((x**2).sum()), float((x**4).sum())
     squares = []
     for seed in range(400):
         V = normal(len(x), dim, seed=1000 + seed) / math.sqrt(dim)
@@ -80,7 +79,7 @@ def test_lemma_33_norms_of_weighted_second_moments(x):
 
 def test_lemma_34_superconcentration_of_the_maximum():
     for n in (10.0**k for k in range(2, 9)):
-        assert superconcentration_failure(n) <= 1 / n
+        assert superconcentration_failure(n, SUPERCONCENTRATION) <= 1 / n
     # below C = 3/(2√2) the failure falls more slowly than 1/n, without limit
     assert superconcentration_failure(1e8, 1.0) * 1e8 > 10 * superconcentration_failure(1e4, 1.0) * 1e4
     draws = normal(3000, 1000, seed=5).amax(1)

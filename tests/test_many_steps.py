@@ -98,7 +98,7 @@ def test_one_step_ahead_of_zero_is_the_sharp_count_of_one_step():
 
 def test_the_pull_is_none_at_the_first_step_and_lowers_every_later_overlap():
     w = am.Problem.power_law(2000, 32, 1.5).frequencies.repeat(3, 1)
-    equivalent = am.equivalents.many_steps.ManyStepEquivalent.solve(w, 32, [0.0] * 3)
+    equivalent = am.equivalents.thresholded.ManyStepEquivalent.solve(w, 32, [0.0] * 3)
     pulled = iterates.pulled_overlaps(equivalent, math.sqrt(32))
     np.testing.assert_allclose(equivalent.overlaps, 1.0, atol=0.01)
     pull = math.sqrt(32) * (equivalent.signals[1] @ equivalent.counts) / 32**2

@@ -10,21 +10,18 @@ import torch
 from scipy.special import digamma
 
 import amemlib as am
-from amemlib.equivalents import SpectralLaw
+from amemlib.equivalents import SMALLEST_MEDIAN, SpectralLaw, inverse_sum_limit
 from amemlib.experiments import OPTIMALITY
 from amemlib.experiments.optimality import (
-    SMALLEST_MEDIAN,
-    inverse_sum_limit,
     measure_haar,
     measure_newton_schulz,
     measure_ruler,
     measure_slope_bound,
     measure_spectrum,
-    slope_maps,
     smoothing_name,
 )
 from amemlib.sampling import sample_rotations
-from amemlib.spectral import newton_schulz_scalar, signal_slopes, spectral_derivative, spectral_maps
+from amemlib.spectral import newton_schulz_scalar, signal_slopes, slope_maps, spectral_derivative, spectral_maps
 
 
 def draw(n_items=256, dim=12, seed=2000, n_pairs=0):

@@ -8,14 +8,11 @@ import torch
 import amemlib as am
 from amemlib.experiments import PRECISION, PrecisionConfig
 from amemlib.experiments.precision import (
-    FORMATS,
     measure_decisions,
     measure_single_svd,
     precision_summary,
-    round_significand,
-    scanned,
-    undecided,
 )
+from amemlib.recovery import FORMATS, recovered_in_format, round_significand, undecided_in_format
 
 
 def numbers(n=4096, scale=30.0):
@@ -63,10 +60,12 @@ def test_a_plain_float32_scan_decides_as_the_exact_test_where_nothing_is_close()
     emb = am.sample_embeddings(problem, 2000)
     W = am.polar(am.initial_gradient(emb, problem.frequencies))
     margin = am.margins(W, emb)
-    assert undecided(W, emb, 23, margin) == 0
-    assert torch.equal(scanned(W, emb, 23), am.recovered(W, emb))
+    assert undecided_in_format(W, emb, 23, margin) == 0
+    assert torch.equal(recovered_in_format(W, emb, 23), am.recovered(W, emb))
     # three bits are too few
-    assert (scanned(W, emb, 3) != am.recovered(W, emb)).any() and undecided(W, emb, 3, margin) > 10
+    assert (recovered_in_format(W, emb, 3) != am.recovered(W, emb)).any() and undecided_in_format(
+        W, emb, 3, margin
+    ) > 10
 
 
 def test_a_float32_svd_loses_directions_that_the_count_does_not_feel():

@@ -142,7 +142,7 @@ def test_a_longer_grid_computes_only_what_is_new(tmp_path):
 
 def test_changed_code_does_not_meet_old_cells(tmp_path, monkeypatch):
     Toy().run(tmp_path)
-    monkeypatch.setattr("amemlib.runtime.code_hash", lambda module="": "another")
+    monkeypatch.setattr("amemlib.fingerprint.code_hash", lambda module="": "another")
     changed = Toy()
     changed.run(tmp_path)
     assert changed.calls == Counter(range(6))

@@ -10,8 +10,9 @@ import torch
 import amemlib as am
 from amemlib import vocabularies
 from amemlib.experiments import VOCABULARY, VocabularyConfig
-from amemlib.experiments.vocabulary_counts import SOURCES, VARIANTS, table_variants
+from amemlib.experiments.vocabulary_counts import SOURCES
 from amemlib.sweep import read_records
+from amemlib.vocabularies import VARIANTS, table_variants
 
 pytest.importorskip("wordfreq")
 

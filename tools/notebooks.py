@@ -153,7 +153,7 @@ def write(root: Path) -> list[Path]:
 def library_hash() -> str:
     """The code of amemlib without its docstrings."""
     # Not imported: the package needs torch, which neither this check nor the pages need.
-    return runpy.run_path(str(ROOT / "amemlib" / "runtime.py"))["code_hash"]()
+    return runpy.run_path(str(ROOT / "amemlib" / "fingerprint.py"))["code_hash"]()
 
 
 def source_hash(notebook: NotebookNode, root: Path) -> str:

@@ -16,31 +16,37 @@ from amemlib.equivalents.covariance import (
     expected_covariance_capacity,
     expected_table_capacity,
 )
-from amemlib.equivalents.iterates import MeanFieldIterates, mean_field_iterates
 from amemlib.equivalents.law import SpectralLaw, expected_map_capacity
 from amemlib.equivalents.leading_order import (
+    SMALLEST_MEDIAN,
     capacity_constant,
+    inverse_sum_limit,
     rare_item_snr,
+    typical_absolute_maximum,
     typical_maximum,
     typical_maximum_expansion,
 )
-from amemlib.equivalents.many_steps import (
+from amemlib.equivalents.mean_field import MeanFieldIterates, mean_field_iterates
+from amemlib.equivalents.newton import NewtonEquivalent
+from amemlib.equivalents.sgd import sgd_capacity_constant, sgd_limit_probability, sgd_recovery_probabilities
+from amemlib.equivalents.smoothed_sign import PredictedVariances, SpectralEquivalent, interaction_variances
+from amemlib.equivalents.thresholded import (
     ManyStepEquivalent,
     evenly_spread_sgd_capacity,
+    half_recovered_schedule,
     half_recovered_thresholds,
     sgd_weights,
     thresholded_weights,
     weighted_sgd_capacity,
 )
-from amemlib.equivalents.newton import NewtonEquivalent
-from amemlib.equivalents.sgd import sgd_capacity_constant, sgd_limit_probability, sgd_recovery_probabilities
-from amemlib.equivalents.smoothed_sign import SpectralEquivalent, interaction_variances
 
 __all__ = [
     "CovarianceEquivalent",
     "ManyStepEquivalent",
     "MeanFieldIterates",
     "NewtonEquivalent",
+    "PredictedVariances",
+    "SMALLEST_MEDIAN",
     "SpectralEquivalent",
     "SpectralLaw",
     "effective_dimension",
@@ -54,8 +60,10 @@ __all__ = [
     "expected_distinct_items",
     "expected_map_capacity",
     "expected_table_capacity",
+    "half_recovered_schedule",
     "half_recovered_thresholds",
     "interaction_variances",
+    "inverse_sum_limit",
     "mean_field_iterates",
     "rare_item_snr",
     "sgd_capacity_constant",
@@ -65,6 +73,7 @@ __all__ = [
     "thresholded_weights",
     "weighted_sgd_capacity",
     "tail_snr",
+    "typical_absolute_maximum",
     "typical_maximum",
     "typical_maximum_expansion",
 ]

@@ -8,8 +8,8 @@ import torch
 from scipy.optimize import minimize_scalar
 from torch import Tensor
 
+from amemlib.checks import check_non_negative
 from amemlib.equivalents.law import SpectralLaw
-from amemlib.theory import check_non_negative
 
 
 def tail_snr(law: SpectralLaw, f: Callable[[Tensor], Tensor]) -> float:

@@ -4,12 +4,12 @@ import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
+from amemlib.checks import check_non_negative
 from amemlib.equivalents.fixed_point import binned
 from amemlib.equivalents.newton import NewtonEquivalent
 from amemlib.equivalents.sgd import sgd_recovery_probabilities
 from amemlib.equivalents.smoothed_sign import SpectralEquivalent
 from amemlib.problem import Problem, check_frequencies
-from amemlib.theory import check_non_negative
 
 _SGD_BIN_WIDTH = 0.05
 

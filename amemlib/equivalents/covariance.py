@@ -8,10 +8,10 @@ from jaxtyping import Float
 from scipy.special import log_ndtr
 from torch import Tensor
 
+from amemlib.checks import check_non_negative
 from amemlib.equivalents.fixed_point import GAUSS_HERMITE, binned, typical_scale
 from amemlib.equivalents.smoothed_sign import SpectralEquivalent
 from amemlib.problem import Embeddings, Problem, check_frequencies
-from amemlib.theory import check_non_negative
 
 _BIN_WIDTH = 0.1
 _LOG_STEP = 0.2

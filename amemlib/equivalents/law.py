@@ -10,9 +10,9 @@ from jaxtyping import Float
 from scipy.special import log_ndtr
 from torch import Tensor
 
+from amemlib.checks import check_alpha
 from amemlib.equivalents.fixed_point import BIN_WIDTH, GAUSS_HERMITE, NOISE_CLASSES, binned, typical_scale
 from amemlib.problem import Problem, check_frequencies
-from amemlib.theory import check_alpha
 
 _LAW_BIN_WIDTH = 0.02
 _LAW_STEP = 0.01

@@ -7,7 +7,7 @@ from scipy.integrate import quad
 from scipy.special import gammaln, log_ndtr, ndtri, zeta
 from scipy.stats.qmc import Sobol
 
-from amemlib.theory import check_alpha, check_positive
+from amemlib.checks import check_alpha, check_positive
 
 _HEAD = 8
 _LOG2_DRAWS = 7

@@ -4,9 +4,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from amemlib.checks import check_positive
 from amemlib.equivalents.fixed_point import (
     BIN_WIDTH,
     GAUSS_HERMITE,
@@ -17,9 +19,10 @@ from amemlib.equivalents.fixed_point import (
     typical_scale,
 )
 from amemlib.equivalents.winning import InputSpread, classes, winning_probabilities
-from amemlib.theory import check_positive
+from amemlib.problem import Problem
 
 _SCORE_STEP = 0.1
+_GRID_RANKS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,6 +160,32 @@ def interaction_variances(
         even = ((x @ C) * x).sum(1) + (weight * at) ** 2 * ((x * M**2 @ C) * (x * M**2)).sum(1)
         result[i] = even + (weight**2 + at**2) * ((x * M @ S) * (x * M)).sum(1)
     return 4 / math.pi**2 * result
+
+
+@dataclass(frozen=True, eq=False)
+class PredictedVariances:
+    """d · Var γ_ij of all N² pairs as L V Lᵀ: `values` V on a grid of ranks, `weights` L interpolates in log rank."""
+
+    weights: torch.Tensor
+    values: torch.Tensor
+
+    @classmethod
+    def solve(cls, problem: Problem, lam: float) -> "PredictedVariances":
+        """The leading-order law of `interaction_variances` for every pair of items."""
+        ranks = np.unique(np.geomspace(1, problem.n_items, _GRID_RANKS).astype(int))
+        V = interaction_variances(problem.frequencies, problem.dim, lam, problem.frequencies[ranks - 1])
+        log_rank = np.log(np.arange(1, problem.n_items + 1))
+        hats = np.stack([np.interp(log_rank, np.log(ranks), hat) for hat in np.eye(len(ranks))], 1)
+        return cls(torch.from_numpy(hats), torch.from_numpy(V))
+
+    def rms(self, rows: slice, columns: slice) -> float:
+        """Root mean square of the predicted √d γ over a block of pairs, i = j left out."""
+        total = self.weights[rows].sum(0) @ self.values @ self.weights[columns].sum(0)
+        count = len(self.weights[rows]) * len(self.weights[columns])
+        if rows == columns:
+            L = self.weights[rows]
+            total, count = total - ((L @ self.values) * L).sum(), count - len(L)
+        return float((total / count).sqrt())
 
 
 def _expected_softplus(scores: np.ndarray, spread: float, n_rivals: float) -> np.ndarray:

@@ -215,14 +215,6 @@ def configure(experiment: Experiment, profile: str, overrides: dict[str, str]):
     return type(base)(**values)
 
 
-def check_dims(name: str, dims: tuple[int, ...], count: int = 2, least: int = 1) -> None:
-    """Raise `ValueError` or `TypeError` unless a config's field holds `count` or more distinct dimensions ≥ `least`."""
-    if len(dims) < count or len(set(dims)) != len(dims):
-        raise ValueError(f"{name} must hold distinct dimensions, at least {count}, got {list(dims)}")
-    for dim in dims:
-        theory.check_count(name, dim, least)
-
-
 def capacity_verdict(dims, seed_counts, sharp, slope: float, exponent: float, rivals: Mapping[str, float]) -> dict:
     """Sizes: mean counts meet the sharp prediction from `SHARP_DIM` on. Limit: the slope is within `SLOPE_BAND` of it.
 

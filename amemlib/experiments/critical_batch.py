@@ -9,6 +9,7 @@ from scipy.stats import norm
 from scipy.stats import t as student_t
 
 from amemlib import runtime, theory
+from amemlib.checks import check_alpha, check_count
 from amemlib.equivalents import expected_capacity, expected_distinct_items
 from amemlib.experiments.base import (
     COUNT_BAND,
@@ -72,17 +73,17 @@ class CriticalBatchConfig:
     first_seed: int = 0
 
     def __post_init__(self):
-        theory.check_alpha(self.alpha, above=1.0)
+        check_alpha(self.alpha, above=1.0)
         for name in ("dims", "sgd_dims", "batch_sizes", "sgd_batch_sizes"):
             values = getattr(self, name)
             for value in values:
-                theory.check_count(name, value)
+                check_count(name, value)
             if len(values) < 2 or any(a >= b for a, b in zip(values[:-1], values[1:], strict=True)):
                 raise ValueError(f"{name} must hold at least two increasing values, got {list(values)}")
         for name in ("n_items", "sgd_items", "seeds", "sgd_seeds"):
-            theory.check_count(name, getattr(self, name), least=2)
-        theory.check_count("sgd_predicted_seeds", self.sgd_predicted_seeds)
-        theory.check_count("first_seed", self.first_seed, least=0)
+            check_count(name, getattr(self, name), least=2)
+        check_count("sgd_predicted_seeds", self.sgd_predicted_seeds)
+        check_count("first_seed", self.first_seed, least=0)
 
 
 def measure_minibatch_steps(

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from jaxtyping import Float
-from scipy.special import log_ndtr
 from torch import Tensor
 
 from amemlib import runtime, theory
+from amemlib.checks import check_alpha, check_count, check_dims, check_positive
 from amemlib.equivalents import (
     ManyStepEquivalent,
     evenly_spread_sgd_capacity,
-    half_recovered_thresholds,
+    half_recovered_schedule,
     sgd_weights,
     thresholded_weights,
     weighted_sgd_capacity,
@@ -28,7 +28,6 @@ from amemlib.experiments.base import (
     Cell,
     Experiment,
     Summary,
-    check_dims,
 )
 from amemlib.optim import thresholded_trajectory
 from amemlib.problem import Problem
@@ -76,15 +75,15 @@ class DeflationConfig:
 
     def __post_init__(self):
         # the batch limit B^{1/α} and the lemmas on batches need it
-        theory.check_alpha(self.alpha, above=1.0)
+        check_alpha(self.alpha, above=1.0)
         check_dims("dims", self.dims)
         for name in ("n_items", "seeds", "steps", "sgd_steps", "batch_dim"):
-            theory.check_count(name, getattr(self, name))
+            check_count(name, getattr(self, name))
         for batch_size in self.batch_sizes:
-            theory.check_count("batch_sizes", batch_size)
+            check_count("batch_sizes", batch_size)
         for name in ("constant", "sgd_constant"):
-            theory.check_positive(name, getattr(self, name))
-        theory.check_count("first_seed", self.first_seed, least=0)
+            check_positive(name, getattr(self, name))
+        check_count("first_seed", self.first_seed, least=0)
         if max(self.steps, self.sgd_steps) > _MOST_STEPS:
             raise ValueError(f"steps must be at most {_MOST_STEPS}, got {max(self.steps, self.sgd_steps)}")
         largest = max(*self.dims, self.batch_dim)
@@ -97,48 +96,25 @@ class DeflationConfig:
                 raise ValueError(f"n_items must exceed {method}'s last threshold, {removed}, got {self.n_items}")
 
 
-@dataclass(frozen=True)
-class Schedule:
-    """What a rule does in its T steps: `thresholds` (d_1, …, d_T), `removed` (0, d_1, …, d_{T−1}), λ_t and η_t."""
-
-    thresholds: tuple[int, ...]
-    lams: tuple[float, ...]
-    learning_rates: tuple[float, ...]
-
-    @property
-    def removed(self) -> tuple[int, ...]:
-        """d_t as the gradient of step t has it: nothing is removed at first."""
-        return (0, *self.thresholds[:-1])
-
-
 @functools.cache
 def schedule(
     rule: str, alpha: float, n_items: int, dim: int, steps: int, constant: float, batch_size: float = math.inf
-) -> Schedule:
-    """The schedule of one of `RULES`: thresholds with θ = `constant` where the rule has one, λ_t, η_t in units of √d.
-
-    Muon's η is √d (recovery does not depend on it, so here it is 1); SGD's is Theorem 10's, 1/p at the next threshold.
-    """
+) -> theory.Schedule:
+    """The schedule of one of `RULES`; "polar" has no θ and no B."""
     if rule == "polar":
-        p = Problem.power_law(n_items, dim, alpha).frequencies
-        return Schedule(half_recovered_thresholds(p, dim, steps), (0.0,) * steps, (1.0,) * steps)
-    method = "sgd" if rule == "sgd" else "muon"
-    thresholds = theory.recovery_thresholds(method, alpha, dim, steps, constant, batch_size)
-    if rule == "sgd":
-        rates = tuple(theory.sgd_learning_rate(alpha, n_items, threshold) for threshold in thresholds)
-        return Schedule(thresholds, (math.inf,) * steps, rates)
-    lams = tuple(theory.muon_smoothing(alpha, n_items, dim, threshold) for threshold in thresholds)
-    return Schedule(thresholds, lams, (1.0,) * steps)
+        return half_recovered_schedule(Problem.power_law(n_items, dim, alpha).frequencies, dim, steps)
+    scheduled = theory.sgd_schedule if rule == "sgd" else theory.muon_schedule
+    return scheduled(alpha, n_items, dim, steps, constant, batch_size)
 
 
-def step_maps(rule: str, plan: Schedule) -> list:
+def step_maps(rule: str, plan: theory.Schedule) -> list:
     """The spectral map of every step of a rule."""
     if rule == "sgd":
         return [identity] * len(plan.lams)
     return [functools.partial(smoothed_sign, lam=lam) if lam else polar for lam in plan.lams]
 
 
-def expected_counts(rule: str, plan: Schedule, w: Float[Tensor, "T N"], dim: int) -> dict:
+def expected_counts(rule: str, plan: theory.Schedule, w: Float[Tensor, "T N"], dim: int) -> dict:
     """Sharp counts after 1, …, T steps with gradients of weights w, and for SGD those of evenly spread noise.
 
     counts: (T,). within: (T,) how many of the first d_t, for Muon. even: (T,) for SGD.
@@ -204,18 +180,6 @@ def measure_batches(
     return {"counts": counts, "sharp": sharp, "distinct": [int(x) for x in seen]}
 
 
-def weighted_norm_bound(norm: float, largest: float, dim: int, t: float) -> float:
-    """What ‖Σ x_k² v_k v_kᵀ‖ exceeds with probability e^{−t} at most: (‖x‖₂/√d + (1 + √(2t/d)) ‖x‖_∞)² (Lemma 33)."""
-    return (norm / math.sqrt(dim) + (1 + math.sqrt(2 * t / dim)) * largest) ** 2
-
-
-def weighted_frobenius_bound(x: Float[Tensor, " n"], dim: int, t: float) -> float:
-    """The same for ‖Σ x_k² v_k v_kᵀ‖_F: ((‖x‖₂⁴/d + (1 + 1/d) ‖x‖₄⁴)^{1/4} + √(2t/d) ‖x‖_∞)² (Lemma 33)."""
-    second, fourth = float((x**2).sum()), float((x**4).sum())
-    mean = (second**2 / dim + (1 + 1 / dim) * fourth) ** 0.25
-    return (mean + math.sqrt(2 * t / dim) * float(x.max())) ** 2
-
-
 def tail_bounds(problem: Problem, batch_size: float, first: int) -> tuple[float, float]:
     """What max_{k>M} q_k and Σ_{k>M} q_k exceed with probability `FAILURE` at most, M = `first` (Lemma 36).
 
@@ -226,13 +190,6 @@ def tail_bounds(problem: Problem, batch_size: float, first: int) -> tuple[float,
         return float(p[0]), float(p.sum())
     luck = math.log(2 * problem.n_items / FAILURE) / batch_size
     return max(math.e**2 * float(p[0]), luck), max(math.e**2 * float(p.sum()), luck)
-
-
-def superconcentration_failure(n: float, constant: float = SUPERCONCENTRATION) -> float:
-    """Pr[max_{k≤n} g_k < √(2 log n) − C log log n / √log n], exact: Φ(x)^n (Lemma 34)."""
-    log_n = math.log(n)
-    x = math.sqrt(2 * log_n) - constant * math.log(log_n) / math.sqrt(log_n)
-    return float(np.exp(n * log_ndtr(x)))
 
 
 def measure_step_lemmas(alpha: float, n_items: int, dim: int, seed: int) -> dict:
@@ -256,9 +213,9 @@ def measure_step_lemmas(alpha: float, n_items: int, dim: int, seed: int) -> dict
         operator = float(torch.linalg.matrix_norm(H, 2))
         bound = norm + math.sqrt(dim) * largest + math.sqrt(2 * t) * largest
         ratios["lemma_30"].append(math.sqrt(dim * operator) / bound)
-        ratios["lemma_33"].append(operator / weighted_norm_bound(norm, largest, dim, t))
-        frobenius = float(torch.linalg.matrix_norm(H))
-        ratios["lemma_33"].append(frobenius / weighted_frobenius_bound(x, dim, t))
+        ratios["lemma_33"].append(operator / theory.weighted_norm_bound(norm, largest, dim, t))
+        frobenius, moments = float(torch.linalg.matrix_norm(H)), (float((x**2).sum()), float((x**4).sum()))
+        ratios["lemma_33"].append(frobenius / theory.weighted_frobenius_bound(*moments, largest, dim, t))
         directions = gaussian / gaussian.norm(dim=1, keepdim=True)
         sums = ((emb.U[: len(x)] @ directions.T) * (V @ directions.flip(0).T) * x[:, None]).sum(0)
         bound = (math.sqrt(2 * pair_t) * norm + pair_t * largest) / dim
@@ -279,7 +236,7 @@ def measure_step_lemmas(alpha: float, n_items: int, dim: int, seed: int) -> dict
             V = emb.V[first:][seen]
             operator = float(torch.linalg.matrix_norm((tail[seen][:, None] ** 2 * V).T @ V, 2))
             ratios["lemma_36"].append(energy / (item * mass))
-            ratios["lemma_35"].append(operator / weighted_norm_bound(math.sqrt(item * mass), item, dim, t))
+            ratios["lemma_35"].append(operator / theory.weighted_norm_bound(math.sqrt(item * mass), item, dim, t))
             scales["lemma_35_scale"].setdefault(name, []).append(operator * dim / unit)
             scales["lemma_36_scale"].setdefault(name, []).append(energy / unit)
     return {name: max(values) for name, values in ratios.items()} | scales
@@ -409,7 +366,7 @@ def _lemma_summary(config: DeflationConfig, lemmas: list[list[dict]]) -> tuple[d
             key: [np.mean([r[name][key] for r in row], 0).tolist() for row in lemmas] for key in lemmas[0][0][name]
         }
     sizes = [10.0**k for k in range(3, 9)]
-    failures = [superconcentration_failure(n) for n in sizes]
+    failures = [theory.superconcentration_failure(n, SUPERCONCENTRATION) for n in sizes]
     measured["lemma_34"] = max(n * failure for n, failure in zip(sizes, failures, strict=True))
     measured["lemma_34_failure"] = failures
     verdicts["lemma_34"] = REPRODUCED if measured["lemma_34"] <= 1 else NOT_REPRODUCED

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from amemlib import distributed, runtime, theory
+from amemlib import runtime, sharding, theory
+from amemlib.checks import check_alpha, check_count, check_dims, check_non_negative
 from amemlib.equivalents import expected_capacity
-from amemlib.experiments.base import Cell, Experiment, Summary, capacity_verdict, check_dims
+from amemlib.experiments.base import Cell, Experiment, Summary, capacity_verdict
 from amemlib.problem import Problem
 from amemlib.scaling import fit_exponent
 from amemlib.spectral import polar
@@ -28,23 +29,23 @@ class GiantConfig:
     lr_over_root_dim: float = 0.0
 
     def __post_init__(self):
-        theory.check_alpha(self.alpha)
+        check_alpha(self.alpha)
         check_dims("dims", self.dims)
-        theory.check_count("n_items", self.n_items, least=max(self.dims))
-        theory.check_count("seeds", self.seeds)
-        theory.check_count("first_seed", self.first_seed, least=0)
-        theory.check_non_negative("lr_over_root_dim", self.lr_over_root_dim)
+        check_count("n_items", self.n_items, least=max(self.dims))
+        check_count("seeds", self.seeds)
+        check_count("first_seed", self.first_seed, least=0)
+        check_non_negative("lr_over_root_dim", self.lr_over_root_dim)
 
 
 def measure_giant_step(alpha: float, n_items: int, dim: int, lr_over_root_dim: float, seed: int, device: str) -> dict:
     """Recovered items after one population step of polar and SGD, and the loss of the former, by all ranks together."""
     problem = Problem.power_law(n_items, dim, alpha)
-    shard = distributed.sample_shard(problem, seed, runtime.device(device))
-    G = distributed.initial_gradient(shard)
+    shard = sharding.sample_shard(problem, seed, runtime.device(device))
+    G = sharding.initial_gradient(shard)
     W = polar(G)
-    found = {"polar": {"count": distributed.capacity(W, shard)}, "sgd": {"count": distributed.capacity(G, shard)}}
+    found = {"polar": {"count": sharding.capacity(W, shard)}, "sgd": {"count": sharding.capacity(G, shard)}}
     if lr_over_root_dim:
-        found["polar"]["loss"] = distributed.loss_and_gradient(lr_over_root_dim * dim**0.5 * W, shard)[0]
+        found["polar"]["loss"] = sharding.loss_and_gradient(lr_over_root_dim * dim**0.5 * W, shard)[0]
     return found
 
 

@@ -6,10 +6,10 @@ from itertools import pairwise
 
 import numpy as np
 import torch
-from scipy.special import ndtri
 
 from amemlib import runtime, theory
-from amemlib.equivalents import SpectralEquivalent, interaction_variances
+from amemlib.checks import check_alpha, check_count, check_dims, check_positive
+from amemlib.equivalents import PredictedVariances, SpectralEquivalent, typical_absolute_maximum
 from amemlib.experiments.base import (
     COUNT_BAND,
     FINITE_SIZE,
@@ -19,7 +19,6 @@ from amemlib.experiments.base import (
     Cell,
     Experiment,
     Summary,
-    check_dims,
 )
 from amemlib.gradients import thresholded_gradient
 from amemlib.problem import Problem
@@ -33,7 +32,7 @@ PAIRS = tuple(f"{a}-{b}" for k, a in enumerate(BLOCKS) for b in BLOCKS[k:])
 MAXIMUM_BAND = 0.1
 """How far the largest interaction may exceed the normal maximum: the maximum of one draw scatters by 3 to 5 %."""
 _FIELDS = ("count", "square", "largest", "z_square", "z_fourth", "z_largest")
-_ROWS, _GRID = 512, 64
+_ROWS = 512
 
 
 @dataclass(frozen=True)
@@ -55,49 +54,18 @@ class InteractionsConfig:
     first_seed: int = 0
 
     def __post_init__(self):
-        theory.check_alpha(self.alpha)
+        check_alpha(self.alpha)
         check_dims("dims", self.dims, count=1, least=8)
-        if theory.check_count("n_items", self.n_items) < 2 * max(self.dims) + 2:
+        if check_count("n_items", self.n_items) < 2 * max(self.dims) + 2:
             raise ValueError(f"n_items must exceed twice every dimension by 2, got {self.n_items}")
-        theory.check_count("seeds", self.seeds)
-        theory.check_count("first_seed", self.first_seed, least=0)
-        theory.check_positive("lam_over_t0", self.lam_over_t0)
+        check_count("seeds", self.seeds)
+        check_count("first_seed", self.first_seed, least=0)
+        check_positive("lam_over_t0", self.lam_over_t0)
 
 
 def block_ends(n_items: int, dim: int) -> tuple[int, int, int]:
     """Last rank of the head, the middle and the tail: d/4, 2d and N."""
     return dim // 4, 2 * dim, n_items
-
-
-@dataclass(frozen=True, eq=False)
-class PredictedVariances:
-    """d · Var γ_ij of all N² pairs as L V Lᵀ: `values` V on a grid of ranks, `weights` L interpolates in log rank."""
-
-    weights: torch.Tensor
-    values: torch.Tensor
-
-    @classmethod
-    def solve(cls, problem: Problem, lam: float) -> "PredictedVariances":
-        """The leading-order law of `equivalents.interaction_variances` for every pair of items."""
-        ranks = np.unique(np.geomspace(1, problem.n_items, _GRID).astype(int))
-        V = interaction_variances(problem.frequencies, problem.dim, lam, problem.frequencies[ranks - 1])
-        log_rank = np.log(np.arange(1, problem.n_items + 1))
-        hats = np.stack([np.interp(log_rank, np.log(ranks), hat) for hat in np.eye(len(ranks))], 1)
-        return cls(torch.from_numpy(hats), torch.from_numpy(V))
-
-    def rms(self, rows: slice, columns: slice) -> float:
-        """Root mean square of the predicted √d γ over a block of pairs, i = j left out."""
-        total = self.weights[rows].sum(0) @ self.values @ self.weights[columns].sum(0)
-        count = len(self.weights[rows]) * len(self.weights[columns])
-        if rows == columns:
-            L = self.weights[rows]
-            total, count = total - ((L @ self.values) * L).sum(), count - len(L)
-        return float((total / count).sqrt())
-
-
-def gaussian_maximum(n: float) -> float:
-    """Median of the largest |g| among n independent standard normals."""
-    return float(-ndtri(-math.expm1(-math.log(2) / n) / 2))
 
 
 def measure_interactions(alpha: float, n_items: int, dim: int, lam_over_t0: float, seed: int, device: str) -> dict:
@@ -183,7 +151,7 @@ def interactions_summary(config: InteractionsConfig, results: list[dict]) -> Sum
             read = {field: np.array([[d[name][pair][field] for d in draws] for draws in by_dim]) for field in _FIELDS}
             counts, rms = read["count"][:, 0], np.sqrt(read["square"].mean(1))
             scatter = np.sqrt(read["square"]).std(1, ddof=1) if config.seeds > 1 else rms / np.sqrt(counts)
-            tops = np.array([gaussian_maximum(count) for count in counts])
+            tops = np.array([typical_absolute_maximum(count) for count in counts])
             columns = {
                 "rms": rms,
                 "rms_error": scatter / math.sqrt(config.seeds),

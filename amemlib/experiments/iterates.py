@@ -8,7 +8,7 @@ import torch
 
 from amemlib import runtime, theory
 from amemlib.equivalents import SpectralEquivalent, mean_field_iterates
-from amemlib.equivalents.many_steps import ManyStepEquivalent
+from amemlib.equivalents.thresholded import ManyStepEquivalent
 from amemlib.gradients import item_losses, thresholded_gradient
 from amemlib.optim import trajectory
 from amemlib.problem import Embeddings, Problem

@@ -15,8 +15,9 @@ from scipy.integrate import trapezoid
 from torch import Tensor
 
 from amemlib import theory
+from amemlib.checks import check_alpha, check_count, check_dims, check_positive
 from amemlib.expansions import LeadingBlock, gaussian_expectation
-from amemlib.experiments.base import FINITE_SIZE, NOT_REPRODUCED, REPRODUCED, Cell, Experiment, Summary, check_dims
+from amemlib.experiments.base import FINITE_SIZE, NOT_REPRODUCED, REPRODUCED, Cell, Experiment, Summary
 from amemlib.experiments.interactions import MAXIMUM_BAND
 from amemlib.gradients import thresholded_gradient
 from amemlib.problem import Embeddings, Problem
@@ -94,15 +95,15 @@ class LemmasConfig:
     first_seed: int = 0
 
     def __post_init__(self):
-        theory.check_alpha(self.alpha, above=1.0)
+        check_alpha(self.alpha, above=1.0)
         # below d = 16 the paper's leading block, d/(log d)² items, is empty
         check_dims("dims", self.dims, least=16)
         if self.n_items <= max(self.dims):
             raise ValueError(f"n_items must exceed every dimension, or G has no bulk, got {self.n_items}")
         for name in ("n_items", "seeds"):
-            theory.check_count(name, getattr(self, name))
-        theory.check_count("first_seed", self.first_seed, least=0)
-        theory.check_positive("lam_over_t0", self.lam_over_t0)
+            check_count(name, getattr(self, name))
+        check_count("first_seed", self.first_seed, least=0)
+        check_positive("lam_over_t0", self.lam_over_t0)
 
 
 def nine_point_derivatives(value: Callable[[float], Tensor], step: float) -> tuple[Tensor, Tensor]:

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from amemlib import runtime, theory
+from amemlib.checks import check_alpha, check_count, check_dims, check_non_negative
 from amemlib.equivalents import SpectralEquivalent
 from amemlib.experiments.base import (
     COUNT_BAND,
@@ -17,7 +18,6 @@ from amemlib.experiments.base import (
     Cell,
     Experiment,
     Summary,
-    check_dims,
 )
 from amemlib.gradients import gradient_rank, initial_gradient, item_losses_along
 from amemlib.problem import Problem
@@ -55,12 +55,12 @@ class LossConfig:
     first_seed: int = 0
 
     def __post_init__(self):
-        theory.check_alpha(self.alpha, above=1.0)
+        check_alpha(self.alpha, above=1.0)
         check_dims("dims", self.dims)
-        theory.check_count("n_items", self.n_items, least=2)
-        theory.check_count("seeds", self.seeds)
-        theory.check_count("first_seed", self.first_seed, least=0)
-        theory.check_non_negative("lam_over_t0", self.lam_over_t0)
+        check_count("n_items", self.n_items, least=2)
+        check_count("seeds", self.seeds)
+        check_count("first_seed", self.first_seed, least=0)
+        check_non_negative("lam_over_t0", self.lam_over_t0)
         rates = np.array(self.lr_over_root_dim)
         if len(rates) < 3 or not (np.diff(rates) > 0).all() or not (0 < rates[0] <= rates[-1] < math.inf):
             raise ValueError(f"lr_over_root_dim must hold three or more increasing numbers > 0, got {rates.tolist()}")

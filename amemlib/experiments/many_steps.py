@@ -6,18 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from amemlib import theory
+from amemlib.checks import check_alpha, check_count, check_dims, check_positive
 from amemlib.equivalents import expected_distinct_items
-from amemlib.equivalents.many_steps import ManyStepEquivalent, thresholded_weights
-from amemlib.experiments.base import (
-    FINITE_SIZE,
-    NOT_REPRODUCED,
-    REPRODUCED,
-    SLOPE_BAND,
-    Cell,
-    Experiment,
-    Summary,
-    check_dims,
-)
+from amemlib.equivalents.thresholded import ManyStepEquivalent, thresholded_weights
+from amemlib.experiments.base import FINITE_SIZE, NOT_REPRODUCED, REPRODUCED, SLOPE_BAND, Cell, Experiment, Summary
 from amemlib.experiments.iterates import (
     measure_descent,
     measure_iterates,
@@ -84,23 +76,23 @@ class ManyStepsConfig:
     first_seed: int = 0
 
     def __post_init__(self):
-        theory.check_alpha(self.alpha, above=1.0)
+        check_alpha(self.alpha, above=1.0)
         for name in ("dims", "trend_dims", "momentum_dims", "horizon_dims", "far_dims"):
             check_dims(name, getattr(self, name))
         for name in ("n_items", "trend_items", "small_items", "far_items"):
-            theory.check_count(name, getattr(self, name), least=2)
+            check_count(name, getattr(self, name), least=2)
         for name in ("seeds", "scan_dim", "race_dim", "batch_steps", "momentum_seeds"):
-            theory.check_count(name, getattr(self, name))
+            check_count(name, getattr(self, name))
         for name in ("steps", "race_steps", "horizon_steps"):
-            theory.check_count(name, getattr(self, name), least=SHORTEST)
+            check_count(name, getattr(self, name), least=SHORTEST)
         for name in ("extra_seeds", "first_seed"):
-            theory.check_count(name, getattr(self, name), least=0)
+            check_count(name, getattr(self, name), least=0)
         for name in ("lr_over_root_dim", "threshold_constant", "horizon_lr"):
-            theory.check_positive(name, getattr(self, name))
+            check_positive(name, getattr(self, name))
         for rate in self.rates:
-            theory.check_positive("rates", rate)
+            check_positive("rates", rate)
         for size in self.batch_sizes:
-            theory.check_count("batch_sizes", size)
+            check_count("batch_sizes", size)
         last = theory.recovery_thresholds("muon", self.alpha, max(self.dims), self.steps, self.threshold_constant)[-1]
         if last >= self.n_items:
             raise ValueError(f"n_items must exceed the last threshold of the largest d, {last}, got {self.n_items}")

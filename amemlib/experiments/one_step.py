@@ -3,16 +3,9 @@
 from dataclasses import dataclass
 
 from amemlib import runtime, theory
+from amemlib.checks import check_alpha, check_count, check_dims, check_non_negative
 from amemlib.equivalents import expected_capacity
-from amemlib.experiments.base import (
-    Experiment,
-    Grid,
-    Results,
-    capacity_verdict,
-    check_dims,
-    draws,
-    rival_exponents,
-)
+from amemlib.experiments.base import Experiment, Grid, Results, capacity_verdict, draws, rival_exponents
 from amemlib.gradients import gradient_rank, initial_gradient
 from amemlib.problem import Problem
 from amemlib.recovery import capacity, longest_prefix, recovered
@@ -42,15 +35,15 @@ class OneStepConfig:
     first_seed: int = 0
 
     def __post_init__(self):
-        theory.check_alpha(self.alpha)
+        check_alpha(self.alpha)
         for name in ("dims", "sgd_dims"):
             check_dims(name, getattr(self, name))
         for name in ("n_items", "sgd_items"):
-            theory.check_count(name, getattr(self, name), least=2)
+            check_count(name, getattr(self, name), least=2)
         for name in ("seeds", "sgd_seeds"):
-            theory.check_count(name, getattr(self, name))
-        theory.check_count("first_seed", self.first_seed, least=0)
-        theory.check_non_negative("lam_over_t0", self.lam_over_t0)
+            check_count(name, getattr(self, name))
+        check_count("first_seed", self.first_seed, least=0)
+        check_non_negative("lam_over_t0", self.lam_over_t0)
 
 
 def measure_one_step(alpha: float, n_items: int, dim: int, lam_over_t0: float, seed: int, device: str) -> dict:

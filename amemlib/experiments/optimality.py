@@ -6,10 +6,10 @@ from itertools import islice
 
 import numpy as np
 import torch
-from scipy.special import digamma
 
 from amemlib import runtime, theory
-from amemlib.equivalents import expected_capacity
+from amemlib.checks import check_alpha, check_count, check_dims
+from amemlib.equivalents import SMALLEST_MEDIAN, expected_capacity, inverse_sum_limit
 from amemlib.experiments.base import (
     COUNT_BAND,
     FINITE_SIZE,
@@ -21,14 +21,20 @@ from amemlib.experiments.base import (
     Cell,
     Experiment,
     Summary,
-    check_dims,
 )
 from amemlib.gradients import gradient_rank, initial_gradient, thresholded_gradient
 from amemlib.problem import Embeddings, Problem
 from amemlib.recovery import capacity
 from amemlib.sampling import sample_embeddings, sample_rotations
 from amemlib.scaling import fit_exponent
-from amemlib.spectral import newton_schulz_scalar, polar, signal_slopes, smoothed_sign_scalars, spectral_maps
+from amemlib.spectral import (
+    newton_schulz_scalar,
+    polar,
+    signal_slopes,
+    slope_maps,
+    smoothed_sign_scalars,
+    spectral_maps,
+)
 
 MANY = 100
 """The sharp count of h_λ is held to its band where it predicts this many items: a λ far above t₀ leaves the few leading
@@ -69,16 +75,16 @@ class OptimalityConfig:
     first_seed: int = 0
 
     def __post_init__(self):
-        theory.check_alpha(self.alpha)
+        check_alpha(self.alpha)
         for name in ("dims", "spectrum_dims"):
             check_dims(name, getattr(self, name), count=1 if name == "dims" else 2, least=2)
         for name in ("n_items", "spectrum_items"):
-            theory.check_count(name, getattr(self, name), least=2)
+            check_count(name, getattr(self, name), least=2)
         if self.spectrum_items <= max(self.spectrum_dims):
             raise ValueError(f"spectrum_items must exceed every dimension, got {self.spectrum_items}")
         for name, least in (("seeds", 2), ("spectrum_seeds", 2 * BATCHES), ("ruler_dim", 2), ("haar_seeds", 2)):
-            theory.check_count(name, getattr(self, name), least=least)
-        theory.check_count("first_seed", self.first_seed, least=0)
+            check_count(name, getattr(self, name), least=least)
+        check_count("first_seed", self.first_seed, least=0)
         if not self.lam_over_t0 or not all(math.isfinite(lam) and lam > 0 for lam in self.lam_over_t0):
             raise ValueError(f"lam_over_t0 must hold finite numbers > 0, got {list(self.lam_over_t0)}")
 
@@ -124,21 +130,6 @@ def measure_slope_bound(alpha: float, n_items: int, dim: int, seed: int) -> dict
         slopes, bounds = signal_slopes(G, emb.U[n_items:], emb.V[n_items:], f, df, scale)
         ratios[name] = float((slopes / bounds).max())
     return ratios
-
-
-def slope_maps(t0: float) -> dict[str, tuple]:
-    """Maps under Assumption 7 with their derivatives and a length on which they are smooth; t₀ is the unit of z.
-
-    bump: z exp(−z²/2), which is in the class though it is neither monotone nor close to a sign.
-    """
-    bell = lambda z: torch.exp(-((z / t0) ** 2) / 2)  # noqa: E731
-    return {
-        # the sign jumps at 0: only points closer than any two singular values may share a derivative
-        "polar": (torch.sign, torch.zeros_like, 1e-9 * t0),
-        "smoothed_sign": (*smoothed_sign_scalars(t0)[:2], t0),
-        "bump": (lambda z: z / t0 * bell(z), lambda z: (1 - (z / t0) ** 2) * bell(z) / t0, t0),
-        "sgd": (lambda z: z, torch.ones_like, t0),
-    }
 
 
 def measure_haar(alpha: float, seed: int) -> dict:
@@ -205,21 +196,6 @@ def optimality_cells(config: OptimalityConfig, device: str) -> list[Cell]:
 def smoothing_name(lam_over_t0: float) -> str:
     """The key of h_λ in a record: "smoothed_sign_0.1" for λ = 0.1 t₀."""
     return f"smoothed_sign_{lam_over_t0:g}"
-
-
-def inverse_sum_limit(alpha: float, dim: int, gaussian: float) -> float:
-    """Median of (1/d) Σ 1/s of G in units of 1/t₀: (2/π)(log d + C + H_{1/2} − H_α), H the harmonic numbers.
-
-    C = `gaussian`: (2/π)(log d + C) is the same median for a d × d matrix with entries N(0, 1/d). The two share the law
-    of their smallest singular values in units of t₀, and the rest of the sum is (2/π) ∫ M(μ) dμ/μ above a cut, which is
-    −H_α up to terms that do not know α; the plain Gaussian matrix is α = 1/2.
-    """
-    harmonic = lambda x: float(digamma(x + 1) + np.euler_gamma)  # noqa: E731
-    return 2 / math.pi * (math.log(dim) + gaussian + harmonic(0.5) - harmonic(alpha))
-
-
-SMALLEST_MEDIAN = math.sqrt(1 + 2 * math.log(2)) - 1
-"""Median of d s_min / t₀: its law is that of √d s_min of a real Gaussian d × d matrix, 1 − exp(−x²/2 − x) (Edelman)."""
 
 
 def optimality_summary(config: OptimalityConfig, results: list[dict]) -> Summary:

@@ -4,21 +4,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
-from amemlib import runtime, theory
-from amemlib.experiments.base import NOT_REPRODUCED, REPRODUCED, Cell, Experiment, Summary, check_dims
+from amemlib import runtime
+from amemlib.checks import check_alpha, check_count, check_dims
+from amemlib.experiments.base import NOT_REPRODUCED, REPRODUCED, Cell, Experiment, Summary
 from amemlib.gradients import gradient_rank, initial_gradient
-from amemlib.problem import Embeddings, Problem, row_norms
-from amemlib.recovery import margins, recovered
+from amemlib.problem import Problem
+from amemlib.recovery import FORMATS, margins, recovered, recovered_in_format, undecided_in_format
 from amemlib.sampling import sample_embeddings
 from amemlib.spectral import polar
-
-FORMATS = {"float32": 23, "tf32": 10, "bfloat16": 7}
-"""Bits of the significand that a number keeps on its way into a product, by format; all add in float32."""
-
-_ELEMENTS = 2**24
 
 
 @dataclass(frozen=True)
@@ -38,47 +32,12 @@ class PrecisionConfig:
     first_seed: int = 0
 
     def __post_init__(self):
-        theory.check_alpha(self.alpha)
-        theory.check_alpha(self.steep)
+        check_alpha(self.alpha)
+        check_alpha(self.steep)
         check_dims("dims", self.dims, count=1)
-        theory.check_count("n_items", self.n_items, least=2)
-        theory.check_count("seeds", self.seeds)
-        theory.check_count("first_seed", self.first_seed, least=0)
-
-
-def round_significand(X: Float[Tensor, "n m"], bits: int) -> Float[Tensor, "n m"]:
-    """float32 numbers rounded to nearest, ties to even, with `bits` bits after the leading one: 7 bfloat16, 10 TF32.
-
-    The range is float32's. It is what a tensor core does to the entries of a product; it adds in float32.
-    """
-    if not 0 < theory.check_count("bits", bits) <= 23:
-        raise ValueError(f"bits must be in [1, 23], got {bits}")
-    if bits == 23:
-        return X.float()
-    pattern = X.float().contiguous().view(torch.int32)
-    dropped = 23 - bits
-    half = (1 << (dropped - 1)) - 1 + ((pattern >> dropped) & 1)
-    return ((pattern + half) & -(1 << dropped)).view(torch.float32)
-
-
-def scanned(W: Float[Tensor, "d d"], emb: Embeddings, bits: int) -> torch.Tensor:
-    """(N,) mask of a plain scan whose products see rounded entries: the item's own score is one of them."""
-    U, Z = round_significand(emb.U, bits), round_significand(emb.V.double() @ W.T, bits)
-    mask = torch.empty(emb.n_items, dtype=torch.bool, device=U.device)
-    for rows in torch.arange(emb.n_items, device=U.device).split(max(1, _ELEMENTS // emb.n_items)):
-        scores = Z[rows] @ U.T
-        own = scores[torch.arange(len(rows)), rows].clone()
-        scores[torch.arange(len(rows)), rows] = -torch.inf
-        mask[rows] = own > scores.amax(1)
-    return mask
-
-
-def undecided(W: Float[Tensor, "d d"], emb: Embeddings, bits: int, margin: Float[Tensor, " N"]) -> int:
-    """Items whose exact margin lies inside (2ε + (d + 4) 2⁻²⁴) ‖u‖ ‖Wv‖, what products of the format may be off by."""
-    unit = 2.0 ** -(bits + 1)
-    rounding = (emb.dim + 4) * 2.0**-24 + (0 if bits == 23 else 2 * unit)
-    bound = rounding * row_norms(emb.U).max() * row_norms(emb.V.double() @ W.T)
-    return int((margin.abs() <= bound).sum())
+        check_count("n_items", self.n_items, least=2)
+        check_count("seeds", self.seeds)
+        check_count("first_seed", self.first_seed, least=0)
 
 
 def measure_decisions(alpha: float | None, n_items: int, dim: int, seed: int, device: str) -> dict:
@@ -91,8 +50,8 @@ def measure_decisions(alpha: float | None, n_items: int, dim: int, seed: int, de
     exact, margin = recovered(W, emb), margins(W, emb)
     return {
         "count": int(exact.sum()),
-        "flips": {name: int((scanned(W, emb, bits) != exact).sum()) for name, bits in FORMATS.items()},
-        "undecided": {name: undecided(W, emb, bits, margin) for name, bits in FORMATS.items()},
+        "flips": {name: int((recovered_in_format(W, emb, bits) != exact).sum()) for name, bits in FORMATS.items()},
+        "undecided": {name: undecided_in_format(W, emb, bits, margin) for name, bits in FORMATS.items()},
     }
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtrit
 
-from amemlib import theory
-from amemlib.experiments.base import FINITE_SIZE, NOT_REPRODUCED, REPRODUCED, Cell, Experiment, Summary, check_dims
+from amemlib.checks import check_count, check_dims, check_non_negative, check_positive
+from amemlib.experiments.base import FINITE_SIZE, NOT_REPRODUCED, REPRODUCED, Cell, Experiment, Summary
 from amemlib.experiments.recall_runs import measure_run
 from amemlib.tasks import RecallTask
 
@@ -57,17 +57,17 @@ class RecallConfig:
             if getattr(self, name) not in getattr(self, f"{name}s" if name == "dim" else "batch_sizes"):
                 raise ValueError(f"{name} must be one of {name}s, got {getattr(self, name)}")
         for alpha in self.alphas:
-            theory.check_non_negative("alphas", alpha)
+            check_non_negative("alphas", alpha)
         for name in ("steps", "long_steps", "hidden_over_dim", "probe_every", "seeds"):
-            theory.check_count(name, getattr(self, name))
+            check_count(name, getattr(self, name))
         if self.long_steps < self.steps or self.steps % self.probe_every:
             raise ValueError(
                 f"steps must be a multiple of probe_every and at most long_steps, got {self.steps}, "
                 f"{self.probe_every} and {self.long_steps}"
             )
         for name in ("lr_muon", "lr_adamw", "lr_sgd"):
-            theory.check_positive(name, getattr(self, name))
-        theory.check_count("first_seed", self.first_seed, least=0)
+            check_positive(name, getattr(self, name))
+        check_count("first_seed", self.first_seed, least=0)
 
 
 @dataclass(frozen=True)
@@ -95,12 +95,12 @@ class RatesConfig:
     def __post_init__(self):
         RecallTask(self.n_items, self.length, self.pairs, self.alpha, self.alpha)
         for name in ("dim", "batch_size", "steps", "probe_every", "seeds"):
-            theory.check_count(name, getattr(self, name))
-        theory.check_count("first_seed", self.first_seed, least=0)
+            check_count(name, getattr(self, name))
+        check_count("first_seed", self.first_seed, least=0)
         rates = [getattr(self, f"rates_{name}") for name in COMPARED]
         for name, values in zip(COMPARED, rates, strict=True):
             for value in values:
-                theory.check_positive(f"rates_{name}", value)
+                check_positive(f"rates_{name}", value)
             if len(values) != len(rates[0]):
                 raise ValueError(f"rates_{name} must hold {len(rates[0])} rates like rates_muon, got {list(values)}")
 

@@ -3,25 +3,22 @@
 import functools
 import hashlib
 import json
+import math
 import os
 import tempfile
 from pathlib import Path
 
 import torch
 
-from amemlib import runtime
-from amemlib.attention import (
-    OPTIMIZERS,
-    Network,
-    accuracy,
-    forward,
-    initial_weights,
-    train,
-    value_memory,
-)
+from amemlib import fingerprint, runtime
+from amemlib.attention import Network, accuracy, forward, initial_weights, recall_loss, value_memory
 from amemlib.recovery import recovered
 from amemlib.tasks import RecallTask, Sequences, sample_sequences, uniform
+from amemlib.training import OPTIMIZERS, train
 
+DIVERGED = 3.0
+"""A run counts as diverged once its mean loss between two probes is not finite or above this many times
+log(vocabulary): a network that knows nothing is near 1."""
 EVALUATED = 512
 """Sequences in each of the two sets on which a run is measured, the familiar law (ID) and the uniform one (OOD)."""
 
@@ -60,12 +57,14 @@ def measure_run(
     }
     run = train(
         start,
+        recall_loss,
         functools.partial(OPTIMIZERS[optimizer], lr=lr),
         lambda step: sample_sequences(task, batch_size, seed, step).to(place),
         steps,
         probe_every,
         functools.partial(probe, sets=sets, n_items=n_items),
         checkpoint_folder() / f"{_key(arguments)}.pt",
+        ceiling=DIVERGED * math.log(task.vocabulary),
     )
     curves = {key: [row[key] for row in run.history] for key in run.history[0] if key != "recalled"}
     change = (run.weights["value2"] - start["value2"]).double()
@@ -120,5 +119,5 @@ def checkpoint_folder() -> Path:
 
 
 def _key(arguments: dict) -> str:
-    content = json.dumps([arguments, runtime.code_hash(__name__)], sort_keys=True)
+    content = json.dumps([arguments, fingerprint.code_hash(__name__)], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()[:24]

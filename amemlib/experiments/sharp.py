@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from amemlib import theory
+from amemlib.checks import check_alpha, check_count, check_dims, check_non_negative
 from amemlib.equivalents import expected_capacity
-from amemlib.experiments.base import NOT_REPRODUCED, OPEN, REPRODUCED, Cell, Experiment, Summary, check_dims
+from amemlib.experiments.base import NOT_REPRODUCED, OPEN, REPRODUCED, Cell, Experiment, Summary
 from amemlib.experiments.sharp_counts import measure_batches, measure_population, measure_sgd
 from amemlib.problem import Problem
 from amemlib.sampling import sample_minibatch
@@ -49,7 +49,7 @@ class SharpConfig:
 
     def __post_init__(self):
         for alpha in (*self.alphas, self.batch_alpha):
-            theory.check_alpha(alpha, above=1.0)
+            check_alpha(alpha, above=1.0)
         for name in ("dims", "batch_dims", "sgd_dims"):
             check_dims(name, getattr(self, name), count=1)
         for name, dims in (("seeds", self.dims), ("batch_seeds", self.batch_dims)):
@@ -57,14 +57,14 @@ class SharpConfig:
                 raise ValueError(f"{name} must hold {len(dims)} numbers of draws, got {list(getattr(self, name))}")
         for name in ("n_items", "batch_sizes", "seeds", "batch_seeds"):
             for value in getattr(self, name):
-                theory.check_count(name, value, least=2)
+                check_count(name, value, least=2)
         for name in ("batch_items", "sgd_items", "sgd_seeds"):
-            theory.check_count(name, getattr(self, name), least=2)
+            check_count(name, getattr(self, name), least=2)
         if not self.lam_over_t0 or self.lam_over_t0[0] != 0:
             raise ValueError(f"lam_over_t0 must begin with 0, the polar map, got {list(self.lam_over_t0)}")
         for ratio in self.lam_over_t0:
-            theory.check_non_negative("lam_over_t0", ratio)
-        theory.check_count("first_seed", self.first_seed, least=0)
+            check_non_negative("lam_over_t0", ratio)
+        check_count("first_seed", self.first_seed, least=0)
 
 
 def sharp_cells(config: SharpConfig, device: str) -> list[Cell]:

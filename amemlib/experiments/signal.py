@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from amemlib import runtime, theory
+from amemlib.checks import check_alpha, check_count, check_dims, check_positive
 from amemlib.equivalents import SpectralEquivalent
 from amemlib.experiments.base import (
     COUNT_BAND,
@@ -17,7 +18,6 @@ from amemlib.experiments.base import (
     Cell,
     Experiment,
     Summary,
-    check_dims,
 )
 from amemlib.gradients import thresholded_gradient
 from amemlib.problem import Problem
@@ -55,14 +55,14 @@ class SignalConfig:
     first_seed: int = 0
 
     def __post_init__(self):
-        theory.check_alpha(self.alpha)
+        check_alpha(self.alpha)
         check_dims("dims", self.dims, count=1, least=2)
         if self.n_items <= max(self.dims):
             raise ValueError(f"n_items must exceed every dimension, or G has no bulk, got {self.n_items}")
         for name in ("n_items", "seeds", "n_probes"):
-            theory.check_count(name, getattr(self, name), least=1 if name == "seeds" else 2)
-        theory.check_count("first_seed", self.first_seed, least=0)
-        theory.check_positive("lam_over_t0", self.lam_over_t0)
+            check_count(name, getattr(self, name), least=1 if name == "seeds" else 2)
+        check_count("first_seed", self.first_seed, least=0)
+        check_positive("lam_over_t0", self.lam_over_t0)
 
 
 def rank_edges(n_items: int) -> list[int]:

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from amemlib import runtime, theory
+from amemlib.checks import check_alpha, check_count, check_dims, check_non_negative, check_positive
 from amemlib.equivalents import (
     SpectralLaw,
     best_map,
@@ -16,7 +17,7 @@ from amemlib.equivalents import (
     expected_capacity,
     expected_map_capacity,
 )
-from amemlib.experiments.base import Cell, Experiment, Summary, capacity_verdict, check_dims
+from amemlib.experiments.base import Cell, Experiment, Summary, capacity_verdict
 from amemlib.gradients import gradient_rank, initial_gradient, item_losses_along
 from amemlib.problem import Problem
 from amemlib.recovery import capacity
@@ -86,21 +87,21 @@ class SpectralMapsConfig:
     first_seed: int = 0
 
     def __post_init__(self):
-        theory.check_alpha(self.alpha)
+        check_alpha(self.alpha)
         check_dims("dims", self.dims)
         check_dims("loss_dims", self.loss_dims)
         if not set(self.scan_dims) <= set(self.dims):
             raise ValueError(f"scan_dims must be among dims, {list(self.dims)}, got {list(self.scan_dims)}")
         for name, least in (("n_items", 2), ("loss_items", 2), ("seeds", 1), ("first_seed", 0)):
-            theory.check_count(name, getattr(self, name), least)
-        theory.check_positive("lam_over_t0", self.lam_over_t0)
+            check_count(name, getattr(self, name), least)
+        check_positive("lam_over_t0", self.lam_over_t0)
         if not self.steps or list(self.steps) != sorted(set(self.steps)):
             raise ValueError(f"steps must be increasing whole numbers, got {list(self.steps)}")
-        theory.check_count("steps", self.steps[0])
+        check_count("steps", self.steps[0])
         if not self.floors:
             raise ValueError("floors must hold at least one number ≥ 0")
         for floor in self.floors:
-            theory.check_non_negative("floors", floor)
+            check_non_negative("floors", floor)
 
 
 def update_maps(

@@ -5,30 +5,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from amemlib import theory, vocabularies
+from amemlib import vocabularies
+from amemlib.checks import check_alpha, check_count, check_dims, check_non_negative
 from amemlib.equivalents import effective_dimension, expected_capacity, expected_covariance_capacity
-from amemlib.experiments.base import (
-    COUNT_BAND,
-    NOT_REPRODUCED,
-    REPRODUCED,
-    Cell,
-    Experiment,
-    Summary,
-    check_dims,
-)
+from amemlib.experiments.base import COUNT_BAND, NOT_REPRODUCED, REPRODUCED, Cell, Experiment, Summary
 from amemlib.experiments.vocabulary_counts import (
     MAPS,
     SOURCES,
-    VARIANTS,
     measure_covariance,
     measure_language,
     measure_language_batches,
     measure_table,
-    power_law_eigenvalues,
-    table_variants,
 )
 from amemlib.problem import Problem
-from amemlib.sampling import sample_minibatch
+from amemlib.sampling import power_law_eigenvalues, sample_minibatch
 from amemlib.scaling import first_crossing, fit_exponent
 
 HALF_BATCH_BAND = 0.15
@@ -66,16 +56,16 @@ class VocabularyConfig:
             raise ValueError(f"languages must hold distinct names, got {list(self.languages)}")
         check_dims("dims", self.dims)
         for name in ("n_items", "covariance_items", "table_items"):
-            theory.check_count(name, getattr(self, name), least=max(self.dims) + 1)
-        theory.check_count("seeds", self.seeds, least=2)
-        theory.check_count("first_seed", self.first_seed, least=0)
-        theory.check_alpha(self.alpha)
+            check_count(name, getattr(self, name), least=max(self.dims) + 1)
+        check_count("seeds", self.seeds, least=2)
+        check_count("first_seed", self.first_seed, least=0)
+        check_alpha(self.alpha)
         for beta in self.covariance_exponents:
-            theory.check_non_negative("covariance_exponents", beta)
+            check_non_negative("covariance_exponents", beta)
         if len(self.batch_sizes) < 2 or list(self.batch_sizes) != sorted(set(self.batch_sizes)):
             raise ValueError(f"batch_sizes must increase, got {list(self.batch_sizes)}")
         for size in self.batch_sizes:
-            theory.check_count("batch_sizes", size)
+            check_count("batch_sizes", size)
 
 
 def predict_language_batches(language: str, n_items: int, dim: int, batch_sizes: list[int], seed: int) -> dict:
@@ -169,11 +159,11 @@ def vocabulary_summary(config: VocabularyConfig, results: list[dict]) -> Summary
     read = lambda variant, source, name: np.array([r[variant][source][name] for r in tables]).reshape(shape)  # noqa: E731
     measured["table"] = {
         variant: {s: {name: read(variant, s, name).tolist() for name in tables[0][variant][s]} for s in SOURCES}
-        for variant in VARIANTS
+        for variant in vocabularies.VARIANTS
     }
     predicted["table"], predicted["table_dimension"] = _table_predictions(config)
     for source in ("gaussian", "table"):
-        pairs = [_deviation(read(v, source, "polar"), predicted["table"][v]) for v in VARIANTS]
+        pairs = [_deviation(read(v, source, "polar"), predicted["table"][v]) for v in vocabularies.VARIANTS]
         verdicts[f"{source}_polar"] = _within(pairs)
     same = (read("whitened", "table", "newton") == read("centred", "table", "newton")).all()
     verdicts["newton_invariance"] = REPRODUCED if same else NOT_REPRODUCED
@@ -243,10 +233,10 @@ def _covariance_predictions(config: VocabularyConfig) -> tuple[dict, list]:
 def _table_predictions(config: VocabularyConfig) -> tuple[dict, dict]:
     """Variant ↦ (d,) counts of polar by the fixed point with the table's second moments, and effective dimensions."""
     words = vocabularies.words(config.batch_language, config.table_items)
-    counts, dimensions = {v: [] for v in VARIANTS}, {v: [] for v in VARIANTS}
+    counts, dimensions = {v: [] for v in vocabularies.VARIANTS}, {v: [] for v in vocabularies.VARIANTS}
     for dim in config.dims:
         problem = Problem(words.frequencies, dim)
-        for variant, rows in table_variants(vocabularies.spelling_table(words.inputs, dim)).items():
+        for variant, rows in vocabularies.table_variants(vocabularies.spelling_table(words.inputs, dim)).items():
             sigma = vocabularies.second_moment_eigenvalues(rows)
             dimensions[variant].append(effective_dimension(sigma))
             counts[variant].append(expected_covariance_capacity(problem, sigma, sigma))

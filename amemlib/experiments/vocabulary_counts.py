@@ -8,12 +8,10 @@ from amemlib.gradients import gradient_rank, initial_gradient
 from amemlib.optim import newton_step
 from amemlib.problem import Embeddings, Problem
 from amemlib.recovery import capacity
-from amemlib.sampling import sample_embeddings, sample_minibatch
+from amemlib.sampling import power_law_eigenvalues, sample_embeddings, sample_minibatch, with_eigenvalues
 from amemlib.spectral import polar
 
 MAPS = ("polar", "sgd", "newton")
-VARIANTS = ("raw", "centred", "whitened", "unit")
-"""What is done to the table's rows, each on top of the one before; "unit" scales every row to length 1."""
 SOURCES = ("gaussian", "inputs", "outputs", "shuffled", "table")
 """Where the vectors come from. gaussian: drawn with the table's second moments; inputs, outputs: one side from the
 table in random order, the other drawn; shuffled: both from the table in random order; table: the inputs are the words'
@@ -61,7 +59,7 @@ def measure_table(language: str, n_items: int, dim: int, seed: int, device: str)
     target = runtime.device(device)
     drawn = sample_embeddings(problem, seed, dtype=torch.float64)
     result = {}
-    for variant, rows in table_variants(vocabularies.spelling_table(words.inputs, dim)).items():
+    for variant, rows in vocabularies.table_variants(vocabularies.spelling_table(words.inputs, dim)).items():
         gaussian = with_eigenvalues(drawn, vocabularies.second_moment_eigenvalues(rows))
         sides = {
             "gaussian": (gaussian.U, gaussian.V),
@@ -79,25 +77,6 @@ def measure_table(language: str, n_items: int, dim: int, seed: int, device: str)
             for source, (U, V) in sides.items()
         }
     return result
-
-
-def power_law_eigenvalues(dim: int, exponent: float) -> torch.Tensor:
-    """σ_a ∝ a^{−β} for a = 1 … d, of mean 1."""
-    sigma = torch.arange(1, dim + 1, dtype=torch.float64) ** -exponent
-    return sigma / sigma.mean()
-
-
-def with_eigenvalues(emb: Embeddings, eigenvalues: torch.Tensor) -> Embeddings:
-    """Embeddings N(0, I/d) turned into N(0, diag(σ)/d) on both sides, in float64."""
-    scale = eigenvalues.clamp(min=0).sqrt().to(emb.U.device)
-    return Embeddings(emb.U.double() * scale, emb.V.double() * scale)
-
-
-def table_variants(table: torch.Tensor) -> dict[str, torch.Tensor]:
-    """The table raw, centred, then whitened, then with every row of length 1."""
-    centred = table - table.mean(0)
-    white = vocabularies.whitened(centred)
-    return dict(zip(VARIANTS, (table, centred, white, torch.nn.functional.normalize(white)), strict=True))
 
 
 def _counts(emb: Embeddings, q: torch.Tensor, maps: tuple[str, ...] = MAPS) -> dict:

@@ -10,7 +10,7 @@ import torch
 import torch.multiprocessing as multiprocessing
 
 import amemlib as am
-from amemlib import distributed
+from amemlib import sharding
 
 N_ITEMS, DIM, SEED = 501, 24, 2000
 
@@ -24,16 +24,16 @@ def everything(rank: int, world_size: int, path: str) -> None:
     os.environ |= {"RANK": str(rank), "WORLD_SIZE": str(world_size), "LOCAL_RANK": str(rank)}
     os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": os.environ["TEST_PORT"]}
     torch.set_num_threads(1)
-    with distributed.process_group():
-        shard = distributed.sample_shard(problem(), SEED, dtype=torch.float64)
-        taken = distributed.take_shard(am.sample_embeddings(problem(), SEED, dtype=torch.float64), minibatch())
+    with sharding.process_group():
+        shard = sharding.sample_shard(problem(), SEED, dtype=torch.float64)
+        taken = sharding.take_shard(am.sample_embeddings(problem(), SEED, dtype=torch.float64), minibatch())
         assert torch.equal(shard.emb.U, taken.emb.U)
-        G = distributed.initial_gradient(shard)
+        G = sharding.initial_gradient(shard)
         W = am.polar(G)
-        found = {"G": G, "batch": distributed.initial_gradient(taken), "mask": distributed.recovered(W, shard)}
+        found = {"G": G, "batch": sharding.initial_gradient(taken), "mask": sharding.recovered(W, shard)}
         for lr in LEARNING_RATES:
-            found[lr] = distributed.loss_and_gradient(lr * W, shard)
-        found["count"] = distributed.capacity(W, shard), distributed.capacity(G, shard)
+            found[lr] = sharding.loss_and_gradient(lr * W, shard)
+        found["count"] = sharding.capacity(W, shard), sharding.capacity(G, shard)
     torch.save(found, f"{path}/{rank}.pt")
 
 
@@ -76,12 +76,12 @@ def test_ranks_together_find_what_one_process_finds(world_size, tmp_path, monkey
 
 
 def test_alone_it_is_the_ordinary_library():
-    shard = distributed.sample_shard(problem(), SEED)
+    shard = sharding.sample_shard(problem(), SEED)
     emb = am.sample_embeddings(problem(), SEED)
     assert shard.world_size == 1 and torch.equal(shard.emb.V, emb.V)
-    W = am.polar(distributed.initial_gradient(shard))
-    assert distributed.capacity(W, shard) == am.capacity(W, emb)
-    loss, gradient = distributed.loss_and_gradient(W, shard)
+    W = am.polar(sharding.initial_gradient(shard))
+    assert sharding.capacity(W, shard) == am.capacity(W, emb)
+    loss, gradient = sharding.loss_and_gradient(W, shard)
     expected, other = am.loss_and_gradient(W, emb, problem().frequencies)
     assert loss == pytest.approx(expected, rel=1e-7)
     assert (gradient - other).norm() <= 1e-6 * other.norm()

@@ -12,6 +12,7 @@ from jaxtyping import Float
 from scipy.special import log_ndtr
 from torch import Tensor
 
+from amemlib.checks import check_count, check_non_negative, check_positive
 from amemlib.equivalents.fixed_point import (
     BIN_WIDTH,
     GAUSS_HERMITE,
@@ -22,7 +23,7 @@ from amemlib.equivalents.fixed_point import (
 )
 from amemlib.equivalents.sgd import sgd_recovery_probabilities
 from amemlib.problem import check_frequencies
-from amemlib.theory import check_count, check_non_negative, check_positive
+from amemlib.theory import Schedule
 
 _RIVAL_CLASSES = 24
 _SGD_BIN_WIDTH = 0.1
@@ -165,6 +166,11 @@ def half_recovered_thresholds(p: Float[Tensor, " N"], dim: int, steps: int) -> t
         likely = equivalent.recovery_probabilities()[-1][equivalent.classes] >= 0.5
         removed.append(max(removed[-1], int(np.flatnonzero(likely).max(initial=-1)) + 1, 1))
     return tuple(removed[1:])
+
+
+def half_recovered_schedule(p: Float[Tensor, " N"], dim: int, steps: int) -> Schedule:
+    """The polar map at every step with the thresholds of `half_recovered_thresholds`: λ_t = 0, η = √d, here 1."""
+    return Schedule(half_recovered_thresholds(p, dim, steps), (0.0,) * steps, (1.0,) * steps)
 
 
 def sgd_weights(w: Float[Tensor, "T N"], learning_rates: Sequence[float]) -> Float[Tensor, "T N"]:

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from amemlib.theory import check_count, check_non_negative
+from amemlib.checks import check_count, check_non_negative
 
 _STREAMS = {"training": 0, "evaluation": 1, "noise order": 2}
 

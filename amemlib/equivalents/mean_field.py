@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from scipy.special import log_ndtr
 
-from amemlib.equivalents.many_steps import ManyStepEquivalent
+from amemlib.checks import check_count, check_positive
 from amemlib.equivalents.smoothed_sign import SpectralEquivalent
+from amemlib.equivalents.thresholded import ManyStepEquivalent
 from amemlib.problem import Problem
-from amemlib.theory import check_count, check_positive
 
 _CLASS_WIDTH = 0.1
 _LEAST_WEIGHT = 1e-14

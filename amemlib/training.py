@@ -1,0 +1,173 @@
+"""Training of any network that is a function of a dict of weights: the loop, the optimizers, checkpoints.
+
+An optimizer here is a function from weights and a constant learning rate to the torch optimizers that share them.
+"""
+
+import functools
+import math
+import os
+import pickle
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from amemlib.checks import check_count
+from amemlib.spectral import spectral_map
+
+VECTORS = ("embedding", "position", "unembedding")
+"""The weights that are tables of vectors and no maps: Muon leaves them to AdamW, as K. Jordan's Muon does."""
+
+_MUON = {"momentum": 0.9, "weight_decay": 0.01}
+_VECTORS_LR = 3e-3
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRun:
+    """A finished run: its weights, what the probe said at each probed step, and where it diverged (None: nowhere)."""
+
+    weights: dict[str, Tensor]
+    history: list[dict]
+    diverged: int | None
+
+
+def muon(weights: dict[str, Tensor], lr: float) -> list[torch.optim.Optimizer]:
+    """torch's own Muon for the matrices (five quintic Newton–Schulz steps in bfloat16, Nesterov momentum 0.9, weight
+    decay 0.01), AdamW at 3·10⁻³ for the vectors. Raises `ImportError` where torch is older than 2.9."""
+    if not hasattr(torch.optim, "Muon"):
+        raise ImportError(
+            f'torch.optim.Muon needs torch 2.9 or newer, here is {torch.__version__}: pip install "torch>=2.9"; '
+            "the exact polar map of `exact_muon` works with this one"
+        )
+    return [torch.optim.Muon(_matrices(weights), lr=lr, **_MUON), _vectors_adamw(weights)]
+
+
+def exact_muon(weights: dict[str, Tensor], lr: float) -> list[torch.optim.Optimizer]:
+    """Muon with the exact polar factor instead of Newton–Schulz; momentum, scaling and decay as in `muon`.
+
+    It is plain SGD whose gradients are replaced just before the step: W ← (1 − ηω) W − η √max(1, m/n) polar(M).
+    """
+    optimizer = torch.optim.SGD(_matrices(weights), lr=lr, weight_decay=_MUON["weight_decay"])
+    optimizer.register_step_pre_hook(_orthogonalise_gradients)
+    return [optimizer, _vectors_adamw(weights)]
+
+
+def adamw(weights: dict[str, Tensor], lr: float) -> list[torch.optim.Optimizer]:
+    """AdamW for all weights, β = (0.9, 0.95), weight decay 0.01."""
+    return [torch.optim.AdamW(list(weights.values()), lr=lr, betas=(0.9, 0.95), weight_decay=0.01)]
+
+
+def sgd(weights: dict[str, Tensor], lr: float) -> list[torch.optim.Optimizer]:
+    """SGD with momentum 0.9 and weight decay 10⁻⁴ for all weights."""
+    return [torch.optim.SGD(list(weights.values()), lr=lr, momentum=0.9, weight_decay=1e-4)]
+
+
+OPTIMIZERS = {"muon": muon, "exact_muon": exact_muon, "adamw": adamw, "sgd": sgd}
+"""By name: from weights and a constant learning rate to the torch optimizers that share them."""
+
+
+def train(
+    weights: dict[str, Tensor],
+    loss: Callable[[dict[str, Tensor], Any], Tensor],
+    optimizer: Callable[[dict[str, Tensor]], list[torch.optim.Optimizer]],
+    batches: Callable[[int], Any],
+    steps: int,
+    probe_every: int,
+    probe: Callable[[dict[str, Tensor]], dict],
+    checkpoint: Path | None = None,
+    ceiling: float = math.inf,
+) -> TrainingRun:
+    """Train at a constant step and probe on the way; the given weights are left as they are.
+
+    loss: weights and a batch ↦ what is minimised. optimizer: weights ↦ optimizers, one of `OPTIMIZERS` with its
+    learning rate. batches: step ↦ batch, a function and no stream, so that a resumed run sees what it would have seen.
+    probe: weights ↦ plain dict; the history holds it with `step` and `loss`, the mean training loss since the last
+    probe, for step 0 and every `probe_every` steps.
+    checkpoint: a file, written at every probe and removed at the end; a run that finds it goes on from there and ends
+    with the same numbers. ceiling: a run has diverged once the mean loss between two probes is above it or not finite;
+    it ends there, with the step, and its probes stop before. On one CPU thread the result is a function of the
+    arguments.
+    """
+    check_count("steps", steps)
+    check_count("probe_every", probe_every)
+    weights = {name: tensor.detach().clone().requires_grad_() for name, tensor in weights.items()}
+    optimizers = optimizer(weights)
+    step, history, diverged = 0, [], None
+    if checkpoint is not None and checkpoint.exists():
+        step, history = _load(checkpoint, weights, optimizers)
+    else:
+        history.append({"step": 0, "loss": None} | probe(weights))
+    total = torch.zeros((), device=next(iter(weights.values())).device)
+    while step < steps:
+        value = loss(weights, batches(step))
+        for part in optimizers:
+            part.zero_grad()
+        value.backward()
+        for part in optimizers:
+            part.step()
+        total += value.detach()
+        step += 1
+        if step % probe_every == 0 or step == steps:
+            mean = total.item() / (step - history[-1]["step"])
+            if mean > ceiling or not math.isfinite(mean):
+                diverged = step
+                break
+            total.zero_()
+            history.append({"step": step, "loss": mean} | probe(weights))
+            if checkpoint is not None:
+                _save(checkpoint, step, history, weights, optimizers)
+    if checkpoint is not None:
+        checkpoint.unlink(missing_ok=True)
+    return TrainingRun({name: tensor.detach() for name, tensor in weights.items()}, history, diverged)
+
+
+def _matrices(weights: dict[str, Tensor]) -> list[Tensor]:
+    return [tensor for name, tensor in weights.items() if name not in VECTORS]
+
+
+def _vectors_adamw(weights: dict[str, Tensor]) -> torch.optim.Optimizer:
+    return adamw({name: weights[name] for name in VECTORS}, _VECTORS_LR)[0]
+
+
+@torch.no_grad()
+def _orthogonalise_gradients(optimizer, args, kwargs) -> None:
+    for group in optimizer.param_groups:
+        for W in group["params"]:
+            state, momentum = optimizer.state[W], _MUON["momentum"]
+            average = state.setdefault("average", torch.zeros_like(W)).lerp_(W.grad, 1 - momentum)
+            G = W.grad.lerp(average, momentum)
+            # the numerical rank of a float32 gradient: below it the directions are rounding and must not become 1
+            cut = G.numel() ** 0.25 * torch.finfo(G.dtype).eps
+            O = spectral_map(G, functools.partial(_above, cut=cut)) if G.any() else G  # noqa: E741
+            W.grad = (math.sqrt(max(1, W.shape[0] / W.shape[1])) * O).to(W)
+
+
+def _above(s: Tensor, cut: float) -> Tensor:
+    return (s > cut * s[0]).to(s)
+
+
+def _save(path: Path, step: int, history: list[dict], weights: dict[str, Tensor], optimizers: list) -> None:
+    state = {"step": step, "history": history, "weights": {name: W.detach() for name, W in weights.items()}}
+    state["optimizers"] = [optimizer.state_dict() for optimizer in optimizers]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as file:
+        torch.save(state, file)
+    os.replace(file.name, path)
+
+
+def _load(path: Path, weights: dict[str, Tensor], optimizers: list) -> tuple[int, list[dict]]:
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+        with torch.no_grad():
+            for name, W in weights.items():
+                W.copy_(state["weights"][name])
+        for optimizer, saved in zip(optimizers, state["optimizers"], strict=True):
+            optimizer.load_state_dict(saved)
+        return state["step"], state["history"]
+    except (RuntimeError, ValueError, KeyError, TypeError, EOFError, OSError, pickle.UnpicklingError) as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0][:80]
+        raise ValueError(f"checkpoint must hold this run, got {str(path)!r} ({reason}): delete it") from None
