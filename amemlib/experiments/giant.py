@@ -2,15 +2,16 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from amemlib import runtime, sharding, theory
 from amemlib.checks import check_alpha, check_count, check_dims, check_non_negative
 from amemlib.equivalents import expected_capacity
-from amemlib.experiments.base import Cell, Experiment, Summary, capacity_verdict
+from amemlib.experiments.base import Experiment, Grid, Results, capacity_verdict, draws, rival_exponents
 from amemlib.problem import Problem
 from amemlib.scaling import fit_exponent
 from amemlib.spectral import polar
+
+METHODS = {"polar": "muon", "sgd": "sgd"}
+"""The maps that are counted, and whose exponents they have."""
 
 
 @dataclass(frozen=True)
@@ -49,40 +50,44 @@ def measure_giant_step(alpha: float, n_items: int, dim: int, lr_over_root_dim: f
     return found
 
 
-def giant_cells(config: GiantConfig, device: str) -> list[Cell]:
+def giant_grids(config: GiantConfig) -> dict[str, Grid]:
     """One cell a draw, small d first."""
-    common = {"alpha": config.alpha, "n_items": config.n_items, "lr_over_root_dim": config.lr_over_root_dim}
-    seeds = range(config.first_seed, config.first_seed + config.seeds)
-    return [
-        Cell(measure_giant_step, common | {"dim": dim, "seed": seed, "device": device})
-        for dim in config.dims
-        for seed in seeds
-    ]
+    return {"giant_step": Grid(measure_giant_step, {"dim": config.dims, "seed": draws(config)})}
 
 
-def giant_summary(config: GiantConfig, results: list[dict]) -> Summary:
+def giant_summary(config: GiantConfig, results: Results) -> tuple[dict, dict]:
     """Slopes and counts beside the limits and the sharp counts; `loss` (nats) per d where it was measured."""
-    shape = (len(config.dims), config.seeds)
     problems = [Problem.power_law(config.n_items, dim, config.alpha) for dim in config.dims]
     measured: dict = {"slope": {}, "interval": {}, "counts": {}, "seed_counts": {}}
     predicted: dict = {"slope": {}, "counts": {}}
-    verdicts = {}
-    for name, method in (("polar", "muon"), ("sgd", "sgd")):
-        counts = np.array([result[name]["count"] for result in results]).reshape(shape)
+    for name, method in METHODS.items():
+        counts = results.array("giant_step", name, "count")
         fit = fit_exponent(config.dims, counts, ceiling=float(config.n_items))
-        sharp = [expected_capacity(problem, name) for problem in problems]
-        exponent = theory.recovery_exponent(method, config.alpha)
         measured["slope"][name], measured["interval"][name] = fit.slope, [fit.low, fit.high]
         measured["counts"][name], measured["seed_counts"][name] = counts.mean(1).tolist(), counts.tolist()
-        predicted["slope"][name], predicted["counts"][name] = exponent, sharp
-        verdicts[name] = capacity_verdict(config.dims, counts, sharp, fit.slope, exponent)
+        predicted["slope"][name] = theory.recovery_exponent(method, config.alpha)
+        predicted["counts"][name] = [expected_capacity(problem, name) for problem in problems]
     if config.lr_over_root_dim:
-        losses = np.array([result["polar"]["loss"] for result in results]).reshape(shape)
-        measured["loss"] = {"polar": losses.mean(1).tolist()}
-    return Summary(measured, predicted, verdicts)
+        measured["loss"] = {"polar": results.array("giant_step", "polar", "loss").mean(1).tolist()}
+    return measured, predicted
 
 
-GIANT = Experiment(
+def judge_giant(config: GiantConfig, measured: dict, predicted: dict) -> dict[str, dict]:
+    """As `one-step`: counts against their sharp predictions, exponents against their limits."""
+    return {
+        name: capacity_verdict(
+            config.dims,
+            measured["seed_counts"][name],
+            predicted["counts"][name],
+            measured["slope"][name],
+            predicted["slope"][name],
+            rival_exponents(method, config.alpha),
+        )
+        for name, method in METHODS.items()
+    }
+
+
+EXPERIMENT = Experiment(
     name="giant",
     purpose="one population step at an N shared by the ranks of torchrun: counts beside predictions (Theorem 3)",
     profiles={
@@ -90,7 +95,8 @@ GIANT = Experiment(
         "cpu": GiantConfig(),
         "gpu": GiantConfig(dims=(256, 512, 1024), n_items=4_194_304, seeds=2),
     },
-    cells=giant_cells,
+    grids=giant_grids,
     summarise=giant_summary,
+    judge=judge_giant,
     sharded=True,
 )

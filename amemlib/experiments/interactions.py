@@ -12,13 +12,14 @@ from amemlib.checks import check_alpha, check_count, check_dims, check_positive
 from amemlib.equivalents import PredictedVariances, SpectralEquivalent, typical_absolute_maximum
 from amemlib.experiments.base import (
     COUNT_BAND,
-    FINITE_SIZE,
-    NOT_REPRODUCED,
-    REPRODUCED,
     SHARP_DIM,
-    Cell,
     Experiment,
-    Summary,
+    Grid,
+    Results,
+    draws,
+    refuse,
+    standard_error,
+    verdict,
 )
 from amemlib.gradients import thresholded_gradient
 from amemlib.problem import Problem
@@ -31,7 +32,6 @@ PAIRS = tuple(f"{a}-{b}" for k, a in enumerate(BLOCKS) for b in BLOCKS[k:])
 """Unordered pairs of blocks: an interaction of input i and output j has the law of that of j and i."""
 MAXIMUM_BAND = 0.1
 """How far the largest interaction may exceed the normal maximum: the maximum of one draw scatters by 3 to 5 %."""
-_FIELDS = ("count", "square", "largest", "z_square", "z_fourth", "z_largest")
 _ROWS = 512
 
 
@@ -119,18 +119,12 @@ def _by_pair(totals: torch.Tensor, largest: torch.Tensor) -> dict:
     return merged
 
 
-def interactions_cells(config: InteractionsConfig, device: str) -> list[Cell]:
+def interactions_grids(config: InteractionsConfig) -> dict[str, Grid]:
     """Every draw, the small dimensions first."""
-    seeds = range(config.first_seed, config.first_seed + config.seeds)
-    common = {name: getattr(config, name) for name in ("alpha", "n_items", "lam_over_t0")}
-    return [
-        Cell(measure_interactions, common | {"dim": dim, "seed": seed, "device": device})
-        for dim in config.dims
-        for seed in seeds
-    ]
+    return {"interactions": Grid(measure_interactions, {"dim": config.dims, "seed": draws(config)})}
 
 
-def interactions_summary(config: InteractionsConfig, results: list[dict]) -> Summary:
+def interactions_summary(config: InteractionsConfig, results: Results) -> tuple[dict, dict]:
     """rms and maximum of √d γ by block beside the predicted normal law; lists are aligned with `dims`.
 
     Keys are map and pair of blocks, "polar head-tail". `rms`: root mean square over pairs and seeds. `rms_rare`: what
@@ -139,40 +133,56 @@ def interactions_summary(config: InteractionsConfig, results: list[dict]) -> Sum
     many normals whose scale has the spread of a length, z (1 + z²/2d); `z_kurtosis` is the fourth moment over the
     squared second.
     """
-    by_dim = np.array(results, dtype=object).reshape(len(config.dims), config.seeds)
     fields = ("rms", "rms_error", "largest", "z_rms", "z_largest", "z_kurtosis")
     measured = {field: {} for field in fields}
     predicted = {field: {} for field in ("rms", "rms_rare", "z_largest", "z_kurtosis")}
-    meets = {name: [] for name in MAPS}
     for name in MAPS:
         expected = [_predicted_rms(config, name, dim) for dim in config.dims]
         for pair in PAIRS:
             key = f"{name} {pair}"
-            read = {field: np.array([[d[name][pair][field] for d in draws] for draws in by_dim]) for field in _FIELDS}
-            counts, rms = read["count"][:, 0], np.sqrt(read["square"].mean(1))
-            scatter = np.sqrt(read["square"]).std(1, ddof=1) if config.seeds > 1 else rms / np.sqrt(counts)
+            read = lambda field, at=(name, pair): results.array("interactions", *at, field)  # noqa: E731
+            counts, rms, roots = read("count")[:, 0], np.sqrt(read("square").mean(1)), np.sqrt(read("square"))
             tops = np.array([typical_absolute_maximum(count) for count in counts])
             columns = {
                 "rms": rms,
-                "rms_error": scatter / math.sqrt(config.seeds),
-                "largest": read["largest"].mean(1),
-                "z_rms": np.sqrt(read["z_square"].mean(1)),
-                "z_largest": read["z_largest"].mean(1),
-                "z_kurtosis": read["z_fourth"].mean(1) / read["z_square"].mean(1) ** 2,
+                "rms_error": standard_error(roots) if config.seeds > 1 else rms / np.sqrt(counts),
+                "largest": read("largest").mean(1),
+                "z_rms": np.sqrt(read("z_square").mean(1)),
+                "z_largest": read("z_largest").mean(1),
+                "z_kurtosis": read("z_fourth").mean(1) / read("z_square").mean(1) ** 2,
             }
             for field, values in columns.items():
                 measured[field][key] = values.tolist()
             predicted["rms"][key], predicted["rms_rare"][key] = ([row[pair][k] for row in expected] for k in (0, 1))
             predicted["z_largest"][key] = (tops * (1 + tops**2 / (2 * np.array(config.dims)))).tolist()
             predicted["z_kurtosis"][key] = [3.0] * len(config.dims)
-            sharp = np.array(predicted["rms"][key])
-            near = np.abs(rms - sharp) <= COUNT_BAND * sharp + 2 * columns["rms_error"]
-            small = columns["z_largest"] <= (1 + MAXIMUM_BAND) * np.array(predicted["z_largest"][key])
-            meets[name].extend((near & small)[np.array(config.dims) >= SHARP_DIM])
-    verdicts = {
-        name: FINITE_SIZE if not met else REPRODUCED if all(met) else NOT_REPRODUCED for name, met in meets.items()
-    }
-    return Summary(measured, predicted, verdicts)
+    return measured, predicted
+
+
+def judge_interactions(config: InteractionsConfig, measured: dict, predicted: dict) -> dict[str, dict]:
+    """Every block's rms against its predicted law, and its maximum against that of as many normals."""
+    judged = np.array(config.dims) >= SHARP_DIM
+    verdicts = {}
+    for name, other in zip(MAPS, reversed(MAPS), strict=True):
+
+        def meets(rms: dict, name=name) -> bool:
+            near = []
+            for pair, sharp in ((pair, np.array(rms[pair])) for pair in PAIRS):
+                found, error = (np.array(measured[field][f"{name} {pair}"]) for field in ("rms", "rms_error"))
+                near.append((np.abs(found - sharp) <= COUNT_BAND * sharp + 2 * error)[judged].all())
+            return all(near)
+
+        sharp, rival = ({pair: predicted["rms"][f"{key} {pair}"] for pair in PAIRS} for key in (name, other))
+        rivals = {f"the interactions of {other}": rival, "one variance": {pair: [1.0] * len(judged) for pair in PAIRS}}
+        small = all(
+            (np.array(measured["z_largest"][key]) <= (1 + MAXIMUM_BAND) * np.array(predicted["z_largest"][key]))[
+                judged
+            ].all()
+            for key in (f"{name} {pair}" for pair in PAIRS)
+        )
+        met = meets(sharp) and small if judged.any() else None
+        verdicts[name] = verdict(met, met, refuse(meets, rivals) if judged.any() else ())
+    return verdicts
 
 
 def _predicted_rms(config: InteractionsConfig, name: str, dim: int) -> dict:
@@ -191,7 +201,7 @@ def _predicted_rms(config: InteractionsConfig, name: str, dim: int) -> dict:
     return result
 
 
-INTERACTIONS = Experiment(
+EXPERIMENT = Experiment(
     name="interactions",
     purpose="rms and maximum of the interactions by blocks of ranks (Proposition 18, Eq. (51))",
     profiles={
@@ -199,6 +209,7 @@ INTERACTIONS = Experiment(
         "cpu": InteractionsConfig(),
         "gpu": InteractionsConfig(dims=(128, 256, 512, 1024, 2048, 4096), n_items=16_384, seeds=4),
     },
-    cells=interactions_cells,
+    grids=interactions_grids,
     summarise=interactions_summary,
+    judge=judge_interactions,
 )

@@ -17,7 +17,7 @@ from torch import Tensor
 from amemlib import theory
 from amemlib.checks import check_alpha, check_count, check_dims, check_positive
 from amemlib.expansions import LeadingBlock, gaussian_expectation
-from amemlib.experiments.base import FINITE_SIZE, NOT_REPRODUCED, REPRODUCED, Cell, Experiment, Summary
+from amemlib.experiments.base import Experiment, Grid, Results, consistency, draws, verdict
 from amemlib.experiments.interactions import MAXIMUM_BAND
 from amemlib.gradients import thresholded_gradient
 from amemlib.problem import Embeddings, Problem
@@ -374,54 +374,52 @@ def measure_lemma_27(alpha: float, n_items: int, dim: int, lam_over_t0: float, s
     }
 
 
-def lemmas_cells(config: LemmasConfig, device: str) -> list[Cell]:
-    """Every draw; what has no dimension first. On the CPU whatever `device` says: small matrices, exact to rounding."""
-    seeds = range(config.first_seed, config.first_seed + config.seeds)
-    problem = {"alpha": config.alpha, "n_items": config.n_items}
-    scaled = problem | {"lam_over_t0": config.lam_over_t0}
-    free = {measure_proposition_11: {}, measure_lemma_24: {"n_paths": 500}, measure_lemma_25: {"n_monomials": 600}}
-    free[measure_proposition_26] = {"n_pairs": 300}
-    by_dim = {
-        measure_lemma_12: scaled,
-        measure_norms: problem,
-        measure_expansion: scaled,
-        measure_lemma_27: scaled,
+def lemmas_grids(config: LemmasConfig) -> dict[str, Grid]:
+    """Every draw; what has no dimension first. On the CPU whatever the device: small matrices, exact to rounding."""
+    seeds = {"seed": draws(config)}
+    by_dim = {"dim": config.dims} | seeds
+    return {
+        "proposition_11": Grid(measure_proposition_11, seeds),
+        "lemma_24": Grid(measure_lemma_24, seeds, n_paths=500),
+        "lemma_25": Grid(measure_lemma_25, seeds, n_monomials=600),
+        "proposition_26": Grid(measure_proposition_26, seeds, n_pairs=300),
+        "lemma_12": Grid(measure_lemma_12, by_dim),
+        "norms": Grid(measure_norms, by_dim),
+        "expansion": Grid(measure_expansion, by_dim),
+        "lemma_27": Grid(measure_lemma_27, by_dim),
     }
-    cells = [Cell(function, arguments | {"seed": seed}) for function, arguments in free.items() for seed in seeds]
-    return cells + [
-        Cell(function, arguments | {"dim": dim, "seed": seed})
-        for function, arguments in by_dim.items()
-        for dim in config.dims
-        for seed in seeds
-    ]
 
 
-def lemmas_summary(config: LemmasConfig, results: list[dict]) -> Summary:
-    """The worst number of each statement beside its bound, and a verdict each; keys are those of `BOUNDS`.
+def lemmas_summary(config: LemmasConfig, results: Results) -> tuple[dict, dict]:
+    """The worst number of each statement beside its bound; keys are those of `BOUNDS`.
 
     `by_dim`: every number of a draw that has a dimension, the worst at each of `dims`: besides the statements' own
-    the orders of Lemmas 19 and 20, ρ log d and the error of Lemma 23 at λ = `lam_over_t0` t₀. positive_moments: how
-    many moments of Lemma 25 are not zero.
+    the orders of Lemmas 19 and 20, ρ log d and the error of Lemma 23 at λ = `lam_over_t0` t₀. least_rho_log_d: the
+    smallest ρ log d of all draws. positive_moments: how many moments of Lemma 25 are not zero.
     """
-    worst = {}
-    for cell, result in zip(lemmas_cells(config, "cpu"), results, strict=True):
-        for name, value in result.items():
-            worst.setdefault(name, {}).setdefault(cell.arguments.get("dim"), []).append(value)
-    positive = sum(worst.pop("positive")[None])
-    largest = {name: {dim: max(tops) for dim, tops in draws.items()} for name, draws in worst.items()}
-    by_dim = {name: [draws[dim] for dim in config.dims] for name, draws in largest.items() if None not in draws}
-    ratio = {name: max(draws.values()) for name, draws in largest.items() if name in BOUNDS}
-    rho_log_d = min(min(tops) for tops in worst["rho_log_d"].values())
+    found = {name: results.array(grid, name) for grid, draws in results.draws.items() for name in draws.flat[0]}
+    measured = {
+        "ratio": {name: float(found[name].max()) for name in BOUNDS},
+        "by_dim": {name: values.max(1).tolist() for name, values in found.items() if values.ndim == 2},
+        "least_rho_log_d": float(found["rho_log_d"].min()),
+        "positive_moments": {"lemma_25": int(found["positive"].sum())},
+    }
+    return measured, {"bound": dict(BOUNDS)}
+
+
+def judge_lemmas(config: LemmasConfig, measured: dict, predicted: dict) -> dict[str, dict]:
+    """Bounds that hold on every draw; some of them outside the regime of small ρ that their use needs."""
     verdicts = {}
     for name, bound in BOUNDS.items():
-        holds = ratio[name] <= bound and (name != "lemma_25" or positive > 0)
-        elsewhere = name in NEEDS_SMALL_RHO and rho_log_d > 1
-        verdicts[name] = NOT_REPRODUCED if not holds else FINITE_SIZE if elsewhere else REPRODUCED
-    measured = {"ratio": {name: float(ratio[name]) for name in BOUNDS}, "by_dim": by_dim}
-    return Summary(measured | {"positive_moments": {"lemma_25": positive}}, {"bound": dict(BOUNDS)}, verdicts)
+        holds = measured["ratio"][name] <= bound
+        if name == "lemma_25":
+            holds = holds and measured["positive_moments"]["lemma_25"] > 0
+        elsewhere = name in NEEDS_SMALL_RHO and measured["least_rho_log_d"] > 1
+        verdicts[name] = verdict(holds, False) if elsewhere else consistency(holds)
+    return verdicts
 
 
-LEMMAS = Experiment(
+EXPERIMENT = Experiment(
     name="lemmas",
     purpose="one number for each lemma on derivatives and interactions (Appendices A and B)",
     profiles={
@@ -429,6 +427,7 @@ LEMMAS = Experiment(
         "cpu": LemmasConfig(),
         "gpu": LemmasConfig(dims=(64, 128, 256, 512), n_items=4096),
     },
-    cells=lemmas_cells,
+    grids=lemmas_grids,
     summarise=lemmas_summary,
+    judge=judge_lemmas,
 )

@@ -11,13 +11,14 @@ from amemlib.checks import check_alpha, check_count, check_dims, check_non_negat
 from amemlib.equivalents import SpectralEquivalent
 from amemlib.experiments.base import (
     COUNT_BAND,
-    FINITE_SIZE,
-    NOT_REPRODUCED,
-    REPRODUCED,
     SHARP_DIM,
-    Cell,
     Experiment,
-    Summary,
+    Grid,
+    Results,
+    draws,
+    refuse,
+    standard_error,
+    verdict,
 )
 from amemlib.gradients import gradient_rank, initial_gradient, item_losses_along
 from amemlib.problem import Problem
@@ -95,15 +96,12 @@ def measure_loss(
     return result
 
 
-def loss_cells(config: LossConfig, device: str) -> list[Cell]:
+def loss_grids(config: LossConfig) -> dict[str, Grid]:
     """Every draw, small dimensions first."""
-    common = {name: getattr(config, name) for name in ("alpha", "n_items", "lam_over_t0")}
-    common |= {"lr_over_root_dim": list(config.lr_over_root_dim), "device": device}
-    seeds = range(config.first_seed, config.first_seed + config.seeds)
-    return [Cell(measure_loss, common | {"dim": dim, "seed": seed}) for dim in config.dims for seed in seeds]
+    return {"loss": Grid(measure_loss, {"dim": config.dims, "seed": draws(config)})}
 
 
-def loss_summary(config: LossConfig, results: list[dict]) -> Summary:
+def loss_summary(config: LossConfig, results: Results) -> tuple[dict, dict]:
     """Loss curves, best and safe learning rates beside the sharp prediction; lists by map are aligned with `dims`.
 
     `loss`, `loss_error` and `least_log` are curves, keyed by map and dimension, "polar_256", one entry per learning
@@ -112,7 +110,6 @@ def loss_summary(config: LossConfig, results: list[dict]) -> Summary:
     the best η. SGD has no sharp loss.
     """
     rates = np.array(config.lr_over_root_dim)
-    by_dim = np.array(results, dtype=object).reshape(len(config.dims), config.seeds)
     log_n = math.log(config.n_items)
     measured = {key: {} for key in ("loss", "loss_error", "least_log")}
     predicted = {"loss": {}}
@@ -121,20 +118,17 @@ def loss_summary(config: LossConfig, results: list[dict]) -> Summary:
     for key in ("best_lr", "best_loss", "over_mass", "safe_loss"):
         predicted[key] = {name: [] for name in MAPS[:2]}
     best_losses = {name: [] for name in MAPS}
-    for dim, draws in zip(config.dims, by_dim, strict=True):
+    for k, dim in enumerate(config.dims):
         problem = Problem.power_law(config.n_items, dim, config.alpha)
         lam = config.lam_over_t0 * theory.bulk_scale(config.alpha, config.n_items, dim)
         for name in MAPS:
-            losses = np.array([draw[name]["loss"] for draw in draws])
-            least = np.array([draw[name]["least_log"] for draw in draws])
-            mass = np.array([draw[name]["unrecovered"] for draw in draws])
+            losses, least, mass = (results.array("loss", name, key)[k] for key in ("loss", "least_log", "unrecovered"))
             mean = losses.mean(0)
             best = int(mean.argmin())
             safe = np.flatnonzero(least.min(0) >= -MISCLASSIFIED)
             measured["loss"][f"{name}_{dim}"] = mean.tolist()
             if config.seeds > 1:
-                error = losses.std(0, ddof=1) / math.sqrt(config.seeds)
-                measured["loss_error"][f"{name}_{dim}"] = error.tolist()
+                measured["loss_error"][f"{name}_{dim}"] = standard_error(losses, 0).tolist()
             measured["least_log"][f"{name}_{dim}"] = least.mean(0).tolist()
             best_losses[name].append(losses[:, best])
             row = {
@@ -169,38 +163,48 @@ def loss_summary(config: LossConfig, results: list[dict]) -> Summary:
     predicted["sharp_slope"] = {
         name: fit_exponent(config.dims, losses).slope for name, losses in predicted["best_loss"].items()
     }
-    verdicts = {
-        name: _loss_verdict(config, np.array(best_losses[name]), measured, predicted, name) for name in MAPS[:2]
-    }
-    verdicts["one_lr"] = _one_lr_verdict(measured, predicted)
-    return Summary(measured, predicted, verdicts)
+    return measured, predicted
 
 
-def _loss_verdict(config: LossConfig, losses: np.ndarray, measured: dict, predicted: dict, name: str) -> str:
-    """Reproduced: the best loss meets its sharp value, and is log N times the unrecovered mass to 20 %."""
+def judge_loss(config: LossConfig, measured: dict, predicted: dict) -> dict[str, dict]:
+    """Sizes: the best loss meets its sharp value. Limit: it is log N times the unrecovered mass, to 20 %."""
     judged = np.array(config.dims) >= SHARP_DIM
-    if not judged.any():
-        return FINITE_SIZE
-    mean, sharp = losses.mean(1), np.array(predicted["best_loss"][name])
-    error = losses.std(1, ddof=1) / math.sqrt(config.seeds) if config.seeds > 1 else 0.1 * mean
-    meets = np.abs(mean - sharp) <= COUNT_BAND * sharp + 2 * error
-    in_mass = np.abs(np.array(measured["over_mass"][name]) - 1) <= 0.2
-    return REPRODUCED if (meets & in_mass)[judged].all() else NOT_REPRODUCED
+    log_n = math.log(config.n_items)
+    verdicts = {}
+    for name in MAPS[:2]:
+        mean, over_mass = np.array(measured["best_loss"][name]), np.array(measured["over_mass"][name])
+        error = 0.1 * mean
+        if config.seeds > 1:
+            best = [config.lr_over_root_dim.index(rate) for rate in measured["best_lr"][name]]
+            curves = [measured["loss_error"][f"{name}_{dim}"] for dim in config.dims]
+            error = np.array([curve[k] for curve, k in zip(curves, best, strict=True)])
+
+        def meets(losses, mean=mean, error=error) -> bool:
+            losses = np.array(losses)
+            return bool((np.abs(mean - losses) <= COUNT_BAND * losses + 2 * error)[judged].all())
+
+        in_mass = lambda ratio: (np.abs(np.array(ratio) - 1) <= 0.2)[judged].all()  # noqa: E731
+        refused = refuse(meets, {"SGD": measured["best_loss"]["sgd"], "knowing nothing": [log_n] * len(judged)})
+        refused += refuse(in_mass, {"the mass without log N": over_mass * log_n})
+        verdicts[name] = verdict(None, None)
+        if judged.any():
+            verdicts[name] = verdict(meets(predicted["best_loss"][name]), in_mass(over_mass), refused)
+    return verdicts | {"one_lr": _one_lr_verdict(log_n, measured, predicted)}
 
 
-def _one_lr_verdict(measured: dict, predicted: dict) -> str:
-    """Reproduced: at the largest d the safe η costs at most a factor 2. Finite-size: it costs what it is predicted to.
+def _one_lr_verdict(log_n: float, measured: dict, predicted: dict) -> dict:
+    """Limit: at the largest d the safe η costs at most a factor 2. Sizes: it costs what it is predicted to.
 
     Judged for the polar map. The band of 20 % is that of the head items, which carry the loss at a small η and are the
     part of the prediction that is no average.
     """
-    safe, best = measured["safe_loss"]["polar"][-1], measured["best_loss"]["polar"][-1]
-    if safe <= AT_ONCE * best:
-        return REPRODUCED
-    return FINITE_SIZE if abs(safe / predicted["safe_loss"]["polar"][-1] - 1) <= 0.2 else NOT_REPRODUCED
+    best = measured["best_loss"]["polar"][-1]
+    safe, sharp = (side["safe_loss"]["polar"][-1] for side in (measured, predicted))
+    at_once = lambda loss: loss <= AT_ONCE * best  # noqa: E731
+    return verdict(abs(safe / sharp - 1) <= 0.2, at_once(safe), refuse(at_once, {"no safe learning rate": log_n}))
 
 
-LOSS = Experiment(
+EXPERIMENT = Experiment(
     name="loss",
     purpose="the loss after one population step against the learning rate (Corollary 4)",
     profiles={
@@ -210,6 +214,7 @@ LOSS = Experiment(
         "cpu": LossConfig(),
         "gpu": LossConfig(dims=(64, 128, 256, 512, 1024, 2048), n_items=16_384, seeds=6),
     },
-    cells=loss_cells,
+    grids=loss_grids,
     summarise=loss_summary,
+    judge=judge_loss,
 )

@@ -7,7 +7,7 @@ import torch
 
 from amemlib import runtime
 from amemlib.checks import check_alpha, check_count, check_dims
-from amemlib.experiments.base import NOT_REPRODUCED, REPRODUCED, Cell, Experiment, Summary
+from amemlib.experiments.base import Experiment, Grid, Results, consistency, draws
 from amemlib.gradients import gradient_rank, initial_gradient
 from amemlib.problem import Problem
 from amemlib.recovery import FORMATS, margins, recovered, recovered_in_format, undecided_in_format
@@ -81,77 +81,54 @@ def measure_single_svd(alpha: float, n_items: int, dim: int, seed: int, device: 
     return result
 
 
-def precision_cells(config: PrecisionConfig, device: str) -> list[Cell]:
-    """Decisions for the power law, then for equal frequencies, then the SVDs at both exponents."""
-    seeds = range(config.first_seed, config.first_seed + config.seeds)
-    cells = []
-    for function, alphas in ((measure_decisions, (config.alpha, None)), (measure_single_svd, _exponents(config))):
-        for alpha in alphas:
-            for dim in config.dims:
-                common = {"alpha": alpha, "n_items": config.n_items, "dim": dim, "device": device}
-                cells += [Cell(function, common | {"seed": seed}) for seed in seeds]
-    return cells
+def precision_grids(config: PrecisionConfig) -> dict[str, Grid]:
+    """Decisions for the power law and for equal frequencies, then the SVDs at both exponents."""
+    axes = {"dim": config.dims, "seed": draws(config)}
+    return {
+        "decisions": Grid(measure_decisions, {"alpha": (config.alpha, None)} | axes),
+        "single": Grid(measure_single_svd, {"alpha": (config.alpha, config.steep)} | axes),
+    }
 
 
-def precision_summary(config: PrecisionConfig, results: list[dict]) -> Summary:
+def precision_summary(config: PrecisionConfig, results: Results) -> tuple[dict, dict]:
     """Sums over the seeds, lists aligned with `dims`. decisions: law ↦ counts, flips and undecided items by format.
 
     single: "alpha 1.5" ↦ median condition number and spectral error, summed counts and flips.
-    Verdicts: "bounds" that no format flips more decisions than its bound leaves undecided; "float32" that the plain
-    float32 scan flips none; "svd" that at `alpha` the float32 SVD changes the count by less than one in a hundred.
     """
-    shape = (len(config.dims), config.seeds)
-    parts = np.reshape(np.array(results, dtype=object), (4, *shape))
     decisions, single = {}, {}
-    for law, rows in zip(("power law", "equal"), parts[:2], strict=True):
-        decisions[law] = {"counts": _sums(rows, "count")}
-        for key in ("flips", "undecided"):
-            decisions[law][key] = {name: _sums(rows, key, name) for name in FORMATS}
-    for alpha, rows in zip(_exponents(config), parts[2:], strict=True):
-        entry = {"counts": _sums(rows, "count"), "condition": _medians(rows, "condition")}
+    for law, alpha in (("power law", config.alpha), ("equal", None)):
+        total = lambda *keys, at=alpha: results.array("decisions", *keys, alpha=at).astype(float).sum(1).tolist()  # noqa: E731
+        decisions[law] = {"counts": total("count")}
+        decisions[law] |= {key: {name: total(key, name) for name in FORMATS} for key in ("flips", "undecided")}
+    for alpha in (config.alpha, config.steep):
+        read = lambda *keys, at=alpha: results.array("single", *keys, alpha=at).astype(float)  # noqa: E731
+        entry = {"counts": read("count").sum(1).tolist(), "condition": np.median(read("condition"), 1).tolist()}
         for name in ("svd", "gradient"):
-            entry[name] = {key: _sums(rows, name, key) for key in ("count", "flips")}
-            entry[name] |= {key: _medians(rows, name, key) for key in ("spectral_error", "mean_square_error")}
+            entry[name] = {key: read(name, key).sum(1).tolist() for key in ("count", "flips")}
+            entry[name] |= {
+                key: np.median(read(name, key), 1).tolist() for key in ("spectral_error", "mean_square_error")
+            }
         single[f"alpha {alpha:g}"] = entry
-    flips = [decisions[law]["flips"] for law in decisions]
-    held = all(
-        flip <= inside
-        for law in decisions.values()
-        for name in FORMATS
-        for flip, inside in zip(law["flips"][name], law["undecided"][name], strict=True)
-    )
-    mild = single[f"alpha {config.alpha:g}"]
-    changed = max(abs(a / b - 1) for a, b in zip(mild["svd"]["count"], mild["counts"], strict=True))
-    verdicts = {
-        "bounds": REPRODUCED if held else NOT_REPRODUCED,
-        "float32": REPRODUCED if not any(sum(law["float32"]) for law in flips) else NOT_REPRODUCED,
-        "svd": REPRODUCED if changed < 0.01 else NOT_REPRODUCED,
+    return {"decisions": decisions, "single": single}, {}
+
+
+def judge_precision(config: PrecisionConfig, measured: dict, predicted: dict) -> dict[str, dict]:
+    """bounds: no format flips more decisions than its bound leaves undecided. float32: the plain scan flips none.
+
+    svd: at `alpha` the float32 SVD changes the count by less than one in a hundred.
+    """
+    laws = measured["decisions"].values()
+    within = [np.array(law["flips"][name]) <= law["undecided"][name] for law in laws for name in FORMATS]
+    mild = measured["single"][f"alpha {config.alpha:g}"]
+    changed = np.abs(np.array(mild["svd"]["count"]) / mild["counts"] - 1).max()
+    return {
+        "bounds": consistency(np.all(within)),
+        "float32": consistency(not any(sum(law["flips"]["float32"]) for law in laws)),
+        "svd": consistency(changed < 0.01),
     }
-    return Summary({"decisions": decisions, "single": single}, {}, verdicts)
 
 
-def _exponents(config: PrecisionConfig) -> tuple[float, float]:
-    return config.alpha, config.steep
-
-
-def _column(rows: np.ndarray, *keys: str) -> np.ndarray:
-    def value(result):
-        for key in keys:
-            result = result[key]
-        return float(result)
-
-    return np.array([[value(result) for result in row] for row in rows])
-
-
-def _sums(rows: np.ndarray, *keys: str) -> list[float]:
-    return _column(rows, *keys).sum(1).tolist()
-
-
-def _medians(rows: np.ndarray, *keys: str) -> list[float]:
-    return np.median(_column(rows, *keys), 1).tolist()
-
-
-PRECISION = Experiment(
+EXPERIMENT = Experiment(
     name="precision",
     purpose="recovery decisions that low precision flips, and what a float32 SVD does to the count",
     profiles={
@@ -159,6 +136,7 @@ PRECISION = Experiment(
         "cpu": PrecisionConfig(),
         "gpu": PrecisionConfig(dims=(128, 512, 1024), n_items=65_536),
     },
-    cells=precision_cells,
+    grids=precision_grids,
     summarise=precision_summary,
+    judge=judge_precision,
 )

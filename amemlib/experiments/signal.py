@@ -11,13 +11,14 @@ from amemlib.checks import check_alpha, check_count, check_dims, check_positive
 from amemlib.equivalents import SpectralEquivalent
 from amemlib.experiments.base import (
     COUNT_BAND,
-    FINITE_SIZE,
-    NOT_REPRODUCED,
-    REPRODUCED,
     SHARP_DIM,
-    Cell,
     Experiment,
-    Summary,
+    Grid,
+    Results,
+    consistency,
+    draws,
+    refuse,
+    verdict,
 )
 from amemlib.gradients import thresholded_gradient
 from amemlib.problem import Problem
@@ -108,18 +109,12 @@ def measure_signal(
     }
 
 
-def signal_cells(config: SignalConfig, device: str) -> list[Cell]:
+def signal_grids(config: SignalConfig) -> dict[str, Grid]:
     """Every draw, the small dimensions first."""
-    seeds = range(config.first_seed, config.first_seed + config.seeds)
-    common = {name: getattr(config, name) for name in ("alpha", "n_items", "lam_over_t0", "n_probes")}
-    return [
-        Cell(measure_signal, common | {"dim": dim, "seed": seed, "device": device})
-        for dim in config.dims
-        for seed in seeds
-    ]
+    return {"signal": Grid(measure_signal, {"dim": config.dims, "seed": draws(config)})}
 
 
-def signal_summary(config: SignalConfig, results: list[dict]) -> Summary:
+def signal_summary(config: SignalConfig, results: Results) -> tuple[dict, dict]:
     """Signals by octave beside the sharp curve, slopes beside the Stein mean, curvature beside its bound 4/π.
 
     `signal` and `signal_error` are keyed by map and dimension, "polar_256", with one entry per octave of ranks (see
@@ -127,49 +122,60 @@ def signal_summary(config: SignalConfig, results: list[dict]) -> Summary:
     """
     edges = np.array(rank_edges(config.n_items))
     sizes = np.diff(edges) * config.seeds
-    by_dim = np.array(results, dtype=object).reshape(len(config.dims), config.seeds)
-    problems = [Problem.power_law(config.n_items, dim, config.alpha) for dim in config.dims]
-    lams = [config.lam_over_t0 * theory.bulk_scale(config.alpha, config.n_items, dim) for dim in config.dims]
     measured, predicted = {"signal": {}, "signal_error": {}}, {"signal": {}}
-    meets = {name: [] for name in MAPS}
-    for problem, lam, draws in zip(problems, lams, by_dim, strict=True):
+    for k, dim in enumerate(config.dims):
+        problem = Problem.power_law(config.n_items, dim, config.alpha)
         for name in MAPS:
-            key = f"{name}_{problem.dim}"
-            mean = sum(np.array(draw[name]["sum"]) for draw in draws) / sizes
-            square = sum(np.array(draw[name]["square"]) for draw in draws) / sizes
+            mean = results.array("signal", name, "sum")[k].sum(0) / sizes
+            square = results.array("signal", name, "square")[k].sum(0) / sizes
             # one item in an octave says nothing of its scatter: a logit's is at least that of an interaction
-            scatter = np.maximum(np.sqrt(np.maximum(square - mean**2, 0)), problem.dim**-0.5)
-            error = scatter / np.sqrt(sizes)
-            equivalent = SpectralEquivalent.solve(problem.frequencies, problem.dim, lam if name != "polar" else 0.0)
+            scatter = np.maximum(np.sqrt(np.maximum(square - mean**2, 0)), dim**-0.5)
+            lam = 0.0 if name == "polar" else config.lam_over_t0 * theory.bulk_scale(config.alpha, config.n_items, dim)
+            equivalent = SpectralEquivalent.solve(problem.frequencies, dim, lam)
             sharp = np.add.reduceat(equivalent.signal_of(problem.frequencies), edges[:-1] - 1) / np.diff(edges)
-            measured["signal"][key], measured["signal_error"][key] = mean.tolist(), error.tolist()
+            key = f"{name}_{dim}"
+            measured["signal"][key], measured["signal_error"][key] = mean.tolist(), (scatter / np.sqrt(sizes)).tolist()
             predicted["signal"][key] = sharp.tolist()
-            if problem.dim >= SHARP_DIM:
-                # some eighty octaves are judged in all, so three standard errors and not two
-                meets[name].append(bool((np.abs(mean - sharp) <= COUNT_BAND * sharp + 3 * error).all()))
-    read = lambda field: np.array([[draw[field] for draw in draws] for draws in by_dim])  # noqa: E731
+    read = lambda field: results.array("signal", field)  # noqa: E731
     for field in ("lam_slope", "slope_spread", "start_rms", "start_curvature_rms"):
         measured[field] = {"smoothed_sign": read(field).mean(1).tolist()}
     measured["curvature"] = {"smoothed_sign": read("curvature").max(1).tolist()}
     measured["least_lam_slope"] = {"smoothed_sign": read("least_lam_slope").min(1).tolist()}
-    stein = read("lam_stein").mean(1)
-    predicted["lam_slope"] = {"smoothed_sign": stein.tolist()}
+    predicted["lam_slope"] = {"smoothed_sign": read("lam_stein").mean(1).tolist()}
     predicted["slope_spread"] = {"smoothed_sign": read("row_spread").mean(1).tolist()}
     predicted["curvature"] = {"smoothed_sign": [theory.SIGNAL_CURVATURE_BOUND] * len(config.dims)}
-    error = read("slope_spread").mean(1) * stein / math.sqrt(config.n_probes * config.seeds)
-    slopes_meet = np.abs(read("lam_slope").mean(1) - stein) <= 3 * error
-    bounded = read("curvature").max() <= theory.SIGNAL_CURVATURE_BOUND
-    increasing = read("least_lam_slope").min() >= 0
-    verdicts = {
-        name: FINITE_SIZE if not met else REPRODUCED if all(met) else NOT_REPRODUCED for name, met in meets.items()
-    } | {
-        "slope": REPRODUCED if slopes_meet.all() and increasing else NOT_REPRODUCED,
-        "curvature": REPRODUCED if bounded else NOT_REPRODUCED,
+    return measured, predicted
+
+
+def judge_signal(config: SignalConfig, measured: dict, predicted: dict) -> dict[str, dict]:
+    """Signals against the sharp curve, which is the statement; the slope's Stein mean and the curvature's bound."""
+    judged = [dim for dim in config.dims if dim >= SHARP_DIM]
+    verdicts = {}
+    for name, other in zip(MAPS, reversed(MAPS), strict=True):
+
+        def meets(curves, name=name) -> bool:
+            for dim, curve in zip(judged, map(np.array, curves), strict=True):
+                mean, error = (np.array(measured[key][f"{name}_{dim}"]) for key in ("signal", "signal_error"))
+                # some eighty octaves are judged in all, so three standard errors and not two
+                if (np.abs(mean - curve) > COUNT_BAND * curve + 3 * error).any():
+                    return False
+            return True
+
+        sharp, rival = ([predicted["signal"][f"{key}_{dim}"] for dim in judged] for key in (name, other))
+        rivals = {f"the signal of {other}": rival, "every item alike": [np.ones(len(curve)) for curve in sharp]}
+        met = meets(sharp) if judged else None
+        verdicts[name] = verdict(met, met, refuse(meets, rivals) if judged else ())
+    column = lambda side, field: np.array(side[field]["smoothed_sign"])  # noqa: E731
+    stein = column(predicted, "lam_slope")
+    error = column(measured, "slope_spread") * stein / math.sqrt(config.n_probes * config.seeds)
+    slopes_meet = (np.abs(column(measured, "lam_slope") - stein) <= 3 * error).all()
+    return verdicts | {
+        "slope": consistency(slopes_meet and column(measured, "least_lam_slope").min() >= 0),
+        "curvature": consistency(column(measured, "curvature").max() <= theory.SIGNAL_CURVATURE_BOUND),
     }
-    return Summary(measured, predicted, verdicts)
 
 
-SIGNAL = Experiment(
+EXPERIMENT = Experiment(
     name="signal",
     purpose="the signal by rank, its slope at 0 and its curvature (Proposition 11, Lemmas 12 and 13)",
     profiles={
@@ -177,6 +183,7 @@ SIGNAL = Experiment(
         "cpu": SignalConfig(),
         "gpu": SignalConfig(dims=(128, 256, 512, 1024, 2048, 4096), n_items=131_072, seeds=4),
     },
-    cells=signal_cells,
+    grids=signal_grids,
     summarise=signal_summary,
+    judge=judge_signal,
 )
