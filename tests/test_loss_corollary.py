@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ import torch
 
 import amemlib as am
 from amemlib.equivalents import SpectralEquivalent
-from amemlib.experiments import LOSS
+from amemlib.experiments.loss import EXPERIMENT as LOSS
 from amemlib.gradients import item_losses_along
 
 
@@ -105,12 +105,12 @@ def test_expected_losses_start_at_log_n_and_refuse_a_rate_of_zero():
 
 def test_the_loss_experiment_measures_beside_its_prediction():
     config = replace(LOSS.profiles["smoke"], dims=(16, 32), n_items=128, lr_over_root_dim=(0.1, 0.5, 2.0, 8.0))
-    summary = LOSS.summarise(config, [cell.function(**cell.arguments) for cell in LOSS.cells(config, "cpu")])
+    measured, predicted = LOSS.read(config, [cell.function(**cell.arguments) for cell in LOSS.cells(config, "cpu")])
     for name in ("polar", "smoothed_sign", "sgd"):
-        assert len(summary.measured["best_loss"][name]) == 2
-        assert min(summary.measured["loss"][f"{name}_32"]) == summary.measured["best_loss"][name][1]
-    assert summary.verdicts.keys() == {"polar", "smoothed_sign", "one_lr"}
-    json.dumps(asdict(summary), allow_nan=False)
+        assert len(measured["best_loss"][name]) == 2
+        assert min(measured["loss"][f"{name}_32"]) == measured["best_loss"][name][1]
+    assert LOSS.verdicts(config, measured, predicted).keys() == {"polar", "smoothed_sign", "one_lr"}
+    json.dumps([measured, predicted], allow_nan=False)
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ import pytest
 import torch
 
 import amemlib as am
-from amemlib.experiments import PRECISION, PrecisionConfig
+from amemlib.experiments.precision import EXPERIMENT as PRECISION
 from amemlib.experiments.precision import (
+    PrecisionConfig,
     measure_decisions,
     measure_single_svd,
-    precision_summary,
 )
 from amemlib.recovery import FORMATS, recovered_in_format, round_significand, undecided_in_format
 
@@ -76,15 +76,17 @@ def test_a_float32_svd_loses_directions_that_the_count_does_not_feel():
     assert steep["svd"]["spectral_error"] > 0.5 and steep["svd"]["mean_square_error"] > 1e-3
 
 
-def test_the_summary_sums_over_seeds_and_judges():
+def test_the_summary_sums_over_seeds_and_judges(words):
     config = PrecisionConfig(dims=(16,), n_items=128, seeds=2)
     cells = PRECISION.cells(config, "cpu")
     assert len(cells) == 4 * 2
     results = [json.loads(json.dumps(cell.function(**cell.arguments))) for cell in cells]
-    summary = precision_summary(config, results)
-    assert summary.measured["decisions"]["power law"]["counts"] == [results[0]["count"] + results[1]["count"]]
-    assert set(summary.verdicts) == {"bounds", "float32", "svd"} and summary.verdicts["bounds"] == "reproduced"
+    assert PRECISION.read(config, results)[0]["decisions"]["power law"]["counts"] == [
+        results[0]["count"] + results[1]["count"]
+    ]
+    said = words(PRECISION, config, results)
+    assert set(said) == {"bounds", "float32", "svd"} and said["bounds"] == "consistency check"
     results[0]["flips"]["tf32"] = results[0]["undecided"]["tf32"] + results[1]["undecided"]["tf32"] + 1
     results[1]["flips"]["float32"] = 1
-    verdicts = precision_summary(config, results).verdicts
-    assert verdicts["bounds"] == verdicts["float32"] == "not reproduced"
+    said = words(PRECISION, config, results)
+    assert said["bounds"] == said["float32"] == "not reproduced"
