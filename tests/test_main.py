@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from amemlib import experiments, sweep
+from amemlib import experiments, records, sweep
 from amemlib.__main__ import main
-from amemlib.experiments.base import WORDS
+from amemlib.verdicts import WORDS
 
 ONE_STEP = experiments.find_experiment("one-step")
 SMALLEST = "dims=8,16 n_items=100 seeds=1 sgd_dims=16,32 sgd_items=20 sgd_seeds=2".split()
@@ -91,7 +91,7 @@ def test_list_names_every_experiment(capsys):
 
 
 def test_show_prints_the_stored_records(capsys, monkeypatch, here):
-    monkeypatch.setattr(sweep, "files", lambda package: here)
+    monkeypatch.setattr(records, "files", lambda package: here)
     assert main(["show", "one-step"]) == 2
     folder = here / "records" / "one-step"
     folder.mkdir(parents=True)
@@ -144,6 +144,6 @@ def test_a_record_that_cannot_be_judged_is_named_and_left_alone(here, capsys, ch
 
 def test_a_dirty_tree_writes_no_shipped_record(capsys, monkeypatch):
     monkeypatch.setattr("amemlib.runtime.commit", lambda: "0123456789ab+")
-    output = str(sweep.RECORDS / "one-step" / "new.json")
+    output = str(records.RECORDS / "one-step" / "new.json")
     assert main(["run", "one-step", "--profile", "smoke", "--output", output]) == 2
     assert "output" in (error := capsys.readouterr().err) and "commit" in error and error.count("\n") == 1

@@ -19,22 +19,14 @@ from amemlib.equivalents import (
     thresholded_weights,
     weighted_sgd_capacity,
 )
-from amemlib.experiments.base import (
-    FINITE_SIZE,
-    NOT_REPRODUCED,
-    REPRODUCED,
-    SHARP_DIM,
-    SLOPE_BAND,
-    Cell,
-    Experiment,
-    Summary,
-)
+from amemlib.experiments.base import SHARP_DIM, SLOPE_BAND, Cell, Experiment, Summary
 from amemlib.optim import thresholded_trajectory
 from amemlib.problem import Problem
 from amemlib.recovery import recovered
 from amemlib.sampling import sample_embeddings, sample_minibatch
 from amemlib.scaling import fit_exponent
 from amemlib.spectral import identity, polar, smoothed_sign
+from amemlib.verdicts import FINITE_SIZE, NOT_REPRODUCED, REPRODUCED
 
 STEP_COUNT_BAND = 0.10
 """How far a mean count may lie from its sharp prediction after any number of steps, beyond two standard errors."""

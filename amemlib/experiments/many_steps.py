@@ -9,7 +9,7 @@ from amemlib import theory
 from amemlib.checks import check_alpha, check_count, check_dims, check_positive
 from amemlib.equivalents import expected_distinct_items
 from amemlib.equivalents.thresholded import ManyStepEquivalent, thresholded_weights
-from amemlib.experiments.base import FINITE_SIZE, NOT_REPRODUCED, REPRODUCED, SLOPE_BAND, Cell, Experiment, Summary
+from amemlib.experiments.base import SLOPE_BAND, Cell, Experiment, Summary
 from amemlib.experiments.iterates import (
     measure_descent,
     measure_iterates,
@@ -19,6 +19,7 @@ from amemlib.experiments.iterates import (
 )
 from amemlib.problem import Problem
 from amemlib.scaling import fit_exponent
+from amemlib.verdicts import FINITE_SIZE, NOT_REPRODUCED, REPRODUCED
 
 LOW, HIGH = 0.05, 0.30
 """The Conjecture is held to fitted exponents in [κ_T − LOW, κ_T + HIGH], stated before the first run: constants

@@ -8,9 +8,10 @@ import numpy as np
 from scipy.special import stdtrit
 
 from amemlib.checks import check_count, check_dims, check_non_negative, check_positive
-from amemlib.experiments.base import FINITE_SIZE, NOT_REPRODUCED, REPRODUCED, Cell, Experiment, Summary
+from amemlib.experiments.base import Cell, Experiment, Summary
 from amemlib.experiments.recall_runs import measure_run
 from amemlib.tasks import RecallTask
+from amemlib.verdicts import FINITE_SIZE, NOT_REPRODUCED, REPRODUCED
 
 COMPARED = ("muon", "adamw", "sgd")
 CLEAR_GAP = 0.3
