@@ -86,6 +86,8 @@ def judge_stored(path: str | Path) -> dict:
     """
     try:
         record = json.loads(Path(path).read_text(encoding="utf-8"))
+        if not isinstance(record, dict):
+            raise TypeError("it is no JSON object")
         judged = judge(record) | {"judged": runtime.commit()}
     except (OSError, KeyError, TypeError, json.JSONDecodeError) as error:
         raise ValueError(f"record must be the file of a record, got {str(path)!r}: {error}") from None

@@ -27,6 +27,7 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.process
 def test_one_step_runs_from_the_shell_and_prints_one_json_object(tmp_path):
     done = command_line("run", "one-step", "--profile", "smoke", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -49,9 +50,11 @@ def test_one_step_runs_from_the_shell_and_prints_one_json_object(tmp_path):
     assert len(list((tmp_path / "results" / "one-step").glob("*.json"))) == n_cells
     assert os.listdir(tmp_path) == ["results"]
 
-    failed = command_line("run", "one-step", "--set", "alpha=0.4", cwd=tmp_path)
-    assert failed.returncode == 2 and failed.stdout == ""
-    assert failed.stderr.count("\n") == 1 and "alpha" in failed.stderr and "0.4" in failed.stderr
+
+def test_bad_input_is_one_line_and_exit_2(here, capsys):
+    assert main(["run", "one-step", "--set", "alpha=0.4"]) == 2
+    said = capsys.readouterr()
+    assert said.out == "" and said.err.count("\n") == 1 and "alpha" in said.err and "0.4" in said.err
 
 
 def test_settings_reach_the_record_and_the_table(here, capsys):

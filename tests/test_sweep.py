@@ -114,6 +114,7 @@ def test_a_failed_run_resumes_with_nothing_lost_and_nothing_done_twice(tmp_path)
     assert all(path.stat().st_mtime_ns == when for path, when in before.items())
 
 
+@pytest.mark.process
 def test_a_killed_process_resumes_with_nothing_lost_and_nothing_done_twice(tmp_path):
     script, log = tmp_path / "toy.py", tmp_path / "log"
     script.write_text(TOY)
