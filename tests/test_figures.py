@@ -1,6 +1,8 @@
 """Every figure shows what it is given: its numbers come from its arguments, its axes say what they are."""
 
+import ast
 import copy
+from pathlib import Path
 
 import matplotlib
 import matplotlib.pyplot as plt
@@ -120,7 +122,53 @@ def test_a_reference_line_has_its_slope_and_goes_through_its_point():
     assert np.diff(np.log(y)) == pytest.approx([1.25 * np.log(4)] * 2)
 
 
-def test_colours_and_markers_tell_all_maps_apart():
-    assert set(style.MARKERS) == set(style.LABELS) == set(style.COLOURS) - {"theory"}
-    for table in (style.MARKERS, style.LABELS, style.COLOURS):
-        assert len(set(table.values())) == len(table)
+def test_colours_and_markers_tell_all_maps_apart_and_mean_nothing_else():
+    for part in zip(*style.MAPS.values(), strict=True):
+        assert len(set(part)) == len(part)
+    shades = {look.colour for n in range(1, 13) for look, _ in style.series(range(n))}
+    assert not {look.colour.lower() for look in style.MAPS.values()} & {c.lower() for c in {*style.KINDS, *shades}}
+
+
+@pytest.mark.parametrize(("draw", "most"), [(style.series, len(style.FORMS)), (style.kinds, len(style.KINDS))])
+def test_looks_differ_and_run_out_with_an_error(draw, most):
+    looks = [look for look, _ in draw(range(most), "$d = {}$")]
+    assert len({look.colour for look in looks}) == len({look.marker for look in looks}) == most
+    assert [look.label for look in looks] == [f"$d = {value}$" for value in range(most)]
+    with pytest.raises(ValueError, match=f"{most + 1} series asked for, there are {most} looks"):
+        draw(range(most + 1))
+
+
+def test_no_figure_pairs_what_it_draws_with_a_zip_that_may_drop():
+    for path in sorted(Path(style.__file__).parent.glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "zip":
+                strict = [word.value.value for word in node.keywords if word.arg == "strict"]
+                assert strict == [True], f"{path.name}:{node.lineno}"
+
+
+def test_points_are_means_with_two_standard_errors_on_their_law():
+    draws, look = np.array([[1.0, 3.0], [4.0, 8.0]]), style.optimizer("sgd")
+    _, (axis,) = style.new_axes()
+    style.points(axis, [1, 2], draws, look, law=[2, 4], scale=2.0)
+    (low, high) = np.array([part[:, 1] for part in axis.collections[0].get_segments()]).T
+    assert axis.lines[0].get_ydata() == pytest.approx([1.0, 3.0])
+    assert axis.lines[-1].get_ydata() == pytest.approx([1.0, 2.0])
+    assert high - low == pytest.approx(4 * draws.std(1, ddof=1) / 2**0.5 / 2)
+
+
+def test_a_bar_can_be_an_interval_and_a_single_draw_has_none():
+    _, (axis,) = style.new_axes()
+    style.points(axis, [1, 2], [5.0, 6.0], style.optimizer("polar"), interval=[[4.0, 7.0], [5.5, 6.5]])
+    assert axis.collections[0].get_segments()[0][:, 1] == pytest.approx([4.0, 7.0])
+    _, (axis,) = style.new_axes()
+    style.points(axis, [1, 2], [[5.0], [6.0]], style.optimizer("polar"))
+    assert not axis.collections and axis.lines[0].get_ydata() == pytest.approx([5.0, 6.0])
+
+
+def test_the_key_names_the_series_and_then_what_they_share():
+    for below in (0, 2):
+        figure, (axis,) = style.new_axes()
+        style.points(axis, [1, 2], [[5.0, 6.0]] * 2, style.optimizer("polar"))
+        style.key(axis, {"sharp": "-"}, below=below)
+        legend = figure.legends[0] if below else axis.get_legend()
+        assert [text.get_text() for text in legend.get_texts()] == ["Muon (polar)", "sharp"]
