@@ -67,6 +67,7 @@ PALE = "#cccccc"
 """Histograms under a law."""
 KINDS = ("#3344AA", "#CC6677", "#117733", "#AA4499", "#999933", "#44AA99")
 FORMS = "os^DvPX*p<>h"
+"""Colours of things that are neither optimizers nor in an order; markers of all series but the optimizers'."""
 
 
 def optimizer(name: str, label: str | None = None) -> Look:
