@@ -128,7 +128,7 @@ def _judged(name: str, mean: np.ndarray, sharp: np.ndarray) -> np.ndarray:
 
 def _population(config: SharpConfig, results: Results, map_name: str, k: int) -> tuple[np.ndarray, ...]:
     """Means, standard errors and sharp counts of one map, (dim, n_items, alpha): the k-th that a cell lists."""
-    counted = [results.array(f"d{dim}", map_name, k) for dim in config.dims]
+    counted = [results.array(f"d{dim}", map_name)[..., k] for dim in config.dims]
     means, errors = [c.mean(-1) for c in counted], [standard_error(c, -1) for c in counted]
     lam_over_t0 = config.lam_over_t0[k] if map_name == "smoothed_sign" else 0.0
     sharp = np.empty(np.shape(means))

@@ -239,16 +239,12 @@ def _batch_verdict(config: VocabularyConfig, measured: dict, predicted: dict, na
 
 
 def _covariance_verdict(config: VocabularyConfig, measured: dict, predicted: dict, name: str) -> dict:
-    """At effective dimensions from `FEWEST_DIMENSIONS` on, beside the other maps and the isotropic count."""
+    """At effective dimensions from `FEWEST_DIMENSIONS` on, beside the other maps and one covariance for all."""
     wide = np.array(predicted["effective_dimension"]) >= FEWEST_DIMENSIONS
     expected = {other: np.array(predicted["covariance"][other]) for other in MAPS}
     rivals = {other: expected[other][wide] for other in MAPS if other != name}
     if name != "newton":
-        isotropic = [
-            expected_capacity(Problem.power_law(config.covariance_items, dim, config.alpha), name)
-            for dim in config.dims
-        ]
-        rivals["no covariance"] = np.broadcast_to(isotropic, wide.shape)[wide]
+        rivals["the first covariance for all"] = np.broadcast_to(expected[name][0], wide.shape)[wide]
     counts = np.array(measured["covariance"][name])[wide]
     return _counts_verdict(counts, expected[name][wide], rivals, config.covariance_items)
 
