@@ -172,7 +172,7 @@ LARGE = CriticalBatchConfig(
     sgd_seeds=4,
     sgd_batch_sizes=tuple(2**k for k in range(0, 13)),
     sgd_predicted_seeds=2,
-    first_seed=1000,
+    first_seed=2000,
 )
 CAPACITY = 500.0
 
