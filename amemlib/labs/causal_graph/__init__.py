@@ -116,7 +116,7 @@ EXPERIMENT = Experiment(
             lengths=(8, 16, 32, 64, 128, 256, 512),
             n_sequences=(32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072),
             profile_sequences=320_000,
-            n_kernels=400,
+            n_kernels=200,
             n_noise=50_000,
             seeds=10,
         ),
