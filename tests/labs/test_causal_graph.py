@@ -13,8 +13,8 @@ from amemlib import polar
 from amemlib.experiments.base import word
 from amemlib.labs import causal_graph
 from amemlib.labs.causal_graph import expected, measure, network
-from amemlib.labs.causal_graph import task as tasks
 from amemlib.labs.causal_graph.judge import sequences_needed
+from amemlib.tasks import causal as tasks
 
 TREE = (-1, 0, 0, 1, -1, 4)
 CONFIG = causal_graph.EXPERIMENT.profiles["smoke"]

@@ -5,11 +5,11 @@ A lab on Nichani, Damian and Lee, arXiv:2402.14735.
 
 from dataclasses import dataclass
 
+from amemlib.checks import check_count, check_positive
 from amemlib.experiments.base import Experiment, Grid, draws
 from amemlib.labs.causal_graph.judge import judge, summarise
 from amemlib.labs.causal_graph.measure import expect_recovery, measure_profile, measure_recovery, measure_training
-from amemlib.labs.causal_graph.task import make_graph
-from amemlib.theory import check_count, check_positive
+from amemlib.tasks.causal import make_graph
 
 PAPER = "arXiv:2402.14735"
 CLAIM = (

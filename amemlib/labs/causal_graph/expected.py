@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from amemlib.labs.causal_graph.network import first_gradient
-from amemlib.labs.causal_graph.task import ROOT
+from amemlib.tasks.causal import ROOT
 
 
 def centred_kernel(kernels: Float[Tensor, "n S S"], stationary: Float[Tensor, "n S"]) -> Float[Tensor, "n S S"]:

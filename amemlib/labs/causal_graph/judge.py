@@ -17,8 +17,8 @@ HITS = 10
 """From how many hits on the central limit theorem is held to its word, as for any count: a score moves where its parent
 is in the query's state and its child in the target's, in about n/S² of n sequences. Below, scores are skewed."""
 SHARE_BAND = 0.02
-"""How far a share of edges may lie from its expectation, beyond three standard errors: the expectation's kernels and its
-covariance are a sample too."""
+"""How far a share of edges may lie from its expectation, beyond three standard errors: the kernels and the covariance
+of the expectation are a sample too."""
 COUNT_BAND = 0.1
 """The same for the number of sequences needed, relative and beyond two standard errors: that error moves a share near
 0.9 as much as a tenth of n does."""

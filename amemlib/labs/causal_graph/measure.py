@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from amemlib.labs.causal_graph import expected, network
-from amemlib.labs.causal_graph.task import (
+from amemlib.spectral import identity, polar
+from amemlib.tasks.causal import (
     CausalSequences,
     CausalTask,
     graph_counts,
@@ -16,7 +17,6 @@ from amemlib.labs.causal_graph.task import (
     sample_causal,
     state_counts,
 )
-from amemlib.spectral import identity, polar
 
 MAPS: dict[str, Callable[[Tensor], Tensor]] = {"sgd": identity, "polar": polar}
 """What the first step adds to P, by name: the first gradient itself, or its polar factor."""

@@ -14,8 +14,8 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from amemlib.labs.causal_graph.task import CausalSequences, CausalTask, sample_causal
-from amemlib.theory import check_count, check_positive
+from amemlib.checks import check_count, check_positive
+from amemlib.tasks.causal import CausalSequences, CausalTask, sample_causal
 
 FLOOR = 1e-3
 """What is added to the predicted probability of the target: the network says 0 for a state it has not seen."""

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from amemlib.theory import check_count, check_positive
+from amemlib.checks import check_count, check_positive
 
 ROOT = -1
 _STREAMS = {"training": 0, "evaluation": 1, "prediction": 2, "graph": 3}
