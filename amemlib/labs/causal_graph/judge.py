@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from amemlib.experiments.base import Results, refuse, standard_error, verdict
+from amemlib.experiments.base import Results, standard_error
 from amemlib.labs.causal_graph.measure import LAWS, MAPS, SAMPLES
+from amemlib.verdicts import refuse, verdict
 
 LEVEL = 0.9
 """The share of edges that defines how many sequences are needed."""
