@@ -3,9 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amemlib.figures.style import COLOURS, LABELS, MARKERS, SERIES, log_log, new_axes
-
-_SHAPES = "os^DvP"
+from amemlib.figures.style import GREY, frame, kinds, new_axes, optimizer, points, series
 
 
 def score_matrices_figure(scores: dict, parents: dict) -> Figure:
@@ -18,10 +16,8 @@ def score_matrices_figure(scores: dict, parents: dict) -> Figure:
         image = axis.imshow(shown, cmap="RdBu_r", vmin=-top, vmax=top)
         edges = [(parent, child) for child, parent in enumerate(parents[name]) if parent >= 0]
         axis.plot(*np.transpose(edges), "o", ms=8, mfc="none", mec="black", mew=0.9)
-        axis.set_title(name, fontsize=11)
-        axis.set_xlabel("attended place $j$")
+        frame(axis, "attended place $j$", "token $i$" if axis is axes[0] else "", name)
         axis.grid(visible=False)
-    axes[0].set_ylabel("token $i$")
     figure.colorbar(image, ax=axes, label="score $z_{ij}$", shrink=0.75)
     return figure
 
@@ -34,23 +30,22 @@ def exact_scores_figure(record: dict) -> Figure:
     """
     figure, axes = new_axes(2)
     graphs, measured, predicted = record["config"]["graphs"], record["measured"], record["predicted"]
-    for name, colour, shape in zip(graphs, SERIES[: len(graphs)], _SHAPES[: len(graphs)], strict=True):
+    for look, name in kinds(graphs, "{}"):
         places = np.tril_indices(record["config"]["length"])
         exact, found = (np.array(told[name])[places] for told in (predicted["exact_scores"], measured["scores"]))
-        axes[0].plot(exact, found, shape, color=colour, ms=4, alpha=0.6, label=name)
+        axes[0].plot(exact, found, look.marker, color=look.colour, ms=4, alpha=0.6, label=look.label)
     ends = np.array(axes[0].get_xlim())
-    axes[0].plot(ends, ends, color=COLOURS["theory"], lw=1, label="equal")
-    axes[0].set_xlabel("exact mean")
-    axes[0].set_ylabel("score in a sample")
+    axes[0].plot(ends, ends, color=GREY, lw=1, label="equal")
+    frame(axes[0], "exact mean", "score in a sample")
     axes[0].legend()
     lengths = list(measured["profile"].items())[1::2]
-    for (length, profile), colour, shape in zip(lengths, SERIES[: len(lengths)], _SHAPES[: len(lengths)], strict=True):
-        axes[1].plot(profile, shape, color=colour, label=f"$T = {length}$")
-    axes[1].plot(predicted["profile"]["ours"], color=COLOURS["theory"], label=r"$\langle K,M_{ij}\rangle$")
+    for look, (length, profile) in series(lengths):
+        axes[1].plot(profile, look.marker, color=look.colour, label=f"$T = {length}$")
+    axes[1].plot(predicted["profile"]["ours"], color=GREY, label=r"$\langle K,M_{ij}\rangle$")
     chi2 = predicted["profile"]["χ² of the pair"]
-    axes[1].plot(chi2, ":", color=COLOURS["theory"], label=r"$\chi^2$ of the pair")
+    axes[1].plot(chi2, ":", color=GREY, label=r"$\chi^2$ of the pair")
     axes[1].set_ylim(top=1.6 * chi2[1])
-    axes[1].set_xlabel("distance along the chain")
+    frame(axes[1], "distance along the chain")
     axes[1].legend()
     return figure
 
@@ -65,15 +60,11 @@ def recovery_figure(record: dict) -> Figure:
     measured, predicted = record["measured"], record["predicted"]
     for axis, graph in zip(axes, graphs, strict=True):
         for step in ("sgd", "polar"):
-            error = 2 * np.array(measured["recovered_error"][step][graph], dtype=float)
-            look = {"color": COLOURS[step], "fmt": MARKERS[step], "ms": 4.5, "capsize": 2}
-            axis.errorbar(n, measured["recovered"][step][graph], error, label=LABELS[step], **look)
-            axis.plot(n, predicted["recovered"][step][graph], color=COLOURS[step], lw=1.2)
-        axis.axhline(predicted["population"]["polar"][graph], color=COLOURS["polar"], ls=":", lw=1)
-        axis.set_xscale("log", base=2)
-        axis.set_xlabel("sequences $n$")
-        axis.set_title(graph, fontsize=11)
-    axes[0].set_ylabel("share of edges found")
+            found, law = (told["recovered"][step][graph] for told in (measured, predicted))
+            error = np.array(measured["recovered_error"][step][graph], dtype=float)
+            points(axis, n, found, optimizer(step), error=error, law=law)
+        axis.axhline(predicted["population"]["polar"][graph], color=optimizer("polar").colour, ls=":", lw=1)
+        frame(axis, "sequences $n$", "share of edges found" if axis is axes[0] else "", graph, log="x", base=2)
     axes[-1].legend(loc="lower right")
     return figure
 
@@ -88,13 +79,13 @@ def needed_figure(record: dict) -> Figure:
         np.array([told["needed"]["sgd"][name] for name in names], float) for told in (measured, predicted)
     )
     error = np.array([measured["needed_log_error"][name] for name in names], dtype=float)
-    bars = [found * (1 - np.exp(-2 * error)), found * (np.exp(2 * error) - 1)]
-    axis.errorbar(gaps, found, bars, fmt=MARKERS["sgd"], color=COLOURS["sgd"], capsize=2, label="measured")
+    ends = np.transpose([found * np.exp(-2 * error), found * np.exp(2 * error)])
+    points(axis, gaps, found, optimizer("sgd", "measured"), interval=ends)
     axis.plot(gaps, expected, "x", color="black", ms=8, label="expected")
     for slope, style in ((-1.0, "--"), (-2.0, "-"), (-4.0, ":")):
         line = expected[0] * (gaps / gaps[0]) ** slope
-        axis.plot(gaps, line, style, color=COLOURS["theory"], lw=1, label=f"slope {slope:g}")
-    log_log(axis, "gap between an edge's score and the next", r"sequences for 90 % of the edges", base=2)
+        axis.plot(gaps, line, style, color=GREY, lw=1, label=f"slope {slope:g}")
+    frame(axis, "gap between an edge's score and the next", "sequences for 90 % of the edges", log="xy", base=2)
     axis.legend()
     return figure
 
@@ -109,11 +100,10 @@ def peers_figure(record: dict) -> Figure:
     peers = ("unigram counts", "previous counts", "graph counts", "network")
     for axis, (where, title) in zip(axes, titles.items(), strict=True):
         accuracy = record["measured"]["training"][where]["accuracy"]
-        for k, (peer, colour) in enumerate(zip(peers, SERIES[: len(peers)], strict=True)):
-            axis.bar(places + (k - 1.5) / 5, accuracy[peer], 0.18, color=colour, label=peer)
+        for k, (look, peer) in enumerate(kinds(peers, "{}")):
+            axis.bar(places + (k - 1.5) / 5, accuracy[peer], 0.18, color=look.colour, label=look.label)
         axis.set_xticks(places, graphs)
-        axis.set_title(title, fontsize=11)
-    axes[0].set_ylabel("accuracy")
+        frame(axis, "", "accuracy" if axis is axes[0] else "", title)
     axes[0].set_ylim(top=1.45 * max(max(accuracy[peer]) for peer in peers))
     axes[0].legend(ncols=2)
     return figure
