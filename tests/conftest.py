@@ -20,3 +20,18 @@ def words():
         return {name: word(verdict) for name, verdict in experiment.verdicts(config, measured, predicted).items()}
 
     return judge
+
+
+@pytest.fixture
+def flawed():
+    """Measured numbers with another value at one place, given by its keys and positions."""
+
+    def replaced(measured: dict, address: tuple, value) -> dict:
+        copy = json.loads(json.dumps(measured))
+        place = copy
+        for step in address[:-1]:
+            place = place[step]
+        place[address[-1]] = value
+        return copy
+
+    return replaced
