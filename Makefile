@@ -19,7 +19,7 @@ SHAPES := --jaxtyping-packages=amemlib,typecheck.check
 NOTEBOOKS = $(wildcard chapters/*.ipynb)
 
 .DELETE_ON_ERROR:
-.PHONY: help setup notebooks figures html book test lint bench shots a11y pdf links clean distclean
+.PHONY: help setup notebooks figures html book test quick weekly lint bench shots a11y pdf links clean distclean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -55,6 +55,15 @@ test: $(SETUP)  ## everything that must hold, cheapest first
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(SHAPES) --ignore=tests/test_bad_input.py tests
 	$(BIN)/python -m pytest -q tests/test_bad_input.py
 	$(if $(NOTEBOOKS),$(BIN)/python -m pytest -q --nbval --nbval-current-env --nbval-cell-timeout=300 -n 2 --dist loadfile chapters)
+
+quick: $(SETUP)  ## the tests for the work at hand: no notebook is executed, no process started
+	$(MAKE) --no-print-directory lint
+	$(BIN)/python tools/notebooks.py check
+	$(BIN)/python -m pytest -q -m "not weekly and not process" $(SHAPES) --ignore=tests/test_bad_input.py tests
+	$(BIN)/python -m pytest -q tests/test_bad_input.py
+
+weekly: $(SETUP)  ## what is too slow for every day; writes tests/weekly.yml, which is committed
+	$(BIN)/python tools/weekly.py
 
 # The book's environment, and the peers on top of it in a place of their own: nothing of them reaches .venv.
 bench: $(SETUP)  ## time the kernels beside their peers (minutes); the record goes to BENCH_RECORD

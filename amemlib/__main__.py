@@ -6,8 +6,8 @@ import os
 import sys
 from contextlib import nullcontext
 
-from amemlib import experiments, runtime, sharding, sweep
-from amemlib.experiments.base import word
+from amemlib import experiments, records, runtime, sharding, sweep
+from amemlib.verdicts import word
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -34,13 +34,13 @@ def _run(options) -> None:
     experiment = experiments.find_experiment(options.experiment)
     config = experiments.configure(experiment, options.profile or runtime.profile(), _overrides(options.set))
     if options.output:
-        sweep.check_writable(options.output)
+        records.check_writable(options.output)
     with _ranks(options, experiment), _executor(options) as executor:
         record = sweep.run(experiment, config, options.results, options.device, executor)
         if sharding.rank_and_world_size()[0] > 0:
             return
     if options.output:
-        sweep.write_record(record, options.output)
+        records.write_record(record, options.output)
     print(json.dumps(record) if options.json else table(record))
 
 
@@ -67,7 +67,7 @@ def _executor(options):
 
 def _show(options) -> None:
     experiments.find_experiment(options.experiment)
-    for record in sweep.read_records(options.experiment):
+    for record in records.read_records(options.experiment):
         print(f"record {record['name']}\n{table(record)}\n")
 
 

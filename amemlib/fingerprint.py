@@ -6,6 +6,7 @@ A room of its own that imports nothing but the standard library: who checks note
 import ast
 import functools
 import hashlib
+from collections.abc import Iterable
 from pathlib import Path
 
 
@@ -15,10 +16,23 @@ def code_hash(module: str = "") -> str:
 
     Of the syntax trees without docstrings and comments: prose does not change it.
     """
-    digest = hashlib.sha256()
     root = Path(__file__).parent
-    for path in sorted(_imported_files(root, module) if module else root.rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+    return _digest(root, _imported_files(root, module) if module else root.rglob("*.py"))
+
+
+def modules_hash(modules: Iterable[str]) -> str:
+    """Fingerprint of these modules of amemlib and of nothing that they import; one that is gone counts as empty.
+
+    Left out are tables of names, the `__init__` of packages that import on demand: what they gave is in the list.
+    """
+    root = Path(__file__).parent
+    return _digest(root, {path for path in (_path_of(root, module) for module in modules) if not _homes(path)})
+
+
+def _digest(root: Path, paths: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(paths):
+        tree = _parse(path)
         for node in ast.walk(tree):
             body = getattr(node, "body", None)
             if isinstance(body, list):
@@ -31,19 +45,35 @@ def _imported_files(root: Path, module: str) -> set[Path]:
     """The files of amemlib that importing `module` needs, `__init__` of the packages on the way left out."""
     files, open_modules = set(), [module]
     while open_modules:
-        path = root.joinpath(*open_modules.pop().split(".")[1:])
-        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        path = _path_of(root, open_modules.pop())
         if path in files:
             continue
         files.add(path)
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(_parse(path)):
             if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "amemlib":
-                folder = root.joinpath(*node.module.split(".")[1:])
-                inner = [alias.name for alias in node.names if (folder / alias.name).is_dir()]
-                inner += [alias.name for alias in node.names if (folder / f"{alias.name}.py").exists()]
-                open_modules += [f"{node.module}.{name}" for name in inner]
-                open_modules += [node.module] if len(inner) < len(node.names) else []
+                homes = _homes(_path_of(root, node.module))
+                for alias in node.names:
+                    inner = f"{node.module}.{alias.name}"
+                    home = f"{node.module}.{homes[alias.name]}" if alias.name in homes else node.module
+                    open_modules.append(inner if _path_of(root, inner).exists() else home)
     return files
+
+
+def _path_of(root: Path, module: str) -> Path:
+    path = root.joinpath(*module.split(".")[1:])
+    return path / "__init__.py" if (path / "__init__.py").exists() else path.with_suffix(".py")
+
+
+def _homes(path: Path) -> dict[str, str]:
+    """The module of each name that a package imports on demand (`lazy.attach`); nothing if it does not."""
+    for node in ast.walk(_parse(path)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "lazy.attach":
+            return {name: home for home, names in ast.literal_eval(node.args[1]).items() for name in names}
+    return {}
+
+
+def _parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8") if path.exists() else "")
 
 
 def _is_docstring(statement: ast.stmt) -> bool:

@@ -1,4 +1,4 @@
-"""Runs an experiment's cells, keeps every finished one, and writes and reads records.
+"""Runs an experiment's cells, keeps every finished one, makes records of them and judges records again.
 
 A finished cell is a small file addressed by its content: the function, its arguments and the fingerprint of the code
 that it runs. An interrupted run takes up where it stopped, and changed code never meets old numbers.
@@ -9,14 +9,12 @@ import hashlib
 import json
 import math
 import multiprocessing
-import os
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from importlib.resources import files
 from pathlib import Path
 
 import torch
@@ -25,10 +23,8 @@ from tqdm import tqdm
 from amemlib import fingerprint, runtime, sharding
 from amemlib.checks import check_count
 from amemlib.experiments import Cell, Experiment, config_of, find_experiment
-from amemlib.experiments.base import worst
-
-RECORDS = Path(__file__).resolve().parent / "records"
-"""The records that ship with the library; each names the clean commit that made it."""
+from amemlib.records import check_writable, write_record, write_whole
+from amemlib.verdicts import worst
 
 
 def run(experiment: Experiment, config, results: str | Path = "results", device: str = "auto", executor=None) -> dict:
@@ -90,6 +86,8 @@ def judge_stored(path: str | Path) -> dict:
     """
     try:
         record = json.loads(Path(path).read_text(encoding="utf-8"))
+        if not isinstance(record, dict):
+            raise TypeError("it is no JSON object")
         judged = judge(record) | {"judged": runtime.commit()}
     except (OSError, KeyError, TypeError, json.JSONDecodeError) as error:
         raise ValueError(f"record must be the file of a record, got {str(path)!r}: {error}") from None
@@ -134,7 +132,7 @@ class CellStore:
     def write(self, cell: Cell, result: dict) -> None:
         """Store the result of a cell, on disk before this returns."""
         row = {"function": cell.function.__name__, "arguments": cell.arguments, "result": result}
-        _write_whole(json.dumps(row | {"provenance": self.provenance}), self._path(cell))
+        write_whole(json.dumps(row | {"provenance": self.provenance}), self._path(cell))
 
     def _path(self, cell: Cell) -> Path:
         module = cell.function.__module__
@@ -193,48 +191,6 @@ def _in_order_of_completion(futures: dict) -> Iterable:
     return (keys[future] for future in as_completed(keys))
 
 
-def check_writable(path: str | Path) -> None:
-    """Raise `ValueError` where `write_record` could not write, before the work that leads there.
-
-    Among the shipped records only from a clean tree.
-    """
-    path = Path(path)
-    if path.resolve().is_relative_to(RECORDS) and not runtime.is_clean(runtime.commit()):
-        raise ValueError(
-            f"output must lie outside {RECORDS} while a .py file has changes that no commit holds: "
-            "a stored record names the commit that made it"
-        )
-    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise ValueError(f"output must be a file in a folder that can be written, got {str(path)!r}")
-
-
-def write_record(record: dict, path: str | Path) -> None:
-    """Write a record as indented JSON, whole or not at all. Raises `ValueError` for a place that cannot be written."""
-    try:
-        _write_whole(json.dumps(record, indent=1, ensure_ascii=False) + "\n", Path(path))
-    except OSError as error:
-        reason = error.strerror or error
-        raise ValueError(f"output must be a file that can be written, got {str(path)!r}: {reason}") from None
-
-
-def read_records(experiment: str, prefix: str = "") -> list[dict]:
-    """The records shipped with the library, `records/<experiment>/<prefix>*.json`, in the order of their names.
-
-    Each gains "name", the file's stem. Raises `ValueError` if there is none.
-    """
-    folder = files("amemlib") / "records" / experiment
-    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
-    names = [name for name in names if name.startswith(prefix) and name.endswith(".json")]
-    if not names:
-        raise ValueError(
-            f"experiment must have a stored record {prefix}*.json, got {experiment!r}: "
-            f"python -m amemlib run {experiment} --output FILE makes one"
-        )
-    return [
-        json.loads((folder / name).read_text(encoding="utf-8")) | {"name": name.removesuffix(".json")} for name in names
-    ]
-
-
 def _json_numbers(value):
     """The same nested dicts and lists with None for what JSON has no number for: infinite and undefined values."""
     if isinstance(value, dict):
@@ -242,17 +198,3 @@ def _json_numbers(value):
     if isinstance(value, (list, tuple)):
         return [_json_numbers(inner) for inner in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _write_whole(text: str, path: Path) -> None:
-    file = tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".tmp", delete=False, encoding="utf-8")
-    try:
-        with file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(file.name, 0o644)
-        os.replace(file.name, path)
-    except BaseException:
-        os.unlink(file.name)
-        raise

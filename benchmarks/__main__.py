@@ -13,7 +13,7 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import torch  # noqa: E402
 
-from amemlib import runtime, sweep  # noqa: E402
+from amemlib import runtime  # noqa: E402
 from benchmarks import cases, race  # noqa: E402
 
 SIZES = {
@@ -120,11 +120,11 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"--rounds must be at least 1, got {options.rounds}")
     runtime.device(options.device)
     if options.output:
-        sweep.check_writable(options.output)
+        records.check_writable(options.output)
     record = measure(options.size, options.rounds, options.device)
     print("\n".join(lines(record)))
     if options.output:
-        sweep.write_record(record, options.output)
+        records.write_record(record, options.output)
     return 0
 
 

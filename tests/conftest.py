@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from amemlib.experiments.base import word
+from amemlib.verdicts import word
 
 
 def pytest_collection_modifyitems(items):

@@ -24,18 +24,22 @@ ARROWS = {
     "sampling": "problem",
     "gradients": "problem",
     "recovery": "problem",
-    "equivalents": "problem",
+    "lazy": "",
+    "equivalents": "problem lazy",
     "expansions": "problem",
     "optim": "spectral gradients",
     "sharding": "gradients recovery sampling",
     "tasks": "sampling",
     "attention": "tasks",
     "training": "spectral",
+    "verdicts": "",
+    "records": "runtime verdicts",
     "experiments": "optim sampling recovery equivalents expansions scaling sharding tasks attention training runtime "
-    "vocabularies",
-    "sweep": "experiments",
+    "vocabularies verdicts",
+    "sweep": "experiments records",
     "vocabularies": "theory",
-    "figures": "scaling theory runtime",
+    "figures": "scaling theory runtime lazy",
+    "labs": "experiments figures",
     "__main__": "sweep figures",
 }
 FORBIDDEN = {"utils", "util", "common", "helpers", "misc"}
@@ -85,6 +89,17 @@ def chapter_cells() -> list[tuple[Path, dict, str]]:
             if cell.cell_type == "code":
                 cells.append((source.relative_to(ROOT), cell.metadata, cell.source))
     return cells
+
+
+def test_a_lab_is_a_folder_that_nothing_but_its_chapter_needs():
+    """Deleting one breaks no other: no room imports the labs, and no lab imports another."""
+    assert not [room for room in ARROWS if "labs" in reachable(room)]
+    for file, path in FILES.items():
+        if file.startswith("labs/") and file.count("/") > 1:
+            lab = f"amemlib.labs.{file.split('/')[1]}"
+            nodes = ast.walk(ast.parse(path.read_text()))
+            used = [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
+            assert not [module for module in used if module.startswith("amemlib.labs") and not module.startswith(lab)]
 
 
 def test_the_arrows_have_no_cycle():
@@ -145,7 +160,7 @@ def test_every_picture_has_a_number_a_caption_and_a_place_in_the_text():
 
 def test_the_reference_has_every_room_behind_those_that_it_imports():
     rooms = re.findall(r"automodule:: amemlib\.(\w+)", (ROOT / "chapters" / "api.md").read_text(encoding="utf-8"))
-    assert sorted(rooms) == sorted(ARROWS.keys() - {"__main__"})
+    assert sorted(rooms) == sorted(ARROWS.keys() - {"__main__", "labs"})
     for i, room in enumerate(rooms):
         assert reachable(room) <= set(rooms[:i]), room
 

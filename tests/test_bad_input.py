@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import amemlib as am
-from amemlib import experiments, runtime, sweep
+from amemlib import experiments, runtime
 from amemlib.__main__ import main
 
 NAN, INF = math.nan, math.inf
@@ -234,7 +234,7 @@ LIBRARY = [
         ["profile", "'huge'", "smoke, cpu, gpu"],
     ),
     (lambda: runtime.device("tpu"), ValueError, ["device", "'tpu'", "auto, cpu, cuda"]),
-    (lambda: sweep.read_records("two-step"), ValueError, ["experiment", "'two-step'", "stored record"]),
+    (lambda: am.read_records("two-step"), ValueError, ["experiment", "'two-step'", "stored record"]),
 ]
 
 

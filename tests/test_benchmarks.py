@@ -146,7 +146,7 @@ def test_bad_options_are_named(capsys, tmp_path):
 
 
 def test_the_shipped_record_is_of_the_full_size_and_holds_no_absolute_time():
-    for record in am.sweep.read_records("benchmarks"):
+    for record in am.read_records("benchmarks"):
         assert record["config"]["size"] == "full" and record["config"]["rounds"] >= 5
         assert "seconds" not in record
         assert {goal["case"] for goal in record["goals"]} <= set(record["measured"])

@@ -42,6 +42,7 @@ def anchors(path: Path) -> set[str]:
     return {element["id"] for element in soup(path).find_all(id=True)}
 
 
+pytestmark = pytest.mark.process
 every_page = pytest.mark.parametrize("page", PAGES)
 
 

@@ -22,9 +22,9 @@ from amemlib.equivalents import (
     weighted_sgd_capacity,
 )
 from amemlib.experiments import DEFLATION, DeflationConfig
-from amemlib.experiments.base import FINITE_SIZE, NOT_REPRODUCED
 from amemlib.experiments.deflation import deflation_cells, deflation_summary, schedule, step_maps
 from amemlib.optim import thresholded_trajectory
+from amemlib.verdicts import FINITE_SIZE, NOT_REPRODUCED
 
 matplotlib.use("Agg")
 SMALL = DeflationConfig(dims=(16, 24), n_items=600, seeds=1, steps=3, sgd_steps=3, batch_dim=16, batch_sizes=(64, 512))

@@ -2,13 +2,33 @@
 
 import sys
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import pytest
 
-from amemlib import experiments, sweep
+from amemlib import sweep
+from amemlib.experiments import Experiment, Grid
+from amemlib.verdicts import consistency
 
-ONE_STEP = experiments.find_experiment("one-step")
-TINY = {"dims": "16,32", "n_items": "256", "seeds": "1", "sgd_dims": "64,128", "sgd_items": "64", "sgd_seeds": "2"}
+
+@dataclass(frozen=True)
+class Config:
+    n: int = 6
+    first_seed: int = 1000
+
+
+def square(x: int) -> dict:
+    return {"square": x * x}
+
+
+SQUARES = Experiment(
+    "squares",
+    "squares of the first numbers",
+    {"smoke": Config()},
+    grids=lambda config: {"square": Grid(square, {"x": range(config.n)})},
+    summarise=lambda config, results: ({"squares": results.array("square", "square").tolist()}, {}),
+    judge=lambda config, measured, predicted: {"positive": consistency(min(measured["squares"]) >= 0)},
+)
 
 
 @contextmanager
@@ -36,22 +56,17 @@ def processes(folder):
     return sweep.process_executor(2)
 
 
-@pytest.fixture(scope="module")
-def config():
-    return experiments.configure(ONE_STEP, "smoke", TINY)
-
-
-@pytest.fixture(scope="module")
-def here(config, tmp_path_factory):
-    return sweep.run(ONE_STEP, config, tmp_path_factory.mktemp("here"), "cpu")
-
-
-@pytest.mark.parametrize("place", [processes, dask, slurm], ids=lambda place: place.__name__)
-def test_the_record_does_not_depend_on_where_its_cells_ran(place, config, here, tmp_path):
+@pytest.mark.process
+@pytest.mark.parametrize(
+    "place",
+    [processes, pytest.param(dask, marks=pytest.mark.weekly), pytest.param(slurm, marks=pytest.mark.weekly)],
+    ids=lambda place: place.__name__,
+)
+def test_the_record_does_not_depend_on_where_its_cells_ran(place, tmp_path):
     with place(tmp_path) as executor:
-        record = sweep.run(ONE_STEP, config, tmp_path, "cpu", executor)
-    assert record["measured"] == here["measured"]
-    assert len(list((tmp_path / "one-step").glob("*.json"))) == 6
+        record = sweep.run(SQUARES, Config(), tmp_path, "cpu", executor)
+    assert record["measured"]["squares"] == [0, 1, 4, 9, 16, 25]
+    assert len(list((tmp_path / "squares").glob("*.json"))) == 6
 
 
 def test_a_scheduler_that_does_not_answer_is_named():

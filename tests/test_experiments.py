@@ -10,24 +10,23 @@ import pytest
 
 from amemlib import experiments
 from amemlib.experiments import Grid, Results, config_of, configure
-from amemlib.experiments.base import (
+from amemlib.experiments.base import draws, standard_error
+from amemlib.experiments.one_step import EXPERIMENT as ONE_STEP
+from amemlib.experiments.one_step import OneStepConfig
+from amemlib.problem import Problem
+from amemlib.theory import recovery_exponent
+from amemlib.verdicts import (
     CONSISTENT,
     FINITE_SIZE,
     NOT_REPRODUCED,
     REPRODUCED,
     UNDECIDED,
     consistency,
-    draws,
     refuse,
-    standard_error,
     verdict,
     word,
     worst,
 )
-from amemlib.experiments.one_step import EXPERIMENT as ONE_STEP
-from amemlib.experiments.one_step import OneStepConfig
-from amemlib.problem import Problem
-from amemlib.theory import recovery_exponent
 
 SMALL = OneStepConfig(
     dims=(256, 512, 1024), n_items=50_000, seeds=2, sgd_dims=(1024, 4096), sgd_items=1024, sgd_seeds=4, first_seed=1000

@@ -33,6 +33,7 @@ COMPUTED = """new Promise((go) => {
     look();
 })"""
 
+pytestmark = pytest.mark.process
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: the page cannot be opened")
 
 

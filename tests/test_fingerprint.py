@@ -64,3 +64,30 @@ def test_the_fingerprint_of_a_module_covers_what_it_imports(monkeypatch, tmp_pat
     assert changing("rooms/__init__.py") == base
     assert changing("theory.py") != base
     assert changing("rooms/one.py") != base
+
+
+def test_a_name_imported_on_demand_leads_to_its_module_alone(monkeypatch, tmp_path):
+    files = {
+        "__init__.py": "from amemlib import lazy\nlazy.attach(__name__, {'one': ('f',), 'two': ('g',)})",
+        "one.py": "def f(): ...",
+        "two.py": "def g(): ...",
+        "user.py": "from amemlib import f",
+    }
+    monkeypatch.setattr(fingerprint, "__file__", str(tmp_path / "fingerprint.py"))
+
+    def keys(changed: str) -> tuple[str, str]:
+        for name, text in files.items():
+            (tmp_path / name).write_text(text + "\nmore = 1" * (name == changed))
+        fingerprint.code_hash.cache_clear()
+        modules = ["amemlib", "amemlib.one", "amemlib.user"]
+        return fingerprint.code_hash("amemlib.user"), fingerprint.modules_hash(modules)
+
+    base = keys("")
+    assert keys("two.py") == keys("__init__.py") == base
+    assert all(new != old for new, old in zip(keys("one.py"), base, strict=True))
+    fingerprint.code_hash.cache_clear()
+
+
+def test_the_package_loads_nothing_before_it_is_asked():
+    code = "import sys, amemlib as am; am.read_records('one-step'); assert not {'torch', 'numpy'} & {*sys.modules}"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -12,7 +12,6 @@ import amemlib as am
 from amemlib import theory
 from amemlib.equivalents import PredictedVariances, SpectralEquivalent, interaction_variances, typical_absolute_maximum
 from amemlib.expansions import LeadingBlock, gaussian_expectation
-from amemlib.experiments.base import NOT_REPRODUCED, REPRODUCED, UNDECIDED
 from amemlib.experiments.interactions import EXPERIMENT as INTERACTIONS
 from amemlib.experiments.lemmas import (
     binomial_series_ratio,
@@ -27,6 +26,7 @@ from amemlib.experiments.lemmas import (
     path_monomials,
     remainder_ratio,
 )
+from amemlib.verdicts import NOT_REPRODUCED, REPRODUCED, UNDECIDED
 
 
 def normal(*shape, seed=0):

@@ -8,7 +8,7 @@ from pathlib import Path
 import ledger
 import pytest
 
-from amemlib.experiments.base import OPEN, WORDS
+from amemlib.verdicts import OPEN, WORDS
 
 ROOT = Path(__file__).resolve().parents[1]
 ROWS = ledger.rows(ROOT)

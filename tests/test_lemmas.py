@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from amemlib.experiments.base import CONSISTENT, FINITE_SIZE, NOT_REPRODUCED
 from amemlib.experiments.lemmas import BOUNDS, NEEDS_SMALL_RHO
 from amemlib.experiments.lemmas import EXPERIMENT as LEMMAS
+from amemlib.verdicts import CONSISTENT, FINITE_SIZE, NOT_REPRODUCED
 
 # at d = 32 one draw in twelve is over the order of Lemma 23, by 0.2 %; the record begins at 64
 CONFIG = dataclasses.replace(LEMMAS.profiles["smoke"], dims=(64, 128), first_seed=1000)

@@ -12,11 +12,11 @@ import torch
 
 import amemlib as am
 from amemlib.experiments import MANY_STEPS, iterates, many_steps
-from amemlib.experiments.base import FINITE_SIZE, NOT_REPRODUCED, REPRODUCED
+from amemlib.verdicts import FINITE_SIZE, NOT_REPRODUCED, REPRODUCED
 
 matplotlib.use("Agg")
 SMOKE = dataclasses.replace(MANY_STEPS.profiles["smoke"], first_seed=2000)
-RECORDS = {record["config"]["alpha"]: record for record in am.sweep.read_records("many-steps", "confirm-")}
+RECORDS = {record["config"]["alpha"]: record for record in am.read_records("many-steps", "confirm-")}
 
 
 @pytest.fixture(scope="module")

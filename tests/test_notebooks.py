@@ -267,7 +267,7 @@ def test_what_never_ran_or_has_no_source_is_caught(book, executed):
 
 def test_a_changed_record_makes_the_outputs_of_its_readers_stale(book, executed):
     stored = notebooks.read(executed)
-    notebooks.code_cells(stored)[0].source += '\nrecords = am.sweep.read_records("loss")'
+    notebooks.code_cells(stored)[0].source += '\nrecords = am.read_records("loss")'
     stored.metadata.amemlib["code_hash"] = notebooks.source_hash(stored, book)
     for experiment, stale in (("signal", False), ("loss", True)):
         record = book / "amemlib" / "records" / experiment / "one.json"

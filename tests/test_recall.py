@@ -10,11 +10,11 @@ import pytest
 import amemlib.experiments.recall_runs as recall_runs_module
 from amemlib import experiments, figures, runtime, sweep
 from amemlib.experiments import RECALL, RECALL_RATES, RatesConfig, RecallConfig
-from amemlib.experiments.base import FINITE_SIZE, NOT_REPRODUCED, REPRODUCED
 from amemlib.experiments.recall import COMPARED, recall_runs, settings
 from amemlib.experiments.recall_runs import learnt_steps, measure_run
 from amemlib.experiments.recall_runs import probe as recall_probe
 from amemlib.tasks import RecallTask, sample_sequences
+from amemlib.verdicts import FINITE_SIZE, NOT_REPRODUCED, REPRODUCED
 
 matplotlib.use("Agg")
 
@@ -59,7 +59,7 @@ def test_the_scan_gives_every_optimizer_as_many_rates_on_other_seeds():
 
 
 def test_the_learning_rates_are_those_of_the_scan():
-    scan = sweep.read_records("recall-rates", "cpu")[0]
+    scan = am.read_records("recall-rates", "cpu")[0]
     config = RecallConfig()
     assert scan["measured"]["lr"] == {name: getattr(config, f"lr_{name}") for name in COMPARED}
     assert not any(scan["measured"]["doubts"].values())

@@ -7,13 +7,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from amemlib import experiments, runtime, sweep
-from amemlib.experiments.base import REPRODUCED, word, worst
+from amemlib import experiments, records, runtime, sweep
+from amemlib.verdicts import REPRODUCED, word, worst
 
 ROOT = Path(__file__).resolve().parents[1]
-RECORDS = {
-    path.relative_to(sweep.RECORDS).with_suffix("").as_posix(): path for path in sorted(sweep.RECORDS.rglob("*.json"))
-}
+FILES = sorted(records.RECORDS.rglob("*.json"))
+RECORDS = {path.relative_to(records.RECORDS).with_suffix("").as_posix(): path for path in FILES}
 JUDGED = [name for name in RECORDS if name.split("/")[0] in experiments.names()]
 EXCEPTIONS = yaml.safe_load((ROOT / "tests" / "record_exceptions.yml").read_text(encoding="utf-8"))
 

@@ -11,6 +11,7 @@ import torch.multiprocessing as multiprocessing
 
 import amemlib as am
 from amemlib import sharding
+from amemlib.__main__ import main
 
 N_ITEMS, DIM, SEED = 501, 24, 2000
 
@@ -52,7 +53,8 @@ def free_port() -> str:
         return str(one.getsockname()[1])
 
 
-@pytest.mark.parametrize("world_size", [2, 4])
+@pytest.mark.process
+@pytest.mark.parametrize("world_size", [2, pytest.param(4, marks=pytest.mark.weekly)])
 def test_ranks_together_find_what_one_process_finds(world_size, tmp_path, monkeypatch):
     monkeypatch.setenv("TEST_PORT", free_port())
     multiprocessing.spawn(everything, (world_size, str(tmp_path)), nprocs=world_size)
@@ -87,6 +89,7 @@ def test_alone_it_is_the_ordinary_library():
     assert (gradient - other).norm() <= 1e-6 * other.norm()
 
 
+@pytest.mark.weekly
 def test_torchrun_runs_a_sharded_experiment(tmp_path):
     sizes = ["dims=24,32,48", "n_items=1000"]
     command = ["-m", "amemlib", "run", "giant", "--profile", "smoke", "--device", "cpu", "--set", *sizes, "--json"]
@@ -105,9 +108,8 @@ def run(command: list[str]) -> dict:
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
-def test_torchrun_refuses_an_experiment_that_does_not_shard(tmp_path):
-    environment = os.environ | {"WORLD_SIZE": "1", "RANK": "0", "LOCAL_RANK": "0"}
-    command = [sys.executable, "-m", "amemlib", "run", "one-step", "--profile", "smoke", "--results", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    assert done.returncode == 2
-    assert "shards its rows under torchrun, giant, got 'one-step'" in done.stderr
+def test_torchrun_refuses_an_experiment_that_does_not_shard(tmp_path, monkeypatch, capsys):
+    for name, value in {"WORLD_SIZE": "1", "RANK": "0", "LOCAL_RANK": "0"}.items():
+        monkeypatch.setenv(name, value)
+    assert main(["run", "one-step", "--profile", "smoke", "--results", str(tmp_path)]) == 2
+    assert "shards its rows under torchrun, giant, got 'one-step'" in capsys.readouterr().err

@@ -182,6 +182,6 @@ def test_cells_can_be_run_and_their_order_is_that_of_the_summary():
 
 @pytest.mark.parametrize("name", ["sharp"])
 def test_the_stored_record_says_what_the_chapter_promises(name):
-    for record in am.sweep.read_records(name):
+    for record in am.read_records(name):
         assert set(record["verdicts"].values()) == {"reproduced"}, record["name"]
         assert record["measured"]["number"]["polar"] == 30

@@ -9,10 +9,10 @@ import torch
 
 import amemlib as am
 from amemlib import spectral, theory
-from amemlib.experiments.base import CONSISTENT, NOT_REPRODUCED, UNDECIDED
 from amemlib.experiments.lemmas import leave_one_out, nine_point_derivatives, slope_terms
 from amemlib.experiments.signal import EXPERIMENT as SIGNAL
 from amemlib.experiments.signal import rank_edges
+from amemlib.verdicts import CONSISTENT, NOT_REPRODUCED, UNDECIDED
 
 LAM = 0.6
 H, DH, D2H = spectral.smoothed_sign_scalars(LAM)

@@ -14,9 +14,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from amemlib import sweep
+from amemlib import records, sweep
 from amemlib.experiments import Experiment, Grid
-from amemlib.experiments.base import verdict
+from amemlib.verdicts import verdict
 
 TOY = """
 import sys, time
@@ -114,6 +114,7 @@ def test_a_failed_run_resumes_with_nothing_lost_and_nothing_done_twice(tmp_path)
     assert all(path.stat().st_mtime_ns == when for path, when in before.items())
 
 
+@pytest.mark.process
 def test_a_killed_process_resumes_with_nothing_lost_and_nothing_done_twice(tmp_path):
     script, log = tmp_path / "toy.py", tmp_path / "log"
     script.write_text(TOY)
@@ -196,23 +197,23 @@ def test_a_damaged_cell_is_named_and_not_taken_for_missing(tmp_path):
 
 def test_a_record_is_written_whole(tmp_path):
     path = tmp_path / "record.json"
-    sweep.write_record({"α": [1.5, 2.0]}, path)
+    records.write_record({"α": [1.5, 2.0]}, path)
     assert json.loads(path.read_text(encoding="utf-8")) == {"α": [1.5, 2.0]}
     assert os.listdir(tmp_path) == ["record.json"]
 
 
 def test_a_record_that_cannot_be_written_leaves_the_old_one_and_nothing_else(tmp_path, monkeypatch):
     path = tmp_path / "record.json"
-    sweep.write_record({"old": 1}, path)
+    records.write_record({"old": 1}, path)
     with pytest.raises(TypeError):
-        sweep.write_record({"new": object()}, path)
+        records.write_record({"new": object()}, path)
 
     def full_disk(descriptor):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full_disk)
     with pytest.raises(ValueError, match="output .*record.json.*No space left"):
-        sweep.write_record({"new": 2}, path)
+        records.write_record({"new": 2}, path)
     assert json.loads(path.read_text()) == {"old": 1}
     assert os.listdir(tmp_path) == ["record.json"]
 
@@ -221,10 +222,10 @@ def test_shipped_records_are_read_in_the_order_of_their_names(tmp_path, monkeypa
     folder = tmp_path / "records" / "toy"
     folder.mkdir(parents=True)
     for name in ("b", "a"):
-        sweep.write_record({"experiment": "toy"}, folder / f"{name}.json")
+        records.write_record({"experiment": "toy"}, folder / f"{name}.json")
     (folder / "notes.txt").write_text("not a record")
-    monkeypatch.setattr(sweep, "files", lambda package: tmp_path)
-    assert [record["name"] for record in sweep.read_records("toy")] == ["a", "b"]
-    assert [record["name"] for record in sweep.read_records("toy", "b")] == ["b"]
+    monkeypatch.setattr(records, "files", lambda package: tmp_path)
+    assert [record["name"] for record in records.read_records("toy")] == ["a", "b"]
+    assert [record["name"] for record in records.read_records("toy", "b")] == ["b"]
     with pytest.raises(ValueError, match="experiment must have a stored record .*, got 'other'"):
-        sweep.read_records("other")
+        records.read_records("other")

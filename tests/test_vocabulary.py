@@ -11,7 +11,7 @@ import amemlib as am
 from amemlib import vocabularies
 from amemlib.experiments import VOCABULARY, VocabularyConfig
 from amemlib.experiments.vocabulary_counts import SOURCES
-from amemlib.sweep import read_records
+from amemlib.records import read_records
 from amemlib.vocabularies import VARIANTS, table_variants
 
 pytest.importorskip("wordfreq")

@@ -54,7 +54,7 @@ def main(command: str) -> int:
 
 
 def read_record(experiment: str) -> dict:
-    [record] = am.sweep.read_records(experiment, "cpu-alpha-1.5")
+    [record] = am.read_records(experiment, "cpu-alpha-1.5")
     return record
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import yaml
 
-from amemlib.experiments.base import OPEN, WORDS, word
+from amemlib.verdicts import OPEN, WORDS, word
 
 ROOT = Path(__file__).resolve().parents[1]
 GROUPS = {
@@ -75,11 +75,6 @@ def load(root: Path) -> list[dict]:
     return [row | evidence(row, root) for row in rows(root)]
 
 
-def said(verdict: dict | str) -> str:
-    """The word of a verdict; a record that today's rules cannot judge still holds the word that it was given."""
-    return verdict if isinstance(verdict, str) else word(verdict)
-
-
 def evidence(row: dict, root: Path) -> dict:
     """What the records say about a row: `measured`, `size`, `device`, and the worst of its verdicts.
 
@@ -90,7 +85,7 @@ def evidence(row: dict, root: Path) -> dict:
     folder = root / "amemlib" / "records"
     records = [json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for name in several(row["record"])]
     keys = [re.fullmatch(r"(?:(\d+)\.)?(.+)", key).groups() for key in several(row["verdict"])]
-    verdicts = [said(records[int(number or 0)]["verdicts"][key]) for number, key in keys]
+    verdicts = [word(records[int(number or 0)]["verdicts"][key]) for number, key in keys]
     sizes = [row["size"].format(*records, **records[0])] if "size" in row else [size(r["config"]) for r in records]
     return {
         "measured": re.sub(r"(?<!\w)-(?=\d)", "−", row["show"].format(*records, **records[0])),

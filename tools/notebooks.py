@@ -1,18 +1,16 @@
 """Chapters to notebooks: `write` makes each .ipynb from its .md, `run` executes what is stale, `check` changes nothing.
 
 The .md is the only source. Its notebook is portable (no MyST is left in it), executed, and byte for byte reproducible;
-outputs survive a rewrite as long as the code they came from does. Stored in its metadata: the hash of the library and
-of the records that it ran with, the profile, and the versions.
+outputs survive a rewrite as long as the code they came from does. Stored in its metadata: the modules of amemlib that
+its run loaded, the hash of these and of the records that it reads, the profile, and the versions.
 """
 
 import argparse
 import json
 import os
 import re
-import runpy
 import sys
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -21,6 +19,8 @@ import nbformat
 from myst_nb.core.read import is_myst_markdown_notebook, read_myst_markdown_notebook
 from nbformat import NotebookNode
 from portable import Book, Unportable, leftovers
+
+from amemlib import fingerprint
 
 ROOT = Path(__file__).resolve().parents[1]
 PROFILE = "cpu"
@@ -149,16 +149,17 @@ def write(root: Path) -> list[Path]:
 # -- running
 
 
-@cache
-def library_hash() -> str:
-    """The code of amemlib without its docstrings."""
-    # Not imported: the package needs torch, which neither this check nor the pages need.
-    return runpy.run_path(str(ROOT / "amemlib" / "fingerprint.py"))["code_hash"]()
+LOADED = """\
+import sys
+print(*sorted(name for name in sys.modules if name.partition(".")[0] == "amemlib"))
+"""
+"""The last cell of a run, which no notebook keeps: the modules of amemlib that the kernel has loaded by then."""
 
 
 def source_hash(notebook: NotebookNode, root: Path) -> str:
-    """What a notebook's outputs depend on: the library, and the records of the experiments that its code names."""
-    digest = sha256(library_hash().encode())
+    """What a notebook's outputs depend on: the modules that its run loaded, and the records that its code names."""
+    modules = notebook.metadata.get("amemlib", {}).get("modules", [])
+    digest = sha256(fingerprint.modules_hash(modules).encode())
     code = "\n".join(cell.source for cell in code_cells(notebook))
     records = root / "amemlib" / "records"
     for path in sorted(path for path in records.rglob("*") if path.is_file()):
@@ -173,7 +174,7 @@ def faults(notebook: NotebookNode, root: Path) -> list[str]:
     if any(cell.execution_count is None for cell in code_cells(notebook)):
         return ["never executed"]
     if run.get("code_hash") != source_hash(notebook, root):
-        found.append("stale: amemlib or the records that it reads changed since it ran")
+        found.append("stale: code that it loaded or records that it reads changed since it ran")
     if run.get("profile") != PROFILE:
         found.append(f"ran with the profile {run.get('profile')!r}, not {PROFILE!r}")
     for cell in code_cells(notebook):
@@ -203,11 +204,14 @@ def execute(path: Path, root: Path) -> list[str]:
         resources=resources,
     )
     client.extra_arguments = ["--IPKernelApp.log_level=ERROR"]
+    notebook.cells.append(_code(LOADED, {}))
     try:
         client.execute()
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
         return [f"{path.relative_to(root)}: {plain(str(error))}"]
+    modules = notebook.cells.pop().outputs[0].text.split()
     notebook.metadata.language_info = {"name": "python"}
+    notebook.metadata.amemlib["modules"] = modules
     notebook.metadata.amemlib |= {
         "code_hash": source_hash(notebook, root),
         "profile": PROFILE,

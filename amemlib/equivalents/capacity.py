@@ -6,9 +6,6 @@ from torch import Tensor
 
 from amemlib.checks import check_non_negative
 from amemlib.equivalents.fixed_point import binned
-from amemlib.equivalents.newton import NewtonEquivalent
-from amemlib.equivalents.sgd import sgd_recovery_probabilities
-from amemlib.equivalents.smoothed_sign import SpectralEquivalent
 from amemlib.problem import Problem, check_frequencies
 
 _SGD_BIN_WIDTH = 0.05
@@ -30,15 +27,22 @@ def expected_capacity(
     """
     q = problem.frequencies if frequencies is None else frequencies
     check_frequencies("frequencies", q, problem.n_items)
+    # imported when asked for: a chapter that predicts one map does not rest on the code of the others
     if spectral_map == "sgd":
+        from amemlib.equivalents.sgd import sgd_recovery_probabilities
+
         values, counts = binned(q, _SGD_BIN_WIDTH)
         return float(counts @ sgd_recovery_probabilities(values, counts, problem.dim))
     if spectral_map == "newton":
+        from amemlib.equivalents.newton import NewtonEquivalent
+
         newton = NewtonEquivalent.solve(q, problem.dim)
         return float(newton.counts @ newton.recovery_probabilities())
     if spectral_map not in ("polar", "smoothed_sign"):
         raise ValueError(f"spectral_map must be one of 'polar', 'smoothed_sign', 'sgd', 'newton', got {spectral_map!r}")
     check_non_negative("lam", lam)
+    from amemlib.equivalents.smoothed_sign import SpectralEquivalent
+
     equivalent = SpectralEquivalent.solve(q, problem.dim, 0.0 if spectral_map == "polar" else lam)
     return float(equivalent.counts @ equivalent.recovery_probabilities())
 

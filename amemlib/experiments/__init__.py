@@ -7,8 +7,8 @@ measured beside predicted, a judge gives the verdicts. Nothing is imported befor
 
 import pkgutil
 from importlib import import_module
+from pathlib import Path
 
-import amemlib
 from amemlib.experiments.base import Cell, Experiment, Grid, Results, config_of, configure
 
 CORE = (
@@ -34,7 +34,7 @@ CORE = (
 
 def labs() -> tuple[str, ...]:
     """The experiments of the labs: the folders of `amemlib/labs`."""
-    folders = pkgutil.iter_modules([f"{folder}/labs" for folder in amemlib.__path__])
+    folders = pkgutil.iter_modules([str(Path(__file__).resolve().parents[1] / "labs")])
     return tuple(sorted(module.name.replace("_", "-") for module in folders if module.ispkg))
 
 

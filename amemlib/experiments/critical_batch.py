@@ -11,22 +11,14 @@ from scipy.stats import t as student_t
 from amemlib import runtime, theory
 from amemlib.checks import check_alpha, check_count
 from amemlib.equivalents import expected_capacity, expected_distinct_items
-from amemlib.experiments.base import (
-    COUNT_BAND,
-    FINITE_SIZE,
-    NOT_REPRODUCED,
-    REPRODUCED,
-    SHARP_DIM,
-    Cell,
-    Experiment,
-    Summary,
-)
+from amemlib.experiments.base import COUNT_BAND, SHARP_DIM, Cell, Experiment, Summary
 from amemlib.gradients import gradient_rank, initial_gradient
 from amemlib.problem import Problem
 from amemlib.recovery import longest_prefix, recovered, recovered_by_sgd
 from amemlib.sampling import sample_embeddings, sample_minibatch, sample_reduced_embeddings
 from amemlib.scaling import first_crossing, fit_exponent
 from amemlib.spectral import polar
+from amemlib.verdicts import FINITE_SIZE, NOT_REPRODUCED, REPRODUCED
 
 HALF_BATCH_BAND = 0.1
 """How far the exponent of the half-capacity batch may lie from its limit: the two optimizers' differ by α."""

@@ -27,12 +27,9 @@ from amemlib.experiments.base import (
     Experiment,
     Grid,
     Results,
-    consistency,
     draws,
-    refuse,
     rival_step_exponents,
     standard_error,
-    verdict,
 )
 from amemlib.optim import thresholded_trajectory
 from amemlib.problem import Embeddings, Problem
@@ -40,6 +37,7 @@ from amemlib.recovery import recovered
 from amemlib.sampling import sample_embeddings, sample_minibatch
 from amemlib.scaling import fit_exponent
 from amemlib.spectral import identity, polar, smoothed_sign
+from amemlib.verdicts import consistency, refuse, verdict
 
 STEP_COUNT_BAND = 0.10
 """How far a mean count may lie from its sharp prediction after any number of steps, beyond two standard errors."""

@@ -10,21 +10,12 @@ import torch
 from amemlib import runtime, theory
 from amemlib.checks import check_alpha, check_count, check_dims, check_positive
 from amemlib.equivalents import PredictedVariances, SpectralEquivalent, typical_absolute_maximum
-from amemlib.experiments.base import (
-    COUNT_BAND,
-    SHARP_DIM,
-    Experiment,
-    Grid,
-    Results,
-    draws,
-    refuse,
-    standard_error,
-    verdict,
-)
+from amemlib.experiments.base import COUNT_BAND, SHARP_DIM, Experiment, Grid, Results, draws, standard_error
 from amemlib.gradients import thresholded_gradient
 from amemlib.problem import Problem
 from amemlib.sampling import sample_embeddings
 from amemlib.spectral import polar, smoothed_sign
+from amemlib.verdicts import refuse, verdict
 
 MAPS = ("polar", "smoothed_sign")
 BLOCKS = ("head", "middle", "tail")

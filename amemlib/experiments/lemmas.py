@@ -17,7 +17,7 @@ from torch import Tensor
 from amemlib import theory
 from amemlib.checks import check_alpha, check_count, check_dims, check_positive
 from amemlib.expansions import LeadingBlock, gaussian_expectation
-from amemlib.experiments.base import Experiment, Grid, Results, consistency, draws, verdict
+from amemlib.experiments.base import Experiment, Grid, Results, draws
 from amemlib.experiments.interactions import MAXIMUM_BAND
 from amemlib.gradients import thresholded_gradient
 from amemlib.problem import Embeddings, Problem
@@ -30,6 +30,7 @@ from amemlib.spectral import (
     spectral_map,
     spectral_second_derivative,
 )
+from amemlib.verdicts import consistency, verdict
 
 ROUNDING = 1e-8
 """What a nine-point difference leaves of sixteen digits: ε/τ² and the truncation τ⁸ meet between 1e-11 and 1e-9."""

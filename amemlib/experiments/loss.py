@@ -9,23 +9,14 @@ import torch
 from amemlib import runtime, theory
 from amemlib.checks import check_alpha, check_count, check_dims, check_non_negative
 from amemlib.equivalents import SpectralEquivalent
-from amemlib.experiments.base import (
-    COUNT_BAND,
-    SHARP_DIM,
-    Experiment,
-    Grid,
-    Results,
-    draws,
-    refuse,
-    standard_error,
-    verdict,
-)
+from amemlib.experiments.base import COUNT_BAND, SHARP_DIM, Experiment, Grid, Results, draws, standard_error
 from amemlib.gradients import gradient_rank, initial_gradient, item_losses_along
 from amemlib.problem import Problem
 from amemlib.recovery import recovered
 from amemlib.sampling import sample_embeddings
 from amemlib.scaling import fit_exponent
 from amemlib.spectral import polar, smoothed_sign
+from amemlib.verdicts import refuse, verdict
 
 MISCLASSIFIED = 1.0
 """An item counts as significantly misclassified if p̂(i | i) < e^{−1} / N: one nat more than knowing nothing."""

@@ -9,17 +9,7 @@ from amemlib import theory
 from amemlib.checks import check_alpha, check_count, check_dims, check_positive
 from amemlib.equivalents import expected_distinct_items
 from amemlib.equivalents.thresholded import ManyStepEquivalent, thresholded_weights
-from amemlib.experiments.base import (
-    SLOPE_BAND,
-    Experiment,
-    Grid,
-    Results,
-    consistency,
-    draws,
-    refuse,
-    rival_step_exponents,
-    verdict,
-)
+from amemlib.experiments.base import SLOPE_BAND, Experiment, Grid, Results, draws, rival_step_exponents
 from amemlib.experiments.iterates import (
     measure_descent,
     measure_iterates,
@@ -29,6 +19,7 @@ from amemlib.experiments.iterates import (
 )
 from amemlib.problem import Problem
 from amemlib.scaling import ExponentFit, fit_exponent
+from amemlib.verdicts import consistency, refuse, verdict
 
 LOW, HIGH = 0.05, 0.30
 """The Conjecture is held to fitted exponents in [κ_T − LOW, κ_T + HIGH], stated before the first run: constants

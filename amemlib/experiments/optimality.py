@@ -10,18 +10,7 @@ import torch
 from amemlib import runtime, theory
 from amemlib.checks import check_alpha, check_count, check_dims
 from amemlib.equivalents import SMALLEST_MEDIAN, expected_capacity, inverse_sum_limit
-from amemlib.experiments.base import (
-    COUNT_BAND,
-    FINITE_SIZE,
-    NOT_REPRODUCED,
-    OPEN,
-    REPRODUCED,
-    SHARP_DIM,
-    SLOPE_BAND,
-    Cell,
-    Experiment,
-    Summary,
-)
+from amemlib.experiments.base import COUNT_BAND, SHARP_DIM, SLOPE_BAND, Cell, Experiment, Summary
 from amemlib.gradients import gradient_rank, initial_gradient, thresholded_gradient
 from amemlib.problem import Embeddings, Problem
 from amemlib.recovery import capacity
@@ -35,6 +24,7 @@ from amemlib.spectral import (
     smoothed_sign_scalars,
     spectral_maps,
 )
+from amemlib.verdicts import FINITE_SIZE, NOT_REPRODUCED, OPEN, REPRODUCED
 
 MANY = 100
 """The sharp count of h_λ is held to its band where it predicts this many items: a λ far above t₀ leaves the few leading

@@ -7,12 +7,13 @@ import torch
 
 from amemlib import runtime
 from amemlib.checks import check_alpha, check_count, check_dims
-from amemlib.experiments.base import Experiment, Grid, Results, consistency, draws
+from amemlib.experiments.base import Experiment, Grid, Results, draws
 from amemlib.gradients import gradient_rank, initial_gradient
 from amemlib.problem import Problem
 from amemlib.recovery import FORMATS, margins, recovered, recovered_in_format, undecided_in_format
 from amemlib.sampling import sample_embeddings
 from amemlib.spectral import polar
+from amemlib.verdicts import consistency
 
 
 @dataclass(frozen=True)

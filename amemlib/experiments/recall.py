@@ -8,9 +8,10 @@ import numpy as np
 from scipy.special import stdtrit
 
 from amemlib.checks import check_count, check_dims, check_non_negative, check_positive
-from amemlib.experiments.base import Experiment, Grid, Results, draws, verdict
+from amemlib.experiments.base import Experiment, Grid, Results, draws
 from amemlib.experiments.recall_runs import COMPARED, measure_run
 from amemlib.tasks import RecallTask
+from amemlib.verdicts import verdict
 
 CLEAR_GAP = 0.3
 """By how much Muon's OOD accuracy must exceed the best other's at the base setting to count as clearly ahead."""

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from amemlib.checks import check_count, check_positive
-from amemlib.experiments.base import Experiment, Grid, Results, consistency, draws
+from amemlib.experiments.base import Experiment, Grid, Results, draws
 from amemlib.experiments.recall_runs import COMPARED, measure_run
 from amemlib.tasks import RecallTask
+from amemlib.verdicts import consistency
 
 
 @dataclass(frozen=True)

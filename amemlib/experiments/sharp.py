@@ -7,11 +7,12 @@ import numpy as np
 
 from amemlib.checks import check_alpha, check_count, check_dims, check_non_negative
 from amemlib.equivalents import expected_capacity
-from amemlib.experiments.base import NOT_REPRODUCED, OPEN, REPRODUCED, Cell, Experiment, Summary
+from amemlib.experiments.base import Cell, Experiment, Summary
 from amemlib.experiments.sharp_counts import measure_batches, measure_population, measure_sgd
 from amemlib.problem import Problem
 from amemlib.sampling import sample_minibatch
 from amemlib.theory import bulk_scale
+from amemlib.verdicts import NOT_REPRODUCED, OPEN, REPRODUCED
 
 SHARP_BAND = 0.03
 """How far a mean count may lie from its prediction, beyond two standard errors."""

@@ -9,17 +9,7 @@ import torch
 from amemlib import runtime, theory
 from amemlib.checks import check_alpha, check_count, check_dims, check_positive
 from amemlib.equivalents import SpectralEquivalent
-from amemlib.experiments.base import (
-    COUNT_BAND,
-    SHARP_DIM,
-    Experiment,
-    Grid,
-    Results,
-    consistency,
-    draws,
-    refuse,
-    verdict,
-)
+from amemlib.experiments.base import COUNT_BAND, SHARP_DIM, Experiment, Grid, Results, draws
 from amemlib.gradients import thresholded_gradient
 from amemlib.problem import Problem
 from amemlib.sampling import sample_embeddings
@@ -31,6 +21,7 @@ from amemlib.spectral import (
     smoothed_sign_scalars,
     stein_slope,
 )
+from amemlib.verdicts import consistency, refuse, verdict
 
 CURVATURE_GRID = (0.0, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 """Weights t, in units of λ, at which φ″ is looked at; beyond ten λ the signal is flat."""

@@ -8,7 +8,7 @@ import numpy as np
 from amemlib import vocabularies
 from amemlib.checks import check_alpha, check_count, check_dims, check_non_negative
 from amemlib.equivalents import effective_dimension, expected_capacity, expected_covariance_capacity
-from amemlib.experiments.base import COUNT_BAND, NOT_REPRODUCED, REPRODUCED, Cell, Experiment, Summary
+from amemlib.experiments.base import COUNT_BAND, Cell, Experiment, Summary
 from amemlib.experiments.vocabulary_counts import (
     MAPS,
     SOURCES,
@@ -20,6 +20,7 @@ from amemlib.experiments.vocabulary_counts import (
 from amemlib.problem import Problem
 from amemlib.sampling import power_law_eigenvalues, sample_minibatch
 from amemlib.scaling import first_crossing, fit_exponent
+from amemlib.verdicts import NOT_REPRODUCED, REPRODUCED
 
 HALF_BATCH_BAND = 0.15
 """How far a half-capacity batch may lie from its prediction; a count is known to 5 % and the curve has a slope near 1/2
