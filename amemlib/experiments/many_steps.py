@@ -154,7 +154,7 @@ def many_steps_summary(config: ManyStepsConfig, results: Results) -> tuple[dict,
     return measured, predicted
 
 
-def by_step(values) -> dict[str, list]:
+def by_step(values) -> dict:
     """What an array has after T steps by the key "muon_T"; T is its last axis and starts from 1."""
     columns = np.moveaxis(np.asarray(values), -1, 0)
     return {f"muon_{step}": column.tolist() for step, column in enumerate(columns, start=1)}
