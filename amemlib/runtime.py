@@ -1,6 +1,7 @@
 """Where the code runs: the profile of sizes, the device, the threads, and what a result says of its origin."""
 
 import functools
+import importlib
 import importlib.metadata
 import os
 import platform
@@ -12,27 +13,6 @@ from amemlib import fingerprint
 
 PROFILES = ("smoke", "cpu", "gpu")
 """Sizes of an experiment: seconds, minutes on two cores, minutes on one GPU."""
-
-FIGURE_STYLE = {
-    "figure.figsize": (7.0, 4.2),
-    "figure.dpi": 110,
-    "savefig.dpi": 110,
-    "figure.facecolor": "white",
-    "savefig.facecolor": "white",
-    "savefig.bbox": "tight",
-    "figure.constrained_layout.use": True,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "grid.color": "#e4e4e4",
-    "font.size": 11,
-    "legend.frameon": False,
-    "legend.fontsize": 9.5,
-    "lines.markersize": 5.5,
-    "svg.hashsalt": "amemlib",
-}
-"""matplotlib defaults of the book; a white ground, so that a figure reads the same on a light and on a dark page."""
 
 
 def profile() -> str:
@@ -64,10 +44,12 @@ def start_chapter() -> None:
     import matplotlib as mpl
     import torch
 
+    # by name: an import statement would be an arrow up, and let the fingerprint of an experiment follow its colours
+    style = importlib.import_module("amemlib.figures.style")
     if not in_colab():
         torch.set_num_threads(1)
     torch.set_printoptions(precision=3, sci_mode=False)
-    mpl.rcParams.update(FIGURE_STYLE)
+    mpl.rcParams.update(style.FIGURE_STYLE)
 
 
 def provenance(compute_device) -> dict:

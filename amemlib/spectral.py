@@ -90,7 +90,7 @@ def smoothed_sign(G: Float[Tensor, "*batch m n"], lam: float, rank: int | None =
     check_non_negative("lam", lam)
     if lam == 0:
         return polar(G, rank)
-    return spectral_map(G, lambda s: s / torch.hypot(s, s.new_tensor(lam)), rank)
+    return spectral_map(G, smoothed_sign_scalars(lam)[0], rank)
 
 
 def polar_express(

@@ -1,14 +1,20 @@
 """Every figure shows what it is given: its numbers come from its arguments, its axes say what they are."""
 
+import ast
 import copy
+from dataclasses import asdict
+from pathlib import Path
 
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 
 from amemlib import figures, sweep
-from amemlib.experiments import ONE_STEP, OneStepConfig
+from amemlib.experiments import find_experiment
+from amemlib.experiments.one_step import EXPERIMENT as ONE_STEP
+from amemlib.experiments.one_step import OneStepConfig
 from amemlib.figures import style
 
 matplotlib.use("Agg")
@@ -120,7 +126,435 @@ def test_a_reference_line_has_its_slope_and_goes_through_its_point():
     assert np.diff(np.log(y)) == pytest.approx([1.25 * np.log(4)] * 2)
 
 
-def test_colours_and_markers_tell_all_maps_apart():
-    assert set(style.MARKERS) == set(style.LABELS) == set(style.COLOURS) - {"theory"}
-    for table in (style.MARKERS, style.LABELS, style.COLOURS):
-        assert len(set(table.values())) == len(table)
+def test_colours_and_markers_tell_all_maps_apart_and_mean_nothing_else():
+    for part in zip(*style.MAPS.values(), strict=True):
+        assert len(set(part)) == len(part)
+    shades = {look.colour for n in range(1, 13) for look, _ in style.series(range(n))}
+    assert not {look.colour.lower() for look in style.MAPS.values()} & {c.lower() for c in {*style.KINDS, *shades}}
+
+
+@pytest.mark.parametrize(("draw", "most"), [(style.series, len(style.FORMS)), (style.kinds, len(style.KINDS))])
+def test_looks_differ_and_run_out_with_an_error(draw, most):
+    looks = [look for look, _ in draw(range(most), "$d = {}$")]
+    assert len({look.colour for look in looks}) == len({look.marker for look in looks}) == most
+    assert [look.label for look in looks] == [f"$d = {value}$" for value in range(most)]
+    with pytest.raises(ValueError, match=f"{most + 1} series asked for, there are {most} looks"):
+        draw(range(most + 1))
+
+
+def test_no_figure_pairs_what_it_draws_with_a_zip_that_may_drop():
+    for path in sorted(Path(style.__file__).parent.glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "zip":
+                strict = [word.value.value for word in node.keywords if word.arg == "strict"]
+                assert strict == [True], f"{path.name}:{node.lineno}"
+
+
+def test_points_are_means_with_two_standard_errors_on_their_law():
+    draws, look = np.array([[1.0, 3.0], [4.0, 8.0]]), style.optimizer("sgd")
+    _, (axis,) = style.new_axes()
+    style.points(axis, [1, 2], draws, look, law=[2, 4], scale=2.0)
+    (low, high) = np.array([part[:, 1] for part in axis.collections[0].get_segments()]).T
+    assert axis.lines[0].get_ydata() == pytest.approx([1.0, 3.0])
+    assert axis.lines[-1].get_ydata() == pytest.approx([1.0, 2.0])
+    assert high - low == pytest.approx(4 * draws.std(1, ddof=1) / 2**0.5 / 2)
+
+
+def test_a_bar_can_be_an_interval_and_a_single_draw_has_none():
+    _, (axis,) = style.new_axes()
+    style.points(axis, [1, 2], [5.0, 6.0], style.optimizer("polar"), interval=[[4.0, 7.0], [5.5, 6.5]])
+    assert axis.collections[0].get_segments()[0][:, 1] == pytest.approx([4.0, 7.0])
+    _, (axis,) = style.new_axes()
+    style.points(axis, [1, 2], [[5.0], [6.0]], style.optimizer("polar"))
+    assert not axis.collections and axis.lines[0].get_ydata() == pytest.approx([5.0, 6.0])
+
+
+def test_the_key_names_the_series_and_then_what_they_share():
+    for below in (0, 2):
+        figure, (axis,) = style.new_axes()
+        style.points(axis, [1, 2], [[5.0, 6.0]] * 2, style.optimizer("polar"))
+        style.key(axis, {"sharp": "-"}, below=below)
+        legend = figure.legends[0] if below else axis.get_legend()
+        assert [text.get_text() for text in legend.get_texts()] == ["Muon (polar)", "sharp"]
+
+
+def ramp(*shape):
+    """Made-up positive numbers of a shape, as a record holds them."""
+    return (1.0 + np.arange(np.prod(shape)) / 7).reshape(shape).tolist()
+
+
+def spread(names, *shape):
+    return {name: ramp(*shape) for name in names}
+
+
+def made_up(experiment, measured, predicted, **config):
+    """A record of an experiment at its gpu profile's sizes, filled by functions of the config."""
+    config = {**asdict(find_experiment(experiment).profiles["gpu"]), **config}
+    config = {key: list(value) if isinstance(value, tuple) else value for key, value in config.items()}
+    return {"config": config, "measured": measured(config), "predicted": predicted(config)}
+
+
+def lengths(config, *fields):
+    return [len(config[field]) for field in fields]
+
+
+MAPS = ("polar", "smoothed_sign", "sgd", "newton", "smoothed_best", "best", "best_floored", "best_monotone", "muon5")
+RULES = ("polar", "smoothed_sign", "sgd")
+FAMILIES = ("muon", "cubic", "polar_express")
+NETWORKS = ("muon", "adamw", "sgd")
+ALPHAS = (1.1, 1.25, 1.5, 2.0, 2.5)
+
+
+def one_step(**config):
+    def table(config, *repeats):
+        rows = {"sgd": len(config["sgd_dims"])}
+        names = ("polar", "smoothed_sign", "sgd", "sgd_at_dims")
+        return {name: ramp(rows.get(name, len(config["dims"])), *repeats) for name in names}
+
+    return made_up(
+        "one-step",
+        lambda c: {
+            "seed_counts": table(c, 4), "slope": dict.fromkeys(RULES, 1.3),
+            "interval": dict.fromkeys(RULES, (1.2, 1.4)),
+        },
+        lambda c: {"counts": table(c), "slope": dict.fromkeys(RULES, 1.3)},
+        **config,
+    )  # fmt: skip
+
+
+def loss():
+    def runs(config):
+        (rates,) = lengths(config, "lr_over_root_dim")
+        return {f"polar_{dim}": ramp(rates) for dim in config["dims"]}
+
+    def measured(config):
+        dims = spread(RULES, len(config["dims"]))
+        return dict.fromkeys(("loss", "loss_error", "least_log"), runs(config)) | dict.fromkeys(
+            ("over_mass", "safe_loss", "best_loss"), dims
+        )
+
+    return made_up("loss", measured, lambda c: {"loss": runs(c), "over_mass": spread(RULES, len(c["dims"]))})
+
+
+def critical_batch():
+    def tables(config):
+        dims, sgd_dims, sizes, sgd_sizes = lengths(config, "dims", "sgd_dims", "batch_sizes", "sgd_batch_sizes")
+        counts = spread(("polar", "sgd_at_dims"), dims, sizes) | {"sgd": ramp(sgd_dims, sgd_sizes)}
+        ends = {"polar": ramp(dims), "sgd_at_dims": ramp(dims), "sgd": ramp(sgd_dims)}
+        return dict.fromkeys(("counts", "counts_error", "prefixes", "distinct"), counts) | {
+            "population": ends, "half_batch": ends, "slope": dict.fromkeys(RULES, 2.0),
+            "interval": dict.fromkeys(RULES, (1.9, 2.1)),
+        }  # fmt: skip
+
+    return made_up("critical-batch", tables, tables)
+
+
+def deflation():
+    def tables(config):
+        dims, sizes, steps = *lengths(config, "dims", "batch_sizes"), 5
+        table, batches = spread(RULES, dims, steps), spread(RULES, sizes, steps)
+        return dict.fromkeys(("counts", "thresholds", "even"), table) | {
+            "seed_counts": spread(RULES, dims, 4, steps), "slope": spread(RULES, steps),
+            "interval": spread(RULES, steps, 2), "sharp_slope": spread(RULES, steps),
+        } | {f"batch_{part}": batches for part in ("counts", "sharp", "distinct")}  # fmt: skip
+
+    return made_up("deflation", tables, tables)
+
+
+def many_steps():
+    def tables(config):
+        steps = config["steps"]
+        names = ["polar", *(f"polar_{step}" for step in range(2, steps + 1))]
+        dims, sizes, momenta, horizon, rates = lengths(
+            config, "dims", "batch_sizes", "momenta", "horizon_dims", "rates"
+        )
+        slopes, intervals = dict(zip(names, ramp(steps), strict=True)), dict(zip(names, ramp(steps, 2), strict=True))
+        at_dims = spread(names, dims)
+        return {
+            "seed_counts": spread(names, dims, 2), "counts": at_dims, "interaction_sd": at_dims,
+            "sd_free": at_dims, "sd_pulled": at_dims, "profile": ramp(dims, steps, 20),
+            **dict.fromkeys(("slope", "sharp_slope", "thresholded_slope"), slopes),
+            **dict.fromkeys(("interval", "thresholded_interval"), intervals),
+            **dict.fromkeys(("overlaps", "overlaps_free", "overlaps_pulled"), ramp(dims, steps, steps)),
+            "trend_local_slopes": spread(names, len(config["trend_dims"]) - 1),
+            "far_local_slopes": spread(names, len(config["far_dims"]) - 1),
+            **dict.fromkeys(("scan_counts", "scan_head"), ramp(rates, steps)),
+            "race": {"muon": ramp(config["race_steps"]), "descent": ramp(config["race_steps"]), "literal": ramp(9)},
+            "literal_loss": ramp(9),
+            **dict.fromkeys(("batches", "batches_momentum", "observed"), ramp(sizes, config["batch_steps"])),
+            "momentum_counts": ramp(momenta, len(config["momentum_dims"]), steps),
+            "momentum_slope": ramp(momenta, steps), "momentum_interval": ramp(momenta, steps, 2),
+            "horizon": ramp(horizon, config["horizon_steps"]),
+            "horizon_steps": {"half": ramp(horizon), "ninety": ramp(horizon)},
+        }  # fmt: skip
+
+    return made_up("many-steps", tables, tables)
+
+
+def interactions():
+    blocks = ("head-head", "head-middle", "head-tail", "middle-middle", "middle-tail", "tail-tail")
+
+    def tables(config):
+        table = spread([f"smoothed_sign {block}" for block in blocks], len(config["dims"]))
+        return dict.fromkeys(("rms", "rms_error", "rms_rare", "z_largest"), table)
+
+    return made_up("interactions", tables, tables)
+
+
+def optimality():
+    def tables(config):
+        dims, lams, spectrum = lengths(config, "dims", "lam_over_t0", "spectrum_dims")
+        gain = {"polar": ramp(dims)} | spread([f"smoothed_{lam}" for lam in range(lams)], dims)
+        kinds = ("inverse_sum", "polar_slope", "smallest")
+        risks = spread(("sign", "haar", "polar"), 5)
+        return dict.fromkeys(("gain", "gain_error"), gain) | {
+            "spectrum": spread(kinds, spectrum), "spectrum_error": spread(kinds, spectrum), "risk": risks,
+            "risk_saved": risks, "risk_saved_error": risks,
+        }  # fmt: skip
+
+    return made_up("optimality", tables, tables)
+
+
+def spectral_maps(**config):
+    def tables(config):
+        dims, scan, steps, floored = lengths(config, "dims", "scan_dims", "steps", "loss_dims")
+        names = ["polar", *(f"floor_{floor:g}" for floor in config["floors"])]
+        return {
+            "seed_counts": spread(MAPS, dims, 4), "counts": spread(MAPS, dims),
+            "share_below_half": spread(MAPS, dims), "counts_by_steps": spread(FAMILIES, scan, steps),
+            "floor_counts": spread(names, floored), "floor_losses": spread(names, floored),
+        }  # fmt: skip
+
+    return made_up("spectral-maps", tables, tables, **config)
+
+
+def sharp():
+    def tables(config):
+        alphas, items, dims, sizes, at = lengths(config, "alphas", "n_items", "dims", "batch_sizes", "batch_dims")
+        batches = spread(("batch_newton", "batch_polar"), at, sizes)
+        return dict.fromkeys(("counts", "error", "ratio"), spread(RULES + ("newton",), dims, items, alphas) | batches)
+
+    return made_up("sharp", tables, tables)
+
+
+def signal():
+    def tables(config):
+        runs = spread([f"{name}_{dim}" for name in RULES for dim in config["dims"]], 16)
+        sizes = {"smoothed_sign": ramp(len(config["dims"]))}
+        return dict.fromkeys(("signal", "signal_error"), runs) | dict.fromkeys(
+            ("lam_slope", "slope_spread", "curvature"), sizes
+        )
+
+    return made_up("signal", tables, tables)
+
+
+def vocabulary():
+    variants = ("raw", "centred", "whitened", "unit")
+
+    def tables(config):
+        dims, sizes = lengths(config, "dims", "batch_sizes")
+        counts = {language: spread(MAPS, dims) for language in config["languages"]}
+        draws = {language: spread(MAPS, dims, 4) for language in config["languages"]}
+        batch = {"counts": spread(RULES, dims, sizes), "half": spread(RULES, dims)}
+        return {"batch": batch, "seed_counts": draws, "counts": counts, "zipf": counts}
+
+    def measured(config):
+        dims, betas = lengths(config, "dims", "covariance_exponents")
+        sources = {source: {"polar": ramp(dims, 3)} for source in figures.vocabularies.SOURCE_LABELS}
+        table = dict.fromkeys(variants, sources)
+        return tables(config) | {"covariance": spread(MAPS, betas, dims, 4), "table": table}
+
+    def predicted(config):
+        dims, betas = lengths(config, "dims", "covariance_exponents")
+        return tables(config) | {"covariance": spread(MAPS, betas, dims), "table": spread(variants, dims)}
+
+    return made_up("vocabulary", measured, predicted)
+
+
+def recall():
+    def tables(config):
+        probes = config["long_steps"] // config["probe_every"] + 1
+        where = {"dims": len(config["dims"]), "batch_sizes": len(config["batch_sizes"])}
+        where |= dict.fromkeys(("output_alphas", "trigger_alphas"), len(config["alphas"]))
+        means = {key: spread(NETWORKS, n) for key, n in where.items()}
+        metrics = ("id", "ood", "recall", "previous", "match")
+        curves = {"dims": spread(NETWORKS, where["dims"], 3, probes)}
+        curves = {key: dict.fromkeys(metrics, table) for key, table in curves.items()}
+        curves |= {key: dict.fromkeys(metrics, spread(NETWORKS, 1, 3, probes)) for key in ("base", "heavy_outputs")}
+        return dict.fromkeys((*metrics, *(f"half_{metric}" for metric in metrics)), means) | {
+            "curves": curves, "probed": list(range(0, config["long_steps"] + 1, config["probe_every"])),
+            "spectrum": {"heavy_outputs": spread(NETWORKS, 3, config["dim"])},
+            "learnt": {"heavy_outputs": dict.fromkeys(NETWORKS, [[200.0, None] * (config["n_items"] // 2)] * 3)},
+        }  # fmt: skip
+
+    return made_up("recall", tables, lambda config: {})
+
+
+def recall_rates():
+    def measured(config):
+        area = {name: [*ramp(len(config[f"rates_{name}"]) - 1), None] for name in NETWORKS}
+        return {"ood_area": area, "lr": {name: config[f"rates_{name}"][0] for name in NETWORKS}}
+
+    return made_up("recall-rates", measured, lambda config: {})
+
+
+class Law:
+    """A spectral law of the simplest kind: the share below s is s."""
+
+    singular_values, density = np.linspace(0.01, 1, 50), np.ones(50)
+
+    def share_below(self, s):
+        return np.asarray(s)
+
+
+def sizes(record, field):
+    return len(record["config"][field])
+
+
+def at_gpu_sizes():
+    """figure ↦ (its arguments at the sizes of the gpu profiles, how many series its axes show, from the first on)."""
+    flat, many, few = np.array(ramp(40)), np.array(ramp(6, 40)), np.array(ramp(3, 40))
+    dims = list(find_experiment("one-step").profiles["gpu"].dims)
+    lists = {f"list {k}": 1.0 / np.arange(1, 100) for k in range(5)}
+    labelled = {f"label {k}": flat for k in range(6)}
+    by_dim, by_alpha = {dim: flat for dim in dims}, {alpha: flat for alpha in ALPHAS}
+    at_dims = {alpha: ramp(len(dims) - 1) for alpha in ALPHAS}
+    steps, batches, deep, laws = many_steps(), critical_batch(), deflation(), spectral_maps()
+    by_step = {title: {"dims": dims, "slopes": ramp(6, len(dims) - 1), "limits": ramp(6)} for title in "ab"}
+    networks = {name: [{"step": k, "loss": 1.0, "id": 0.5, "ood": None if k else 0.1} for k in range(9)]
+                for name in NETWORKS}  # fmt: skip
+    by_rule = dict.fromkeys(RULES, flat)
+    by_batch = {f"batch {k}": flat for k in range(9)}
+    thirds = [one_step(alpha=alpha) for alpha in ALPHAS]
+    lossy, even, words, long, fine = loss(), optimality(), vocabulary(), recall(), sharp()
+    grid = {(n, dim): (flat, flat) for n in fine["config"]["n_items"] for dim in fine["config"]["dims"]}
+    reach = {1.5: spread(FAMILIES, sizes(laws, "scan_dims"), sizes(laws, "steps"))}
+    ranked = {"own": flat, "rival": flat, "predicted": flat, "scale": 2.0}
+    crosstalk = dict.fromkeys((f"{name}{end}" for name in ("own", "first", "rare") for end in ("", "_predicted")), flat)
+    mask = np.arange(40) % 3 == 0
+    maps = dict.fromkeys(("sgd", "cubic5", "muon5", "polar", "smoothed_sign"), flat)
+    by_map = {1.5: {"polar": ramp(len(dims) - 1), "muon5": ramp(len(dims) - 1)}}
+    return {
+        "admissible": ((flat, {"cubic": many, "muon": many}), (6, 6)),
+        "attention": (([np.eye(20)], [np.ones((8, 20))], np.arange(8), np.arange(8), ["a"]), 1),
+        "batch_collapse": ((batches,), sizes(batches, "dims")),
+        "batch_spectrum": ((by_batch, dict.fromkeys(by_batch, Law()), 1.0, 40), 9),
+        "batch_steps": ((deep, RULES), sizes(deep, "batch_sizes")),
+        "benchmark": (({"measured": {"case": {"ratios": {"amemlib a": {"low": 1, "median": 1, "high": 1},
+                                                         "other": {"low": 1, "median": 2, "high": 3}}}},
+                        "goals": [{"case": "case", "entry": "other", "least": 2}]}, ["case"]), 2),
+        "best_maps": ((flat, dict.fromkeys(("polar", "smoothed_best", "best"), flat), flat, flat, by_alpha,
+                       dict.fromkeys(ALPHAS, 1.1)), (3, len(ALPHAS))),
+        "built_head": ((dims[:7], {name: ramp(7, 3) for name in "abc"}, 100), 3),
+        "bulk": (({"m": {"measured": flat, "s": flat, "density": flat}},), 0),
+        "cancellation": ((flat, labelled, flat), 6),
+        "capacity": ((thirds[0], RULES), 3),
+        "capacity_against_batch": ((batches, 1024), 2),
+        "capacity_by_alpha": ((thirds, "polar"), len(ALPHAS)),
+        "centring": ((dims, ramp(11, 6), ramp(11), ramp(11), np.ones((11, 6), bool), 64), 1),
+        "cobweb": (({1.5: {"kappa": flat, "next": flat, "paths": {"polar": [1, 2, 3], "sgd": [0, 1, 2]}}},), 2),
+        "condition": ((flat, labelled, dict.fromkeys("abc", flat)), 6),
+        "constants": ((thirds, dict.fromkeys(ALPHAS, 1.0), dict.fromkeys(ALPHAS, (flat, flat))), len(ALPHAS)),
+        "counts": ((dims, {"polar": ramp(11, 4), "sgd": ramp(11, 4)}, {"polar": ramp(11), "sgd": ramp(11)}, 99), 2),
+        "covariance": ((words,), 3),
+        "crosstalk": (({"a": {"ranks": flat, "signal": flat, **crosstalk}},), 3),
+        "curvature": ((flat, by_dim, 1.0, 0.5), len(dims)),
+        "delay": (({"sgd": ramp(7), "polar": ramp(4)}, 3, {"a": ramp(5), "b": ramp(6)}), 2),
+        "edge": ((even,), (2, 1)),
+        "expansion_error": ((flat, by_dim, 0.1), len(dims)),
+        "fixed_steps": ((dims, by_map, {1.5: {"polar": 1.3, "muon5": 0.3}},
+                         {1.5: {"polar": (ramp(4), ramp(4)), "muon5": (ramp(4), ramp(4))}}), 2),
+        "floor": (([laws, laws],), sizes(laws, "loss_dims")),
+        "frequencies": ((lists,), 5),
+        "gains": (([laws, laws], MAPS[4:8]), 4),
+        "half_batch": ((batches,), 2),
+        "head_pairs": ((flat, flat, flat, flat, flat), 1),
+        "horizon": ((steps,), (sizes(steps, "horizon_dims"), 2)),
+        "interaction_blocks": ((interactions(), "smoothed_sign"), 6),
+        "iterates_capacity": (([steps, steps],), steps["config"]["steps"]),
+        "iterates_exponents": (([steps, steps], 0.1, 0.1), 2),
+        "iterates_trend": ((steps,), steps["config"]["steps"]),
+        "language_batches": ((words,), sizes(words, "dims")),
+        "languages": ((words,), 3),
+        "learning_rate": ((steps,), steps["config"]["steps"]),
+        "learnt": ((long, {"muon": 0.0, "adamw": None, "sgd": 1.5}), (1, 1, 1)),
+        "leverage": ((by_dim, by_dim), len(dims)),
+        "lipschitz": ((flat,) * 6, 1),
+        "live_runs": ((networks,), 3),
+        "local_exponents": ((by_step,), 6),
+        "local_slopes": ((dims, at_dims, dict.fromkeys(ALPHAS, 1.3), dict.fromkeys(ALPHAS, (50, 1.3, 1.2, 1.4))), 5),
+        "long_runs": ((long, "base"), 3),
+        "loss_curves": ((lossy,), sizes(lossy, "dims")),
+        "maps": ((flat, maps, lists), 5),
+        "maps_capacity": ((laws, MAPS[:4]), 4),
+        "margins": (({"law": flat}, {"law": {"tf32": 0.1, "bfloat16": 1.0, "float16": 2.0}}), 0),
+        "median": ((flat, by_dim, by_dim), len(dims)),
+        "minibatch_iterates": ((steps,), sizes(steps, "batch_sizes")),
+        "momentum": ((steps,), sizes(steps, "momenta")),
+        "newton_batch": ((fine, dict.fromkeys(fine["config"]["batch_dims"], ramp(sizes(fine, "batch_sizes")))), 2),
+        "newton_over_polar": ((fine, grid), sizes(fine, "dims")),
+        "newton_rates": ((flat, flat, by_rule, by_rule, dict.fromkeys(RULES, 1.0)), 1),
+        "noise_share": (({"a": {"weights": flat, "thresholds": [2, 4], "recovered": 5}},), 2),
+        "occupancy": ((dims, spread(by_batch, 11, 9), spread(by_batch, 11), spread(by_batch, 11)), 9),
+        "over_mass": ((lossy, 1.0), 3),
+        "overlap": ((np.linspace(-0.2, 0.2, 500), 64), 0),
+        "parity": (({name: (flat, flat) for name in "abcdef"},), 6),
+        "pull": ((steps, steps["config"]["dims"][-1]), 2),
+        "quintic_steps": ((flat, list(many), range(40), labelled), (0, 6)),
+        "race": ((steps, 50.0), 2),
+        "rates": ((recall_rates(),), 3),
+        "recall_alphas": ((long,), 3),
+        "recall_batches": ((long,), 3),
+        "recall_dims": ((long,), (3, 3)),
+        "recovery_profile": ((flat, flat, {f"{dim}": few for dim in dims}), len(dims)),
+        "regime": ((flat, labelled), 6),
+        "residual_profile": ((steps, range(1, 22), {dim: ramp(steps["config"]["steps"]) for dim in (128, 1024)}), 5),
+        "risk": ((even, ramp(5)), (3, 1)),
+        "rivals_met": ((np.arange(1, 41), flat, flat), 1),
+        "rounding": (({f"{alpha}": (flat, flat) for alpha in ALPHAS}, {name: ramp(5, 2) for name in "abc"}), 5),
+        "safe_rate": ((lossy, {name: {"dims": dims, "ratio": dims, "reach": 99} for name in "abc"}), 3),
+        "sequences": ((np.arange(128)[None], np.array([[60, 90]]), np.array([[4, 10]]), 40), 0),
+        "sgd_batch": ((batches, flat, flat), sizes(batches, "sgd_dims")),
+        "sgd_constant": ((thirds, dict.fromkeys(ALPHAS, 1.0)), len(ALPHAS)),
+        "sgd_loss": ((flat, by_dim, dict.fromkeys(dims, 0.1)), len(dims)),
+        "sgd_steps": ((deep, -1), 1),
+        "share": (([spectral_maps(alpha=alpha) for alpha in ALPHAS], "muon5"), len(ALPHAS)),
+        "sharp_ratio": ((fine, {"polar": "a", "newton": "b"}, 0.1), sizes(fine, "alphas")),
+        "sightings": ((np.arange(1, 41), flat, mask, 1.0, flat), 1),
+        "signal": (({"polar": ranked, "sgd": ranked},), (1, 1)),
+        "signal_by_rank": ((signal(), 2 ** np.arange(17)), sizes(signal(), "dims")),
+        "signal_curves": ((flat, many, flat, many), 1),
+        "slope_and_curvature": ((signal(),), 1),
+        "slope_bound": ((dict.fromkeys(("polar", "sgd", "bump", "other"), (flat, flat)),), 4),
+        "slope_histogram": ((flat, 1.0, 2.0, flat), 1),
+        "smoothing": ((even,), sizes(even, "dims")),
+        "spectrum": ((dict.fromkeys(ALPHAS, many), dict.fromkeys(ALPHAS, Law()), 40), len(ALPHAS)),
+        "step_exponents": (([deep, deep], RULES), 3),
+        "steps_collapse": (([spectral_maps(alpha=1.5)], reach), 3),
+        "table": ((words,), 4),
+        "tails": ((flat, dict.fromkeys(by_batch, (flat, flat)), dict.fromkeys(by_batch, (flat, flat))), 9),
+        "thresholded_counts": ((deep, RULES, RULES), sizes(deep, "dims")),
+        "transformed_spectrum": ((np.exp(-flat), (flat, flat), labelled), (0, 6)),
+        "truncated": ((range(6), {"polar": ramp(6, 8), "sgd": ramp(6, 8)}, {"polar": ramp(6), "sgd": ramp(6)}), 2),
+        "value_spectrum": ((long,), 3),
+        "value_step": ((dict.fromkeys(("sgd", "polar"), flat), dict.fromkeys(("sgd", "polar"), many > 3)), 1),
+        "word_frequencies": ((lists, dict.fromkeys(lists, (flat, flat)), dict.fromkeys(lists, 1.0)), 5),
+        "work_share": ((flat, by_dim, by_dim), len(dims)),
+    }  # fmt: skip
+
+
+GPU = at_gpu_sizes()
+
+
+def test_every_figure_has_its_arguments_at_gpu_sizes():
+    assert {f"{name}_figure" for name in GPU} == set(figures.__all__)
+
+
+@pytest.mark.parametrize("name", GPU)
+def test_a_figure_draws_as_many_series_as_a_gpu_record_holds(name):
+    arguments, expected = GPU[name]
+    figure = getattr(figures, f"{name}_figure")(*arguments)
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    for axis, count in zip(figure.axes[: len(expected)], expected, strict=True):
+        shown = [line for line in axis.lines if len(line.get_xdata())]
+        assert len({to_hex(line.get_color()) for line in shown} - {style.GREY}) == count

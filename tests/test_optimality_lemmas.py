@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,8 +11,10 @@ from scipy.special import digamma
 
 import amemlib as am
 from amemlib.equivalents import SMALLEST_MEDIAN, SpectralLaw, inverse_sum_limit
-from amemlib.experiments import OPTIMALITY
+from amemlib.experiments.base import CONSISTENT, FINITE_SIZE, NOT_REPRODUCED, REPRODUCED, UNDECIDED, word
+from amemlib.experiments.optimality import EXPERIMENT as OPTIMALITY
 from amemlib.experiments.optimality import (
+    OptimalityConfig,
     measure_haar,
     measure_newton_schulz,
     measure_ruler,
@@ -160,15 +162,78 @@ def test_the_optimality_experiment_measures_beside_its_prediction():
     config = replace(
         OPTIMALITY.profiles["smoke"], dims=(16, 32), n_items=128, spectrum_dims=(8, 16), spectrum_items=64, haar_seeds=2
     )
-    results = [cell.function(**cell.arguments) for cell in OPTIMALITY.cells(config, "cpu")]
-    summary = OPTIMALITY.summarise(config, results)
+    measured, predicted = OPTIMALITY.read(
+        config, [cell.function(**cell.arguments) for cell in OPTIMALITY.cells(config, "cpu")]
+    )
     names = {"polar", *map(smoothing_name, config.lam_over_t0)}
-    assert summary.measured["counts"].keys() == summary.predicted["counts"].keys() == names
-    assert all(len(row) == 2 for row in summary.measured["counts"].values())
-    assert summary.measured["gain"]["polar"] == [0.0, 0.0]
-    assert summary.predicted["slope"] == {"inverse_sum": 1.5, "smallest": -2.5}
-    assert summary.verdicts["newton_schulz"] == summary.verdicts["slope_bound"] == "reproduced"
-    json.dumps(asdict(summary), allow_nan=False)
+    assert measured["counts"].keys() == predicted["counts"].keys() == names
+    assert all(len(row) == 2 for row in measured["counts"].values())
+    assert measured["gain"]["polar"] == [0.0, 0.0]
+    assert predicted["slope"] == {"inverse_sum": 1.5, "smallest": -2.5}
+    said = OPTIMALITY.verdicts(config, *json.loads(json.dumps([measured, predicted], allow_nan=False)))
+    assert word(said["newton_schulz"]) == word(said["slope_bound"]) == CONSISTENT
+    assert word(said["smoothed_sign"]) == UNDECIDED, "no dimension is large enough for the sharp count"
+
+
+CONFIG = OptimalityConfig(
+    dims=(256, 512), n_items=5000, seeds=2, lam_over_t0=(0.1, 1.0), spectrum_dims=(32, 64), first_seed=1000
+)
+
+
+def planted():
+    """Numbers of a record that meets every prediction: h_λ gains 4 % at λ = 0.1 t₀ and loses 10 % at t₀."""
+    sharp = {"polar": [600.0, 1500.0], "smoothed_sign_0.1": [624.0, 1560.0], "smoothed_sign_1": [540.0, 1350.0]}
+    gain = {
+        name: [count / polar - 1 for count, polar in zip(row, sharp["polar"], strict=True)]
+        for name, row in sharp.items()
+    }
+    measured = {
+        "seed_counts": {name: [[0.999 * x, 1.001 * x] for x in row] for name, row in sharp.items()},
+        "gain": gain,
+        "gain_error": {name: [0.001, 0.001] for name in sharp},
+        "spectrum": {"inverse_sum": [5.0, 5.5], "smallest": [0.8, 0.8]},
+        "spectrum_error": {"inverse_sum": [0.05, 0.05], "smallest": [0.01, 0.01]},
+        "slope": {"inverse_sum": 1.52, "smallest": -2.5},
+        "risk_saved": {"haar": [0.1, 0.2]},
+        "risk_saved_error": {"haar": [0.01, 0.01]},
+        "slope_ratio": {"polar": 0.9, "sgd": 1.0},
+        "increasing": {"cubic": [0.0, 0.0]},
+        "largest": {"cubic": [1.0, 1.0]},
+    }
+    slope = {"inverse_sum": 1.5, "smallest": -2.5}
+    return measured, {"counts": sharp, "gain": gain, "spectrum": measured["spectrum"], "slope": slope}
+
+
+def judged(measured, predicted):
+    return {name: word(verdict) for name, verdict in OPTIMALITY.verdicts(CONFIG, measured, predicted).items()}
+
+
+def test_a_record_that_meets_every_prediction_says_so():
+    said = judged(*planted())
+    checks = {"haar", "slope_bound", "newton_schulz"}
+    assert {name for name, one in said.items() if one == CONSISTENT} == checks
+    assert {one for name, one in said.items() if name not in checks} == {REPRODUCED}
+
+
+@pytest.mark.parametrize(
+    "name, changes, word_of",
+    [
+        ("smoothed_sign", {"seed_counts": {"smoothed_sign_0.1": [[500.0, 501.0], [1560.0, 1561.0]]}}, NOT_REPRODUCED),
+        ("theorem_lambda", {"gain": {"smoothed_sign_1": [-0.1, -0.001]}}, NOT_REPRODUCED),
+        ("best_lambda", {"gain": {"smoothed_sign_0.1": [0.04, 0.0]}}, NOT_REPRODUCED),
+        ("best_lambda", {"gain_error": {"smoothed_sign_0.1": [0.03, 0.03]}}, UNDECIDED),
+        ("inverse_sum", {"slope": {"inverse_sum": 1.6}}, FINITE_SIZE),
+        ("inverse_sum", {"spectrum": {"inverse_sum": [5.0, 6.5]}}, UNDECIDED),
+        ("smallest", {"spectrum": {"smallest": [0.6, 0.8]}, "slope": {"smallest": -2.0}}, NOT_REPRODUCED),
+        ("haar", {"risk_saved": {"haar": [0.1, 0.02]}}, NOT_REPRODUCED),
+        ("slope_bound", {"slope_ratio": {"sgd": 1.01}}, NOT_REPRODUCED),
+        ("newton_schulz", {"increasing": {"cubic": [0.0, 0.1]}}, NOT_REPRODUCED),
+    ],
+)
+def test_every_verdict_of_the_record_can_fail(name, changes, word_of):
+    measured, predicted = planted()
+    changed = measured | {field: measured[field] | values for field, values in changes.items()}
+    assert judged(changed, predicted)[name] == word_of
 
 
 @pytest.mark.parametrize(

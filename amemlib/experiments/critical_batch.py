@@ -11,18 +11,18 @@ from scipy.stats import t as student_t
 from amemlib import runtime, theory
 from amemlib.checks import check_alpha, check_count
 from amemlib.equivalents import expected_capacity, expected_distinct_items
-from amemlib.experiments.base import COUNT_BAND, SHARP_DIM, Cell, Experiment, Summary
+from amemlib.experiments.base import COUNT_BAND, SHARP_DIM, Experiment, Grid, Results, draws, standard_error
 from amemlib.gradients import gradient_rank, initial_gradient
 from amemlib.problem import Problem
 from amemlib.recovery import longest_prefix, recovered, recovered_by_sgd
 from amemlib.sampling import sample_embeddings, sample_minibatch, sample_reduced_embeddings
 from amemlib.scaling import first_crossing, fit_exponent
 from amemlib.spectral import polar
-from amemlib.verdicts import FINITE_SIZE, NOT_REPRODUCED, REPRODUCED
+from amemlib.verdicts import consistency, refuse, verdict
 
-HALF_BATCH_BAND = 0.1
+BATCH_SLOPE_BAND = 0.1
 """How far the exponent of the half-capacity batch may lie from its limit: the two optimizers' differ by α."""
-OBSERVED_BAND = 0.15
+SEEN_BAND = 0.15
 """How far a count may lie from the observed items + 1 while B is far below the half-capacity batch."""
 FAR_BELOW = 1 / 4
 """What "far below" means: at most this share of the half-capacity batch."""
@@ -48,7 +48,7 @@ class CriticalBatchConfig:
         measured on the same gradients.
     sgd_dims, sgd_items, sgd_seeds, sgd_batch_sizes: the same for SGD alone, where its exponent can be seen.
     sgd_predicted_seeds: for how many of the SGD draws the sharp count of the drawn frequencies is computed.
-    first_seed: where the seeds start; the numbers of the ledger come from 1000 on.
+    first_seed: where the seeds start.
     Every grid of batches is increasing and must begin below and end above the half-capacity batch.
     """
 
@@ -103,27 +103,27 @@ def measure_minibatch_steps(
     return result
 
 
-def measure_sgd_minibatches(
-    alpha: float, n_items: int, dim: int, batch_sizes: list[int], seed: int, predicted: int
-) -> dict:
-    """What one SGD step recovers from minibatches of every size, exact at any d through the two Gram matrices.
-
-    predicted: 1 to add the sharp counts of the drawn frequencies, 0 to leave them out.
-    """
+def measure_sgd_minibatches(alpha: float, n_items: int, dim: int, batch_sizes: list[int], seed: int) -> dict:
+    """What one SGD step recovers from minibatches of every size, exact at any d through the two Gram matrices."""
     problem = Problem.power_law(n_items, dim, alpha)
     emb = sample_reduced_embeddings(problem, seed)
     grams = emb.U @ emb.U.T, emb.V @ emb.V.T
     full = recovered_by_sgd(*grams, problem.frequencies)
-    result = {"distinct": [], "population": {"sgd": _describe(full, full)}, "sgd": {}}
-    result["sgd"] = {"count": [], "prefix": [], "shared": [], "sharp": []}
+    counts = {"count": [], "prefix": [], "shared": []}
+    result = {"distinct": [], "population": {"sgd": _describe(full, full)}, "sgd": counts}
     for batch_size in batch_sizes:
         q = sample_minibatch(problem, batch_size, seed)
         result["distinct"].append(int((q > 0).sum()))
         for field, value in _describe(recovered_by_sgd(*grams, q), full).items():
-            result["sgd"][field].append(value)
-        if predicted:
-            result["sgd"]["sharp"].append(expected_capacity(problem, "sgd", frequencies=q))
+            counts[field].append(value)
     return result
+
+
+def predict_sgd_minibatches(alpha: float, n_items: int, dim: int, batch_sizes: list[int], seed: int) -> dict:
+    """Sharp counts of one SGD step for every B, for the frequencies that `measure_sgd_minibatches` draws."""
+    problem = Problem.power_law(n_items, dim, alpha)
+    batches = [sample_minibatch(problem, batch_size, seed) for batch_size in batch_sizes]
+    return {"sharp": [expected_capacity(problem, "sgd", frequencies=q) for q in batches]}
 
 
 def measure_lemmas(alpha: float, n_items: int, dim: int, seed: int, device: str) -> dict:
@@ -157,14 +157,13 @@ def measure_lemmas(alpha: float, n_items: int, dim: int, seed: int, device: str)
 def _tail_ratios(problem: Problem, q: np.ndarray, batch_size: float) -> dict:
     """The ratios of Lemmas 15 and 16 for one draw of the frequencies."""
     p, alpha, dim = problem.frequencies.numpy(), problem.alpha, problem.dim
-    tail_sum = lambda x: np.cumsum(x[::-1])[::-1][1:]  # noqa: E731
+    tail_mass, energy = (np.cumsum(x[::-1])[::-1][1:] for x in (p, q**2))
     largest = np.maximum.accumulate(q[::-1])[::-1][1:]
-    energy = tail_sum(q**2)
     m = np.arange(1, len(q), dtype=float)
     energy_bound = np.max([m ** (1 - 2 * alpha), m ** (1 - alpha) / batch_size, 0 * m + batch_size**-2.0], 0)
     luck = math.log(2 * len(q) / FAILURE)
     item_bound = np.maximum(math.e**2 * p[1:], luck / batch_size)
-    mass_bound = np.maximum(math.e**2 * tail_sum(p), luck / batch_size)
+    mass_bound = np.maximum(math.e**2 * tail_mass, luck / batch_size)
     k = int(dim / math.log(dim) ** 2)
     least_lam = math.log(dim) * max(largest[k - 1], math.sqrt(energy[k - 1] / dim))
     return {
@@ -209,151 +208,122 @@ def _describe(mask: torch.Tensor, full: torch.Tensor) -> dict:
     return {"count": int(mask.sum()), "prefix": longest_prefix(mask), "shared": int((mask & full).sum())}
 
 
-def critical_batch_cells(config: CriticalBatchConfig, device: str) -> list[Cell]:
+def critical_batch_grids(config: CriticalBatchConfig) -> dict[str, Grid]:
     """One cell a draw, all batch sizes inside it: SGD's draws, Muon's, and the lemmas on the same seeds as Muon's."""
-    sgd_common = {
-        "alpha": config.alpha,
-        "n_items": config.sgd_items,
-        "batch_sizes": list(config.sgd_batch_sizes),
+    own = {"n_items": config.sgd_items, "batch_sizes": config.sgd_batch_sizes}
+    sgd_dims, muon = {"dim": config.sgd_dims}, {"dim": config.dims, "seed": draws(config)}
+    return {
+        "sgd": Grid(measure_sgd_minibatches, sgd_dims | {"seed": draws(config, config.sgd_seeds)}, **own),
+        "sgd_sharp": Grid(
+            predict_sgd_minibatches, sgd_dims | {"seed": draws(config, _predicted_draws(config, "sgd"))}, **own
+        ),
+        "muon": Grid(measure_minibatch_steps, muon),
+        "lemmas": Grid(measure_lemmas, muon),
+        "bounds": Grid(measure_sgd_bounds, sgd_dims | {"seed": draws(config)}, n_items=config.sgd_items),
     }
-    common = {
-        "alpha": config.alpha,
-        "n_items": config.n_items,
-        "batch_sizes": list(config.batch_sizes),
-        "device": device,
-    }
-    sgd_seeds = range(config.first_seed, config.first_seed + config.sgd_seeds)
-    seeds = range(config.first_seed, config.first_seed + config.seeds)
-    predicted = lambda seed: int(seed < config.first_seed + config.sgd_predicted_seeds)  # noqa: E731
-    lemmas = {"alpha": config.alpha, "n_items": config.n_items, "device": device}
-    bounds = {"alpha": config.alpha, "n_items": config.sgd_items}
-    return (
-        [
-            Cell(measure_sgd_minibatches, sgd_common | {"dim": dim, "seed": seed, "predicted": predicted(seed)})
-            for dim in config.sgd_dims
-            for seed in sgd_seeds
-        ]
-        + [Cell(measure_minibatch_steps, common | {"dim": dim, "seed": seed}) for dim in config.dims for seed in seeds]
-        + [Cell(measure_lemmas, lemmas | {"dim": dim, "seed": seed}) for dim in config.dims for seed in seeds]
-        + [Cell(measure_sgd_bounds, bounds | {"dim": dim, "seed": seed}) for dim in config.sgd_dims for seed in seeds]
-    )
 
 
-def critical_batch_summary(config: CriticalBatchConfig, results: list[dict]) -> Summary:
+def critical_batch_summary(config: CriticalBatchConfig, results: Results) -> tuple[dict, dict]:
     """Counts against B, the half-capacity batch of each d, and its exponent, beside theorem and sharp prediction.
 
     The half-capacity batch, fixed before any run: the smallest B at which the mean count is half the population's mean
     count of the same draws (`half_batch`). Since counts overshoot, the same for the share of the population's recovered
     *set* that is recovered is in `set_half_batch`, its exponent in `set_slope`. Lists over d × B are aligned with
     `dims` × `batch_sizes`, those of sgd with `sgd_dims` × `sgd_batch_sizes`; sgd_at_dims is SGD on Muon's draws.
+    residual: counts less the sharp counts of their own batches, for the draws that have them. observed_error: the
+    standard error of counts over distinct items + 1; `observed_deviation` has the batches far below alone.
     """
-    own, shared, lemmas, bounds = _by_dim(config, results)
-    grids = {
-        "polar": (config.dims, config.batch_sizes, config.n_items, shared, "polar"),
-        "sgd": (config.sgd_dims, config.sgd_batch_sizes, config.sgd_items, own, "sgd"),
-        "sgd_at_dims": (config.dims, config.batch_sizes, config.n_items, shared, "sgd"),
-    }
-    fields = ("counts", "counts_error", "prefixes", "shared", "distinct", "population", "population_error")
-    measured = {field: {} for field in fields}
-    measured |= {field: {} for field in ("half_batch", "slope", "interval", "observed_deviation")}
-    measured |= {field: {} for field in ("set_half_batch", "set_slope", "set_interval", "overshoot")}
-    predicted = {field: {} for field in ("counts", "population", "distinct", "half_batch", "slope", "sharp_slope")}
-    verdicts, excess = {}, {}
-    for name, (dims, batch_sizes, n_items, draws, key) in grids.items():
-        read = lambda field, draws=draws, key=key: np.array([[r[key][field] for r in d] for d in draws], float)  # noqa: E731
-        full = np.array([[r["population"][key]["count"] for r in d] for d in draws], float)
-        distinct = np.array([[r["distinct"] for r in d] for d in draws], float)
-        counts, set_counts = read("count"), read("shared")
-        measured["counts"][name] = counts.mean(1).tolist()
-        measured["counts_error"][name] = _standard_error(counts).tolist()
-        measured["prefixes"][name] = read("prefix").mean(1).tolist()
-        measured["shared"][name] = set_counts.mean(1).tolist()
-        measured["distinct"][name] = distinct.mean(1).tolist()
-        measured["population"][name] = full.mean(1).tolist()
-        measured["population_error"][name] = _standard_error(full).tolist()
-        measured["overshoot"][name] = (counts.mean(1).max(1) / full.mean(1)).tolist()
-        problems = [Problem.power_law(n_items, dim, config.alpha) for dim in dims]
-        predicted["distinct"][name] = [[expected_distinct_items(p, B) for B in batch_sizes] for p in problems]
-        predicted["slope"][name] = theory.critical_batch_exponent("muon" if name == "polar" else "sgd", config.alpha)
-        if name == "sgd_at_dims":
-            continue
-        for prefix, numbers in (("", counts), ("set_", set_counts)):
-            half, slope, interval = _half_batch_exponent(dims, batch_sizes, numbers, full)
-            measured[prefix + "half_batch"][name] = half
-            measured[prefix + "slope"][name] = slope
-            measured[prefix + "interval"][name] = interval
-        predicted["population"][name] = [expected_capacity(p, name) for p in problems]
-        sharp = np.array([[r[key]["sharp"] for r in d if r[key]["sharp"]] for d in draws], float)
-        predicted["counts"][name] = sharp.mean(1).tolist()
-        predicted["half_batch"][name] = [
-            first_crossing(batch_sizes, c, f / 2)
-            for c, f in zip(sharp.mean(1), predicted["population"][name], strict=True)
-        ]
-        predicted["sharp_slope"][name] = fit_exponent(dims, predicted["half_batch"][name]).slope
-        far_below = np.array(batch_sizes) <= FAR_BELOW * np.array(measured["half_batch"][name])[:, None]
-        far_below &= distinct.mean(1) >= FEWEST_OBSERVED
-        deviation = counts.mean(1) / (distinct.mean(1) + 1) - 1
-        measured["observed_deviation"][name] = [
-            row[few].tolist() for row, few in zip(deviation, far_below, strict=True)
-        ]
-        deviation_error = _standard_error(counts / (distinct + 1))
-        excess[name] = (np.abs(deviation) - 2 * deviation_error)[far_below]
-        verdicts[name] = _half_batch_verdict(dims, counts, sharp, measured["slope"][name], predicted["slope"][name])
-    far_off = any((values > OBSERVED_BAND).any() for values in excess.values())
-    verdicts["observed"] = NOT_REPRODUCED if far_off else REPRODUCED
-    measured["lemmas"], lemma_verdicts = _lemma_summary(config, lemmas, bounds)
-    return Summary(measured, predicted, verdicts | lemma_verdicts)
+    measured, predicted = {}, {}
+    for name in ("polar", "sgd", "sgd_at_dims"):
+        for fields, found in zip((measured, predicted), _map_summary(config, results, name), strict=True):
+            for field, value in found.items():
+                fields.setdefault(field, {})[name] = value
+    return measured | {"lemmas": _lemmas(config, results)}, predicted
 
 
-def _by_dim(config: CriticalBatchConfig, results: list[dict]) -> list[list[list[dict]]]:
-    """The results of the four kinds of cells, each as a list over d of lists over draws."""
-    groups, start = [], 0
-    for dims, seeds in (
-        (config.sgd_dims, config.sgd_seeds),
-        (config.dims, config.seeds),
-        (config.dims, config.seeds),
-        (config.sgd_dims, config.seeds),
-    ):
-        groups.append([results[start + k * seeds :][:seeds] for k in range(len(dims))])
-        start += len(dims) * seeds
-    return groups
+def _sizes(config: CriticalBatchConfig, name: str) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """Dimensions, batches and N of a name."""
+    if name == "sgd":
+        return config.sgd_dims, config.sgd_batch_sizes, config.sgd_items
+    return config.dims, config.batch_sizes, config.n_items
 
 
-def _lemma_summary(config: CriticalBatchConfig, lemmas, bounds) -> tuple[dict, dict]:
-    """Largest measured constant of each lemma over draws and batches, and whether the lemma holds with it."""
-    worst = lambda name: np.array([[max(r[name]) for r in draws] for draws in lemmas]).max(1)  # noqa: E731
-    median = np.array([[r["median"][-1] for r in draws] for draws in lemmas])
-    median_fit = fit_exponent(config.dims, median)
-    lemma_14 = worst("lemma_14")
-    loss = np.array([[r["loss"] for r in draws] for draws in bounds])
-    loss_bound = np.array([[r["loss_bound"] for r in draws] for draws in bounds])
-    lemma_28 = np.array([[r["lemma_28"] for r in draws] for draws in bounds]).max(1)
+def _predicted_draws(config: CriticalBatchConfig, name: str) -> int:
+    """How many draws have the sharp counts of their own batches."""
+    return min(config.sgd_predicted_seeds, config.sgd_seeds) if name == "sgd" else config.seeds
+
+
+def _map_summary(config: CriticalBatchConfig, results: Results, name: str) -> tuple[dict, dict]:
+    """The fields of one name; SGD on Muon's draws has neither half-capacity batches nor sharp counts."""
+    dims, batch_sizes, n_items = _sizes(config, name)
+    grid, key = "sgd" if name == "sgd" else "muon", name.removesuffix("_at_dims")
+    counts, prefixes, shared = (results.array(grid, key, field) for field in ("count", "prefix", "shared"))
+    distinct, population = results.array(grid, "distinct"), results.array(grid, "population", key, "count")
+    problems = [Problem.power_law(n_items, dim, config.alpha) for dim in dims]
     measured = {
-        "median_slope": median_fit.slope,
-        "median_interval": [median_fit.low, median_fit.high],
-        "lemma_14_slope": fit_exponent(config.dims, lemma_14).slope,
-        "lemma_14": (lemma_14 * np.array(config.dims, float) ** (2 * config.alpha)).tolist(),
+        "counts": counts.mean(1).tolist(),
+        "counts_error": standard_error(counts).tolist(),
+        "prefixes": prefixes.mean(1).tolist(),
+        "shared": shared.mean(1).tolist(),
+        "distinct": distinct.mean(1).tolist(),
+        "population": population.mean(1).tolist(),
+        "population_error": standard_error(population).tolist(),
+        "overshoot": (counts.mean(1).max(1) / population.mean(1)).tolist(),
+    }
+    predicted = {
+        "distinct": [[expected_distinct_items(problem, size) for size in batch_sizes] for problem in problems],
+        "slope": theory.critical_batch_exponent("sgd" if key == "sgd" else "muon", config.alpha),
+    }
+    if name == "sgd_at_dims":
+        return measured, predicted
+    sharp = results.array("sgd_sharp", "sharp") if name == "sgd" else results.array("muon", "polar", "sharp")
+    residual = counts[:, : sharp.shape[1]] - sharp
+    for prefix, numbers in (("", counts), ("set_", shared)):
+        half, slope, interval = _half_batch_exponent(dims, batch_sizes, numbers, population)
+        measured |= {f"{prefix}half_batch": half, f"{prefix}slope": slope, f"{prefix}interval": interval}
+    far_below = _far_below(batch_sizes, measured["half_batch"], distinct.mean(1))
+    deviation = counts.mean(1) / (distinct.mean(1) + 1) - 1
+    measured |= {
+        "residual": residual.mean(1).tolist(),
+        "residual_error": standard_error(residual).tolist(),
+        "observed_deviation": [row[few].tolist() for row, few in zip(deviation, far_below, strict=True)],
+        "observed_error": standard_error(counts / (distinct + 1)).tolist(),
+    }
+    predicted["counts"] = sharp.mean(1).tolist()
+    predicted["population"] = [expected_capacity(problem, name) for problem in problems]
+    predicted["half_batch"] = [
+        first_crossing(batch_sizes, c, whole / 2)
+        for c, whole in zip(sharp.mean(1), predicted["population"], strict=True)
+    ]
+    predicted["sharp_slope"] = fit_exponent(dims, predicted["half_batch"]).slope
+    return measured, predicted
+
+
+def _far_below(batch_sizes, half_batch, distinct) -> np.ndarray:
+    """(d, B): where B is far below the half-capacity batch and shows enough items to speak of a share of them."""
+    few = np.array(batch_sizes) <= FAR_BELOW * np.array(half_batch)[:, None]
+    return few & (np.array(distinct) >= FEWEST_OBSERVED)
+
+
+def _lemmas(config: CriticalBatchConfig, results: Results) -> dict:
+    """Largest measured constant of each lemma over draws and batches, at every d."""
+    worst = {
+        name: results.array("lemmas", name).max((1, 2))
+        for name in ("lemma_14", "lemma_15_max", "lemma_15_energy", "lemma_15_explicit", "lemma_16", "lemma_17")
+    }
+    median = fit_exponent(config.dims, results.array("lemmas", "median")[:, :, -1])
+    loss, loss_bound = results.array("bounds", "loss"), results.array("bounds", "loss_bound")
+    return {name: values.tolist() for name, values in worst.items()} | {
+        "median_slope": median.slope,
+        "median_interval": [median.low, median.high],
+        "lemma_14_slope": fit_exponent(config.dims, worst["lemma_14"]).slope,
+        "lemma_14": (worst["lemma_14"] * np.array(config.dims, float) ** (2 * config.alpha)).tolist(),
+        "lemma_28": results.array("bounds", "lemma_28").max(1).tolist(),
         "loss": loss.mean(1).tolist(),
         "loss_bound": loss_bound.mean(1).tolist(),
-        "loss_at_edge": int(sum(r["loss_at_edge"] for draws in bounds for r in draws)),
-        "lemma_28": lemma_28.tolist(),
+        "loss_margin": (loss - loss_bound).min(1).tolist(),
+        "loss_at_edge": int(results.array("bounds", "loss_at_edge").sum()),
     }
-    for name in ("lemma_15_max", "lemma_15_energy", "lemma_15_explicit", "lemma_16", "lemma_17"):
-        measured[name] = worst(name).tolist()
-    holds = {
-        "lemma_14": measured["lemma_14_slope"] <= -2 * config.alpha + SIZE_BAND
-        and abs(median_fit.slope + config.alpha) <= SIZE_BAND / 2,
-        "lemma_15": max(measured["lemma_15_explicit"]) <= 1,
-        "lemma_16": max(measured["lemma_16"]) <= 1,
-        "lemma_17": max(measured["lemma_17"]) <= LEMMA_17_CONSTANT,
-        "lemma_28": max(measured["lemma_28"]) <= LEMMA_28_CONSTANT,
-        "sgd_loss": bool((loss >= loss_bound).all()),
-    }
-    return measured, {name: REPRODUCED if held else NOT_REPRODUCED for name, held in holds.items()}
-
-
-def _standard_error(draws: np.ndarray) -> np.ndarray:
-    return draws.std(1, ddof=1) / math.sqrt(draws.shape[1])
 
 
 def _half_batch_exponent(dims, batch_sizes, counts: np.ndarray, full: np.ndarray) -> tuple[list, float, list]:
@@ -368,9 +338,9 @@ def _half_batch_exponent(dims, batch_sizes, counts: np.ndarray, full: np.ndarray
         return np.array([first_crossing(batch_sizes, c, f / 2) for c, f in pairs])
 
     n_draws = full.shape[1]
-    draws = np.arange(n_draws)
-    half = half_batches(draws)
-    left_out = np.array([np.log(half_batches(draws[draws != k])) for k in draws])
+    everyone = np.arange(n_draws)
+    half = half_batches(everyone)
+    left_out = np.array([np.log(half_batches(everyone[everyone != k])) for k in everyone])
     variance = (n_draws - 1) * left_out.var(0)
     log_d = np.log(dims)
     weights = (log_d - log_d.mean()) / np.sum((log_d - log_d.mean()) ** 2)
@@ -380,25 +350,92 @@ def _half_batch_exponent(dims, batch_sizes, counts: np.ndarray, full: np.ndarray
     return half.tolist(), slope, [slope - width, slope + width]
 
 
-def _half_batch_verdict(dims, counts: np.ndarray, sharp: np.ndarray, slope: float, exponent: float) -> str:
-    """Reproduced: counts meet the sharp prediction from SHARP_DIM on, the exponent its limit. Finite-size: the counts.
+def judge_critical_batch(config: CriticalBatchConfig, measured: dict, predicted: dict) -> dict[str, dict]:
+    """Counts against those of their batches, exponents against their limits; few samples; the bounds of the lemmas."""
+    return {
+        "polar": _half_batch_verdict(config, measured, predicted, "polar"),
+        "sgd": _half_batch_verdict(config, measured, predicted, "sgd"),
+        "observed": _observed_verdict(config, measured),
+    } | _lemma_verdicts(config, measured["lemmas"])
+
+
+def _half_batch_verdict(config: CriticalBatchConfig, measured: dict, predicted: dict, name: str) -> dict:
+    """Sizes: counts meet the sharp prediction from `SHARP_DIM` on. Limit: the half-capacity batch has its exponent.
 
     Compared draw by draw, so that the scatter of the drawn frequencies drops out, and at every d and B at once: beyond
     COUNT_BAND a point may lie as many standard errors off as the farthest of so many points does once in twenty times.
     """
-    judged = np.array(dims) >= SHARP_DIM
-    n_draws = sharp.shape[1]
-    residual, expected = counts[:, :n_draws] - sharp, sharp.mean(1)
-    # three draws can agree by chance; a count of nearly independent events scatters by about half its root
-    error = np.maximum(_standard_error(residual) if n_draws > 1 else 0, np.sqrt(expected / n_draws) / 2)
+    judged = np.array(_sizes(config, name)[0]) >= SHARP_DIM
+    if not judged.any():
+        return verdict(None, None)
+    n_draws = _predicted_draws(config, name)
+    expected = np.array(predicted["counts"][name])
+    residual, spread = (np.array(measured[field][name], float) for field in ("residual", "residual_error"))
+    # three draws can agree by chance, one has no spread; a count of nearly independent events scatters by about half
+    # its root
+    error = np.fmax(spread, np.sqrt(expected / n_draws) / 2)
     # a hundred points at two standard errors each would fail in every second record
-    farthest = norm.ppf(1 - 0.025 / max(1, expected[judged].size))
-    if (np.abs(residual.mean(1)) > COUNT_BAND * expected + farthest * error)[judged].any():
-        return NOT_REPRODUCED
-    return REPRODUCED if judged.any() and abs(slope - exponent) <= HALF_BATCH_BAND else FINITE_SIZE
+    farthest = norm.ppf(1 - 0.025 / expected[judged].size)
+    meets = np.abs(residual) <= COUNT_BAND * expected + farthest * error
+    close = lambda exponent: abs(measured["slope"][name] - exponent) <= BATCH_SLOPE_BAND  # noqa: E731
+    return verdict(
+        meets[judged].all(), close(predicted["slope"][name]), refuse(close, _rival_exponents(name, config.alpha))
+    )
 
 
-CRITICAL_BATCH = Experiment(
+def _rival_exponents(name: str, alpha: float) -> dict[str, float]:
+    """Other laws of the half-capacity batch; SGD's own does not depend on α."""
+    if name == "sgd":
+        rivals = {"Muon": theory.critical_batch_exponent("muon", alpha)}
+    else:
+        rivals = {
+            "SGD": theory.critical_batch_exponent("sgd", alpha),
+            "α + 1/2": theory.critical_batch_exponent("muon", alpha + 0.5),
+        }
+    capacity = theory.recovery_exponent("sgd" if name == "sgd" else "muon", alpha)
+    return rivals | {"a sample for each recovered item": capacity, "no growth": 0.0}
+
+
+def _observed_verdict(config: CriticalBatchConfig, measured: dict) -> dict:
+    """A batch far below the half-capacity batch is stored as far as it is seen, and one item more by luck."""
+    names = ("polar", "sgd")
+    far = [
+        _far_below(_sizes(config, name)[1], measured["half_batch"][name], measured["distinct"][name]) for name in names
+    ]
+    if not any(few.any() for few in far):
+        return verdict(None, None)
+    pick = lambda tables: np.concatenate([np.broadcast_to(t, f.shape)[f] for t, f in zip(tables, far, strict=True)])  # noqa: E731
+    counts, distinct, error = (
+        pick([np.array(measured[field][name]) for name in names]) for field in ("counts", "distinct", "observed_error")
+    )
+    near = lambda law: (np.abs(counts - law) <= (SEEN_BAND + 2 * error) * law).all()  # noqa: E731
+    rivals = {
+        "luck alone": 1.0,
+        "every sample another item": pick([_sizes(config, name)[1] for name in names]),
+        "a full memory": pick([np.array(measured["population"][name])[:, None] for name in names]),
+    }
+    return verdict(near(distinct + 1), near(distinct + 1), refuse(near, rivals))
+
+
+def _lemma_verdicts(config: CriticalBatchConfig, lemmas: dict) -> dict[str, dict]:
+    """The order of the bulk (Lemma 14), and explicit bounds on every draw and batch."""
+
+    def has_order(exponent: float) -> bool:
+        below = lemmas["lemma_14_slope"] <= -2 * exponent + SIZE_BAND
+        return below and abs(lemmas["median_slope"] + exponent) <= SIZE_BAND / 2
+
+    rivals = {"α + 1/2": config.alpha + 0.5, "α − 1/2": config.alpha - 0.5, "no decay": 0.0}
+    return {
+        "lemma_14": verdict(None, has_order(config.alpha), refuse(has_order, rivals)),
+        "lemma_15": consistency(max(lemmas["lemma_15_explicit"]) <= 1),
+        "lemma_16": consistency(max(lemmas["lemma_16"]) <= 1),
+        "lemma_17": consistency(max(lemmas["lemma_17"]) <= LEMMA_17_CONSTANT),
+        "lemma_28": consistency(max(lemmas["lemma_28"]) <= LEMMA_28_CONSTANT),
+        "sgd_loss": consistency(min(lemmas["loss_margin"]) >= 0),
+    }
+
+
+EXPERIMENT = Experiment(
     name="critical-batch",
     purpose="capacity of one minibatch step against B for Muon and SGD, and its half-capacity batch (Figures 1(b), 3)",
     profiles={
@@ -425,6 +462,9 @@ CRITICAL_BATCH = Experiment(
             sgd_predicted_seeds=64,
         ),
     },
-    cells=critical_batch_cells,
+    grids=critical_batch_grids,
     summarise=critical_batch_summary,
+    judge=judge_critical_batch,
+    # a run on the seeds from 1000 on made the rule for many points at once
+    unseen_from=2000,
 )

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 import torch
@@ -10,7 +9,7 @@ import torch
 from amemlib import runtime, theory
 from amemlib.checks import check_alpha, check_count, check_dims
 from amemlib.equivalents import SMALLEST_MEDIAN, expected_capacity, inverse_sum_limit
-from amemlib.experiments.base import COUNT_BAND, SHARP_DIM, SLOPE_BAND, Cell, Experiment, Summary
+from amemlib.experiments.base import COUNT_BAND, SHARP_DIM, SLOPE_BAND, Experiment, Grid, Results, draws, standard_error
 from amemlib.gradients import gradient_rank, initial_gradient, thresholded_gradient
 from amemlib.problem import Embeddings, Problem
 from amemlib.recovery import capacity
@@ -24,11 +23,14 @@ from amemlib.spectral import (
     smoothed_sign_scalars,
     spectral_maps,
 )
-from amemlib.verdicts import FINITE_SIZE, NOT_REPRODUCED, OPEN, REPRODUCED
+from amemlib.verdicts import consistency, refuse, verdict
 
 MANY = 100
 """The sharp count of h_λ is held to its band where it predicts this many items: a λ far above t₀ leaves the few leading
 ones, as SGD does, and those differ from their mean."""
+GAIN_BAND = 0.01
+"""How far a gain over the polar map may lie from its prediction, beyond two standard errors: the predictor's own few
+per cent cancel in a ratio."""
 BATCHES = 8
 """Σ 1/s is heavy-tailed: its level is the median of all draws, its sampling error that of the medians of 8 batches."""
 HAAR_DIM, HAAR_ITEMS, HAAR_DRAWS, HAAR_ROTATIONS = 3, 8, 64, 256
@@ -49,7 +51,7 @@ class OptimalityConfig:
     spectrum_dims, spectrum_items, spectrum_seeds: the same for the singular values (Lemma 8).
     ruler_dim: the dimension of the plain Gaussian matrices that Σ 1/s is compared with.
     haar_seeds: repetitions of the comparison of risks in d = 3 (Proposition 6).
-    first_seed: where the seeds start; the numbers of the ledger come from 1000 on.
+    first_seed: where the seeds start.
     """
 
     alpha: float = 1.5
@@ -157,30 +159,18 @@ def measure_newton_schulz() -> dict:
     return result
 
 
-def optimality_cells(config: OptimalityConfig, device: str) -> list[Cell]:
+def optimality_grids(config: OptimalityConfig) -> dict[str, Grid]:
     """The scalar check, the risks, the rulers, the spectra, the slopes, and last the scan over λ."""
-    after = lambda n: range(config.first_seed, config.first_seed + n)  # noqa: E731
-    alpha, spectrum = config.alpha, {"alpha": config.alpha, "n_items": config.spectrum_items}
-    lams = {"lam_over_t0": list(config.lam_over_t0), "device": device}
-    return [
-        Cell(measure_newton_schulz, {}),
-        *(Cell(measure_haar, {"alpha": alpha, "seed": seed}) for seed in after(config.haar_seeds)),
-        *(Cell(measure_ruler, {"dim": config.ruler_dim, "seed": seed}) for seed in after(config.spectrum_seeds)),
-        *(
-            Cell(measure_spectrum, spectrum | {"dim": dim, "seed": seed, "device": device})
-            for dim in config.spectrum_dims
-            for seed in after(config.spectrum_seeds)
-        ),
-        *(
-            Cell(measure_slope_bound, spectrum | {"dim": dim, "seed": config.first_seed})
-            for dim in config.spectrum_dims
-        ),
-        *(
-            Cell(measure_smoothing, {"alpha": alpha, "n_items": config.n_items, "dim": dim, "seed": seed} | lams)
-            for dim in config.dims
-            for seed in after(config.seeds)
-        ),
-    ]
+    spectrum = {"dim": config.spectrum_dims}
+    after = draws(config, config.spectrum_seeds)
+    return {
+        "newton_schulz": Grid(measure_newton_schulz, {}),
+        "haar": Grid(measure_haar, {"seed": draws(config, config.haar_seeds)}),
+        "ruler": Grid(measure_ruler, {"seed": after}, dim=config.ruler_dim),
+        "spectrum": Grid(measure_spectrum, spectrum | {"seed": after}, n_items=config.spectrum_items),
+        "slopes": Grid(measure_slope_bound, spectrum, n_items=config.spectrum_items, seed=config.first_seed),
+        "smoothing": Grid(measure_smoothing, {"dim": config.dims, "seed": draws(config)}),
+    }
 
 
 def smoothing_name(lam_over_t0: float) -> str:
@@ -188,7 +178,7 @@ def smoothing_name(lam_over_t0: float) -> str:
     return f"smoothed_sign_{lam_over_t0:g}"
 
 
-def optimality_summary(config: OptimalityConfig, results: list[dict]) -> Summary:
+def optimality_summary(config: OptimalityConfig, results: Results) -> tuple[dict, dict]:
     """Counts and gains over polar by λ, levels and exponents of Lemma 8, risks of Proposition 6, shares of Lemma 29.
 
     counts, gain, gain_error: lists aligned with `dims`, keyed "polar" and `smoothing_name`; a gain is the mean over
@@ -196,63 +186,56 @@ def optimality_summary(config: OptimalityConfig, results: list[dict]) -> Summary
     `spectrum_dims`, medians in units of t₀ (a mean for polar_slope). risk: by map, aligned with `HAAR_LEARNING_RATES`.
     slope_ratio: by map, the largest over all `spectrum_dims`. increasing: by iteration, one entry per number of steps.
     """
-    rest = iter(results)
-    take = lambda *shape: np.array(list(islice(rest, math.prod(shape))), dtype=object).reshape(shape)  # noqa: E731
-    (newton_schulz,), haar, ruler = take(1), take(config.haar_seeds), take(config.spectrum_seeds)
-    spectra = take(len(config.spectrum_dims), config.spectrum_seeds)
-    ratios, scans = take(len(config.spectrum_dims)), take(len(config.dims), config.seeds)
     parts = [
-        _smoothing_summary(config, scans),
-        _spectrum_summary(config, spectra, ruler),
-        _risk_summary(haar),
-        _scalar_summary(newton_schulz, ratios),
+        _smoothing_summary(config, results),
+        _spectrum_summary(config, results),
+        (_risk_summary(results), {}),
+        _scalar_summary(results),
     ]
-    return Summary(*({key: value for part in parts for key, value in part[k].items()} for k in range(3)))
+    measured, predicted = {}, {}
+    for found, expected in parts:
+        measured |= found
+        predicted |= expected
+    return measured, predicted
 
 
-def _smoothing_summary(config: OptimalityConfig, scans: np.ndarray) -> tuple[dict, dict, dict]:
-    names = ["polar", *map(smoothing_name, config.lam_over_t0)]
-    counts = np.array([[[draw["polar"], *draw["smoothed_sign"]] for draw in draws] for draws in scans], dtype=float)
-    sharp = np.empty((len(config.dims), len(names)))
+def _names(config: OptimalityConfig) -> list[str]:
+    return ["polar", *map(smoothing_name, config.lam_over_t0)]
+
+
+def _smoothing_summary(config: OptimalityConfig, results: Results) -> tuple[dict, dict]:
+    polar_counts = results.array("smoothing", "polar")[:, :, None]
+    counts = np.concatenate([polar_counts, results.array("smoothing", "smoothed_sign")], axis=2)
+    gains = counts / polar_counts - 1
+    sharp = np.empty((len(config.dims), counts.shape[2]))
     for row, dim in zip(sharp, config.dims, strict=True):
         problem = Problem.power_law(config.n_items, dim, config.alpha)
         t0 = theory.bulk_scale(config.alpha, config.n_items, dim)
         row[:] = [expected_capacity(problem, "smoothed_sign", lam * t0) for lam in (0.0, *config.lam_over_t0)]
-    gains = counts / counts[:, :, :1] - 1
-    gain, gain_error = gains.mean(1), gains.std(1, ddof=1) / math.sqrt(config.seeds)
-    sharp_gain = sharp / sharp[:, :1] - 1
-    mean, error = counts.mean(1), counts.std(1, ddof=1) / math.sqrt(config.seeds)
-    columns = lambda table: {name: table[:, k].tolist() for k, name in enumerate(names)}  # noqa: E731
-    measured = {"counts": columns(mean), "gain": columns(gain), "gain_error": columns(gain_error)}
-    measured["seed_counts"] = {name: counts[:, :, k].tolist() for k, name in enumerate(names)}
-    predicted = {"counts": columns(sharp), "gain": columns(sharp_gain)}
 
-    large = np.array(config.dims)[:, None] >= SHARP_DIM
-    meets = np.abs(mean - sharp) <= COUNT_BAND * sharp + 2 * error
-    judged = large & (sharp >= MANY)
-    lams = np.array([0.0, *config.lam_over_t0])
-    theorem = lams >= 1
-    best = sharp_gain.argmax(1)
-    rows = np.arange(len(config.dims))
-    distance = np.abs(gain[rows, best] - sharp_gain[rows, best])
-    verdicts = {
-        "smoothed_sign": FINITE_SIZE if not judged.any() else REPRODUCED if meets[judged].all() else NOT_REPRODUCED,
-        "theorem_lambda": OPEN
-        if not theorem.any()
-        else REPRODUCED
-        if (gain + 2 * gain_error < 0)[:, theorem].all()
-        else NOT_REPRODUCED,
-        "best_lambda": REPRODUCED if (distance <= 0.01 + 2 * gain_error[rows, best]).all() else NOT_REPRODUCED,
+    def by_name(table: np.ndarray) -> dict[str, list]:
+        return {name: table[..., k].tolist() for k, name in enumerate(_names(config))}
+
+    measured = {
+        "counts": by_name(counts.mean(1)),
+        "gain": by_name(gains.mean(1)),
+        "gain_error": by_name(standard_error(gains)),
+        "seed_counts": by_name(counts),
     }
-    return measured, predicted, verdicts
+    return measured, {"counts": by_name(sharp), "gain": by_name(sharp / sharp[:, :1] - 1)}
 
 
-def _spectrum_summary(config: OptimalityConfig, spectra: np.ndarray, ruler: np.ndarray) -> tuple[dict, dict, dict]:
+def _spectrum_summary(config: OptimalityConfig, results: Results) -> tuple[dict, dict]:
     dims, alpha = config.spectrum_dims, config.alpha
-    read = lambda name: np.array([[draw[name] for draw in draws] for draws in spectra])  # noqa: E731
-    gaussian_sums = np.concatenate([draw["inverse_sum"] for draw in ruler])
-    gaussian = float(np.median(gaussian_sums)) * math.pi / 2 - math.log(config.ruler_dim)
-    measured = {"spectrum": {}, "spectrum_error": {}, "slope": {}, "interval": {}, "gaussian_constant": gaussian}
+    gaussian = float(np.median(results.array("ruler", "inverse_sum"))) * math.pi / 2 - math.log(config.ruler_dim)
+    slopes = results.array("spectrum", "polar_slope")
+    measured = {
+        "spectrum": {"polar_slope": slopes.mean(1).tolist()},
+        "spectrum_error": {"polar_slope": standard_error(slopes).tolist()},
+        "slope": {},
+        "interval": {},
+        "gaussian_constant": gaussian,
+    }
     predicted = {
         "spectrum": {
             "inverse_sum": [inverse_sum_limit(alpha, dim, gaussian) for dim in dims],
@@ -262,61 +245,100 @@ def _spectrum_summary(config: OptimalityConfig, spectra: np.ndarray, ruler: np.n
         "slope": {"inverse_sum": alpha, "smallest": -(alpha + 1)},
         "sharp_slope": {},
     }
-    verdicts = {}
     unit = np.array([theory.bulk_scale(alpha, config.spectrum_items, dim) for dim in dims])
-    scales = {"inverse_sum": 1 / unit, "smallest": unit / np.array(dims)}
-    for name, scale in scales.items():
-        draws = read(name)
-        batches = np.stack([np.median(batch, axis=1) for batch in np.array_split(draws, BATCHES, axis=1)], axis=1)
-        level, error = np.median(draws, axis=1), batches.std(1, ddof=1) / math.sqrt(BATCHES)
-        measured["spectrum"][name], measured["spectrum_error"][name] = level.tolist(), error.tolist()
+    for name, scale in {"inverse_sum": 1 / unit, "smallest": unit / np.array(dims)}.items():
+        levels = results.array("spectrum", name)
+        batches = np.stack([np.median(batch, axis=1) for batch in np.array_split(levels, BATCHES, axis=1)], axis=1)
         fit = fit_exponent(dims, batches * scale[:, None])
-        sharp = np.array(predicted["spectrum"][name])
-        sharp_slope = fit_exponent(dims, sharp * scale).slope
+        measured["spectrum"][name] = np.median(levels, axis=1).tolist()
+        measured["spectrum_error"][name] = standard_error(batches).tolist()
         measured["slope"][name], measured["interval"][name] = fit.slope, [fit.low, fit.high]
-        predicted["sharp_slope"][name] = sharp_slope
-        meets = (np.abs(level - sharp) <= COUNT_BAND * sharp + 3 * error).all()
-        close = abs(fit.slope - predicted["slope"][name]) <= SLOPE_BAND
-        verdicts[name] = NOT_REPRODUCED if not meets else REPRODUCED if close else FINITE_SIZE
-    slopes = read("polar_slope")
-    measured["spectrum"]["polar_slope"] = slopes.mean(1).tolist()
-    measured["spectrum_error"]["polar_slope"] = (slopes.std(1, ddof=1) / math.sqrt(slopes.shape[1])).tolist()
-    return measured, predicted, verdicts
+        predicted["sharp_slope"][name] = fit_exponent(dims, np.array(predicted["spectrum"][name]) * scale).slope
+    return measured, predicted
 
 
-def _risk_summary(haar: np.ndarray) -> tuple[dict, dict, dict]:
-    risks = {name: np.array([draw[name] for draw in haar]) for name in ("sign", "haar", "polar")}
+def _risk_summary(results: Results) -> dict:
+    risks = {name: results.array("haar", name) for name in ("sign", "haar", "polar")}
     saved = risks["sign"] - risks["haar"]
-    error = saved.std(0, ddof=1) / math.sqrt(len(haar))
-    measured = {
+    return {
         "risk": {name: values.mean(0).tolist() for name, values in risks.items()},
         "risk_saved": {"haar": saved.mean(0).tolist()},
-        "risk_saved_error": {"haar": error.tolist()},
+        "risk_saved_error": {"haar": standard_error(saved, 0).tolist()},
     }
-    lower = (saved.mean(0) > 3 * error).all()
-    return measured, {}, {"haar": REPRODUCED if lower else NOT_REPRODUCED}
 
 
-def _scalar_summary(newton_schulz: dict, ratios: np.ndarray) -> tuple[dict, dict, dict]:
-    names = ratios[0].keys()
-    measured = {
-        "slope_ratio": {name: max(draw[name] for draw in ratios) for name in names},
-        "increasing": {name: values["increasing"] for name, values in newton_schulz.items()},
-        "largest": {name: values["largest"] for name, values in newton_schulz.items()},
-    }
-    predicted = {
+def _scalar_summary(results: Results) -> tuple[dict, dict]:
+    names, iterations = slope_maps(1.0), ("cubic", "muon")
+    measured = {"slope_ratio": {name: float(results.array("slopes", name).max()) for name in names}}
+    for key in ("increasing", "largest"):
+        measured[key] = {name: results.array("newton_schulz", name, key).tolist() for name in iterations}
+    return measured, {
         "slope_ratio": {name: 1.0 for name in names},
         "increasing": {"cubic": [0.0] * len(NEWTON_SCHULZ_STEPS)},
     }
-    in_class = not any(newton_schulz["cubic"]["increasing"]) and max(newton_schulz["cubic"]["largest"]) <= 1 + 1e-12
-    verdicts = {
-        "slope_bound": REPRODUCED if max(measured["slope_ratio"].values()) <= 1 else NOT_REPRODUCED,
-        "newton_schulz": REPRODUCED if in_class else NOT_REPRODUCED,
+
+
+def judge_optimality(config: OptimalityConfig, measured: dict, predicted: dict) -> dict[str, dict]:
+    """The scan over λ; levels and exponents of Lemma 8; Proposition 6, Assumption 7 and Lemma 29 as checks."""
+    saved, error = (np.array(measured[field]["haar"]) for field in ("risk_saved", "risk_saved_error"))
+    cubic = {key: measured[key]["cubic"] for key in ("increasing", "largest")}
+    return _smoothing_verdicts(config, measured, predicted) | {
+        "inverse_sum": _level_verdict(config, measured, predicted, "inverse_sum"),
+        "smallest": _level_verdict(config, measured, predicted, "smallest"),
+        "haar": consistency((saved > 3 * error).all()),
+        "slope_bound": consistency(max(measured["slope_ratio"].values()) <= 1),
+        "newton_schulz": consistency(not any(cubic["increasing"]) and max(cubic["largest"]) <= 1 + 1e-12),
     }
-    return measured, predicted, verdicts
 
 
-OPTIMALITY = Experiment(
+def _smoothing_verdicts(config: OptimalityConfig, measured: dict, predicted: dict) -> dict[str, dict]:
+    """Counts at every λ, the loss at λ ≥ t₀, the gain at the best λ; all three are predictions for these sizes."""
+    names, lams = _names(config), np.array([0.0, *config.lam_over_t0])
+    counts = np.stack([np.array(measured["seed_counts"][name], float) for name in names], axis=2)
+    mean, error = counts.mean(1), standard_error(counts)
+    gain, gain_error, sharp, sharp_gain = (
+        np.stack([table[name] for name in names], axis=1)
+        for table in (measured["gain"], measured["gain_error"], predicted["counts"], predicted["gain"])
+    )
+    large = (np.array(config.dims)[:, None] >= SHARP_DIM) & (sharp >= MANY)
+    near = lambda law: (np.abs(mean - law) <= COUNT_BAND * law + 2 * error)[large].all()  # noqa: E731
+    laws = {
+        "polar's count at every λ": np.broadcast_to(sharp[:, :1], sharp.shape),
+        "an empty memory": np.zeros(sharp.shape),
+        "a full memory": np.full(sharp.shape, config.n_items),
+    }
+    theorem = lams >= 1
+    loses = lambda gain: (gain + 2 * gain_error < 0)[:, theorem].all()  # noqa: E731
+    best = np.arange(len(config.dims)), sharp_gain.argmax(1)
+    as_good = lambda law: (np.abs(gain[best] - law) <= GAIN_BAND + 2 * gain_error[best]).all()  # noqa: E731
+    return {
+        "smoothed_sign": _one_answer(near, sharp, laws) if large.any() else verdict(None, None),
+        "theorem_lambda": _one_answer(loses, gain, {"no loss": 0.0 * gain}) if theorem.any() else verdict(None, None),
+        "best_lambda": _one_answer(as_good, sharp_gain[best], {"no gain": 0.0}),
+    }
+
+
+def _one_answer(meets, law, rivals: dict) -> dict:
+    return verdict(meets(law), meets(law), refuse(meets, rivals))
+
+
+def _level_verdict(config: OptimalityConfig, measured: dict, predicted: dict, name: str) -> dict:
+    """Sizes: the level in units of t₀. Limit: the exponent, told from those of another α."""
+    level, error, sharp = (
+        np.array(table[name]) for table in (measured["spectrum"], measured["spectrum_error"], predicted["spectrum"])
+    )
+    meets = np.abs(level - sharp) <= COUNT_BAND * sharp + 3 * error
+    close = lambda exponent: abs(measured["slope"][name] - exponent) <= SLOPE_BAND  # noqa: E731
+    exponent = predicted["slope"][name]
+    rivals = {
+        "α + 1/2": exponent + math.copysign(0.5, exponent),
+        "α − 1/2": exponent - math.copysign(0.5, exponent),
+        "no change with d": 0.0,
+    }
+    return verdict(meets.all(), close(exponent), refuse(close, rivals))
+
+
+EXPERIMENT = Experiment(
     name="optimality",
     purpose="h_λ over six decades of λ beside polar; Proposition 6, Assumption 7, Lemmas 8 and 29 measured",
     profiles={
@@ -338,6 +360,7 @@ OPTIMALITY = Experiment(
             spectrum_items=16_384,
         ),
     },
-    cells=optimality_cells,
+    grids=optimality_grids,
     summarise=optimality_summary,
+    judge=judge_optimality,
 )

@@ -1,18 +1,18 @@
 """`sharp`: counts of one step beside their sharp predictions, over α, d, N, λ, batches and optimizers."""
 
-import math
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
 
 from amemlib.checks import check_alpha, check_count, check_dims, check_non_negative
-from amemlib.equivalents import expected_capacity
-from amemlib.experiments.base import Cell, Experiment, Summary
+from amemlib.equivalents import evenly_spread_sgd_capacity, expected_capacity
+from amemlib.experiments.base import Experiment, Grid, Results, draws, standard_error
 from amemlib.experiments.sharp_counts import measure_batches, measure_population, measure_sgd
 from amemlib.problem import Problem
 from amemlib.sampling import sample_minibatch
 from amemlib.theory import bulk_scale
-from amemlib.verdicts import NOT_REPRODUCED, OPEN, REPRODUCED
+from amemlib.verdicts import refuse, verdict
 
 SHARP_BAND = 0.03
 """How far a mean count may lie from its prediction, beyond two standard errors."""
@@ -30,7 +30,7 @@ class SharpConfig:
     seeds: how many draws at each of `dims`; a count scatters by about 4, 2 and 1 % at d = 128, 256, 512.
     batch_dims, batch_seeds, batch_alpha, batch_items, batch_sizes: one minibatch step of polar and Newton.
     sgd_dims, sgd_items, sgd_seeds: one population SGD step for every α.
-    first_seed: where the seeds start; the numbers of the ledger come from 1000 on.
+    first_seed: where the seeds start.
     """
 
     alphas: tuple[float, ...] = (1.1, 1.25, 1.5, 2.0, 2.5)
@@ -68,41 +68,20 @@ class SharpConfig:
         check_count("first_seed", self.first_seed, least=0)
 
 
-def sharp_cells(config: SharpConfig, device: str) -> list[Cell]:
+def sharp_grids(config: SharpConfig) -> dict[str, Grid]:
     """Every draw: the population grid, the smallest d first, then minibatches, then SGD."""
-    seeds = lambda n: range(config.first_seed, config.first_seed + n)  # noqa: E731
-    grid = {"lam_over_t0": list(config.lam_over_t0), "device": device}
-    population = [
-        Cell(measure_population, grid | {"alpha": alpha, "n_items": n_items, "dim": dim, "seed": seed})
-        for dim, n in zip(config.dims, config.seeds, strict=True)
-        for n_items in config.n_items
-        for alpha in config.alphas
-        for seed in seeds(n)
-    ]
-    common = {
-        "alpha": config.batch_alpha,
-        "n_items": config.batch_items,
-        "batch_sizes": list(config.batch_sizes),
-        "device": device,
-    }
-    batches = [
-        Cell(measure_batches, common | {"dim": dim, "seed": seed})
-        for dim, n in zip(config.batch_dims, config.batch_seeds, strict=True)
-        for seed in seeds(n)
-    ]
-    common = {"alphas": list(config.alphas), "n_items": config.sgd_items}
-    return [
-        *population,
-        *batches,
-        *[
-            Cell(measure_sgd, common | {"dim": dim, "seed": seed})
-            for dim in config.sgd_dims
-            for seed in seeds(config.sgd_seeds)
-        ],
-    ]
+    sizes = {"n_items": config.n_items, "alpha": config.alphas}
+    batch = {"alpha": config.batch_alpha, "n_items": config.batch_items}
+    grids = {}
+    for dim, n in zip(config.dims, config.seeds, strict=True):
+        grids[f"d{dim}"] = Grid(measure_population, sizes | {"seed": draws(config, n)}, dim=dim)
+    for dim, n in zip(config.batch_dims, config.batch_seeds, strict=True):
+        grids[f"batch_d{dim}"] = Grid(measure_batches, {"seed": draws(config, n)}, dim=dim, **batch)
+    sgd = {"dim": config.sgd_dims, "seed": draws(config, config.sgd_seeds)}
+    return grids | {"sgd": Grid(measure_sgd, sgd, n_items=config.sgd_items)}
 
 
-def sharp_summary(config: SharpConfig, results: list[dict]) -> Summary:
+def sharp_summary(config: SharpConfig, results: Results) -> tuple[dict, dict]:
     """Mean counts, their standard errors and predictions, by map, and how far the two are apart.
 
     counts, error: polar, smoothed_sign_<λ/t₀> and newton as [dim][n_items][alpha]; batch_polar and batch_newton as
@@ -110,85 +89,118 @@ def sharp_summary(config: SharpConfig, results: list[dict]) -> Summary:
     worst: the largest |counted / predicted − 1| over the judged means; noise: the largest relative
     standard error there; within: the share of those means that lie within the band, and their number.
     """
-    counts, errors, predicted = {}, {}, {}
-    cursor = iter(results)
-    shape = (len(config.n_items), len(config.alphas))
-    maps = [_name(ratio) for ratio in config.lam_over_t0]
-    population = {name: [] for name in (*maps, "newton")}
-    for n in config.seeds:
-        draws = [next(cursor) for _ in range(shape[0] * shape[1] * n)]
-        for k, name in enumerate(maps):
-            population[name].append(np.reshape([draw["smoothed_sign"][k] for draw in draws], (*shape, n)))
-        population["newton"].append(np.reshape([draw["newton"][0] for draw in draws], (*shape, n)))
-    for name, by_dim in population.items():
-        counts[name], errors[name] = (np.array(x) for x in zip(*map(_mean_and_error, by_dim), strict=True))
-        predicted[name] = np.empty(counts[name].shape)
-        for index in np.ndindex(predicted[name].shape):
-            dim, n_items, alpha = (
-                grid[k] for grid, k in zip((config.dims, config.n_items, config.alphas), index, strict=True)
-            )
-            problem = Problem.power_law(n_items, dim, alpha)
-            lam = 0.0 if name == "newton" else config.lam_over_t0[maps.index(name)] * bulk_scale(alpha, n_items, dim)
-            predicted[name][index] = expected_capacity(problem, "newton" if name == "newton" else "smoothed_sign", lam)
-
-    for name in ("batch_polar", "batch_newton"):
-        counts[name], errors[name], predicted[name] = [], [], []
-    for dim, n in zip(config.batch_dims, config.batch_seeds, strict=True):
-        draws = [next(cursor) for _ in range(n)]
-        sharp = _expected_batches(config, dim, n)
-        for name in ("polar", "newton"):
-            counted = np.array([draw[name] for draw in draws]).T
-            counts[f"batch_{name}"].append(counted.mean(1))
-            predicted[f"batch_{name}"].append(sharp[name].mean(1))
-            errors[f"batch_{name}"].append(_mean_and_error(counted - sharp[name])[1])
-    sgd = np.array([next(cursor)["sgd"] for _ in range(len(config.sgd_dims) * config.sgd_seeds)])
-    sgd = sgd.reshape(len(config.sgd_dims), config.sgd_seeds, -1).swapaxes(1, 2)
-    counts["sgd"], errors["sgd"] = _mean_and_error(sgd)
-    predicted["sgd"] = [
-        [expected_capacity(Problem.power_law(config.sgd_items, dim, alpha), "sgd") for alpha in config.alphas]
-        for dim in config.sgd_dims
-    ]
-
-    measured = {"counts": {}, "error": {}, "ratio": {}, "worst": {}, "noise": {}, "within": {}, "number": {}}
-    verdicts = {}
-    for name in counts:
-        mean, error, sharp = (np.array(x, dtype=float) for x in (counts[name], errors[name], predicted[name]))
-        judged = np.minimum(mean, sharp) >= (0 if name == "sgd" else FEWEST_ITEMS)
+    tables = {
+        **{_name(x): _population(config, results, "smoothed_sign", k) for k, x in enumerate(config.lam_over_t0)},
+        "newton": _population(config, results, "newton", 0),
+        "batch_polar": _batches(config, results, "polar"),
+        "batch_newton": _batches(config, results, "newton"),
+        "sgd": _sgd(config, results),
+    }
+    measured, predicted = {}, {"counts": {}}
+    for name, (mean, error, sharp) in tables.items():
+        judged = _judged(name, mean, sharp)
         deviation, noise = np.abs(mean / sharp - 1)[judged], (error / sharp)[judged]
-        band = SGD_BAND if name == "sgd" else SHARP_BAND
-        measured["counts"][name], measured["error"][name] = mean.tolist(), error.tolist()
-        measured["ratio"][name] = (mean / sharp).tolist()
-        measured["worst"][name], measured["noise"][name] = deviation.max(initial=0.0), noise.max(initial=0.0)
-        measured["within"][name] = float((deviation <= band).mean()) if judged.any() else 1.0
-        measured["number"][name] = int(judged.sum())
-        verdicts[name] = OPEN if not judged.any() else REPRODUCED
-        if (deviation > band + 2 * noise).any():
-            verdicts[name] = NOT_REPRODUCED
-    return Summary(measured, {"counts": {name: np.array(x).tolist() for name, x in predicted.items()}}, verdicts)
+        found = {
+            "counts": mean.tolist(),
+            "error": error.tolist(),
+            "ratio": (mean / sharp).tolist(),
+            "worst": deviation.max(initial=0.0),
+            "noise": noise.max(initial=0.0),
+            "within": float((deviation <= _band(name)).mean()) if judged.any() else 1.0,
+            "number": int(judged.sum()),
+        }
+        for field, value in found.items():
+            measured.setdefault(field, {})[name] = value
+        predicted["counts"][name] = sharp.tolist()
+    return measured, predicted
 
 
 def _name(lam_over_t0: float) -> str:
     return "polar" if lam_over_t0 == 0 else f"smoothed_sign_{lam_over_t0:g}"
 
 
-def _mean_and_error(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean over the last axis and its standard error."""
-    return draws.mean(-1), draws.std(-1, ddof=1) / math.sqrt(draws.shape[-1])
+def _band(name: str) -> float:
+    return SGD_BAND if name == "sgd" else SHARP_BAND
 
 
-def _expected_batches(config: SharpConfig, dim: int, seeds: int) -> dict[str, np.ndarray]:
-    """Sharp counts of the very batches that were drawn, (B, seeds) for polar and Newton."""
-    problem = Problem.power_law(config.batch_items, dim, config.batch_alpha)
-    expected = {name: np.empty((len(config.batch_sizes), seeds)) for name in ("polar", "newton")}
-    for b, batch_size in enumerate(config.batch_sizes):
-        for k in range(seeds):
-            q = sample_minibatch(problem, batch_size, config.first_seed + k)
-            for name, values in expected.items():
-                values[b, k] = expected_capacity(problem, name, frequencies=q)
-    return expected
+def _judged(name: str, mean: np.ndarray, sharp: np.ndarray) -> np.ndarray:
+    return np.minimum(mean, sharp) >= (0 if name == "sgd" else FEWEST_ITEMS)
 
 
-SHARP = Experiment(
+def _population(config: SharpConfig, results: Results, map_name: str, k: int) -> tuple[np.ndarray, ...]:
+    """Means, standard errors and sharp counts of one map, (dim, n_items, alpha): the k-th that a cell lists."""
+    counted = [results.array(f"d{dim}", map_name)[..., k] for dim in config.dims]
+    means, errors = [c.mean(-1) for c in counted], [standard_error(c, -1) for c in counted]
+    lam_over_t0 = config.lam_over_t0[k] if map_name == "smoothed_sign" else 0.0
+    sharp = np.empty(np.shape(means))
+    for index, (dim, n_items, alpha) in zip(
+        np.ndindex(sharp.shape), itertools.product(config.dims, config.n_items, config.alphas), strict=True
+    ):
+        lam = lam_over_t0 * bulk_scale(alpha, n_items, dim)
+        sharp[index] = expected_capacity(Problem.power_law(n_items, dim, alpha), map_name, lam)
+    return np.array(means), np.array(errors), sharp
+
+
+def _batches(config: SharpConfig, results: Results, map_name: str) -> tuple[np.ndarray, ...]:
+    """The same for minibatches, (dim, B), beside the sharp counts of the very batches that were drawn."""
+    means, errors, predictions = [], [], []
+    for dim, n in zip(config.batch_dims, config.batch_seeds, strict=True):
+        counted = results.array(f"batch_d{dim}", map_name)
+        problem = Problem.power_law(config.batch_items, dim, config.batch_alpha)
+        batches = [[sample_minibatch(problem, size, seed) for size in config.batch_sizes] for seed in draws(config, n)]
+        sharp = np.array([[expected_capacity(problem, map_name, frequencies=q) for q in row] for row in batches])
+        means.append(counted.mean(0))
+        errors.append(standard_error(counted - sharp, 0))
+        predictions.append(sharp.mean(0))
+    return np.array(means), np.array(errors), np.array(predictions)
+
+
+def _sgd(config: SharpConfig, results: Results) -> tuple[np.ndarray, ...]:
+    """The same for SGD, (dim, alpha)."""
+    counted = results.array("sgd", "sgd")
+    sharp = [[expected_capacity(problem, "sgd") for problem in row] for row in _sgd_problems(config)]
+    return counted.mean(1), standard_error(counted), np.array(sharp)
+
+
+def _sgd_problems(config: SharpConfig) -> list[list[Problem]]:
+    return [[Problem.power_law(config.sgd_items, dim, alpha) for alpha in config.alphas] for dim in config.sgd_dims]
+
+
+def judge_sharp(config: SharpConfig, measured: dict, predicted: dict) -> dict[str, dict]:
+    """Every mean count within its band of the sharp count, beyond two standard errors: a prediction for these sizes."""
+    sharp = {name: np.array(counts) for name, counts in predicted["counts"].items()}
+    return {name: _verdict(config, name, measured, sharp) for name in sharp}
+
+
+def _verdict(config: SharpConfig, name: str, measured: dict, sharp: dict[str, np.ndarray]) -> dict:
+    mean, error = np.array(measured["counts"][name]), np.array(measured["error"][name])
+    judged = _judged(name, mean, sharp[name])
+    if not judged.any():
+        return verdict(None, None)
+    near = lambda law: (np.abs(mean - law) <= _band(name) * law + 2 * error)[judged].all()  # noqa: E731
+    return verdict(near(sharp[name]), near(sharp[name]), refuse(near, _rivals(config, name, sharp)))
+
+
+def _rivals(config: SharpConfig, name: str, sharp: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Other laws for the counts of a map, each of the shape of its own: other maps', other sizes', simpler ones."""
+    law = sharp[name]
+    if name.startswith("batch"):
+        other = "batch_newton" if name == "batch_polar" else "batch_polar"
+        rivals = {other: sharp[other], "the largest batch for all": np.broadcast_to(law[:, -1:], law.shape)}
+        items = np.full(law.shape, config.batch_items)
+    elif name == "sgd":
+        even = [[evenly_spread_sgd_capacity(p.frequencies, p.dim) for p in row] for row in _sgd_problems(config)]
+        rivals, items = {"one variance for all rivals": np.array(even)}, np.full(law.shape, config.sgd_items)
+    else:
+        others = {*map(_name, config.lam_over_t0), "newton"} - {name}
+        rivals = {other: counts for other, counts in sharp.items() if other in others}
+        items = np.broadcast_to(np.array(config.n_items)[:, None], law.shape)
+    if not name.startswith("batch") and len(config.alphas) > 1:
+        rivals["another α"] = np.roll(law, 1, axis=-1)
+    return rivals | {"an empty memory": np.zeros(law.shape), "a full memory": items}
+
+
+EXPERIMENT = Experiment(
     name="sharp",
     purpose="counts of one step beside their sharp predictions: polar, h_λ, Newton, SGD, minibatches",
     profiles={
@@ -209,6 +221,7 @@ SHARP = Experiment(
         "cpu": SharpConfig(),
         "gpu": SharpConfig(dims=(128, 256, 512, 1024, 2048), seeds=(112, 32, 16, 8, 4), sgd_seeds=64),
     },
-    cells=sharp_cells,
+    grids=sharp_grids,
     summarise=sharp_summary,
+    judge=judge_sharp,
 )

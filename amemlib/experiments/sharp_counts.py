@@ -8,7 +8,7 @@ from amemlib.optim import newton_step
 from amemlib.problem import Problem
 from amemlib.recovery import capacity, recovered_by_sgd
 from amemlib.sampling import sample_embeddings, sample_minibatch, sample_reduced_embeddings
-from amemlib.spectral import polar, spectral_maps
+from amemlib.spectral import polar, smoothed_sign_scalars, spectral_maps
 
 
 def measure_population(
@@ -19,7 +19,7 @@ def measure_population(
     emb = sample_embeddings(problem, seed, runtime.device(device))
     G = initial_gradient(emb, problem.frequencies)
     t0 = theory.bulk_scale(alpha, n_items, dim)
-    maps = [lambda s, lam=ratio * t0: s / torch.hypot(s, s.new_tensor(lam)) for ratio in lam_over_t0]
+    maps = [smoothed_sign_scalars(ratio * t0)[0] if ratio else torch.ones_like for ratio in lam_over_t0]
     memories = spectral_maps(G, maps, gradient_rank(emb, problem.frequencies))
     return {
         "smoothed_sign": [capacity(W, emb) for W in memories],

@@ -17,7 +17,7 @@ from amemlib.equivalents import (
     expected_capacity,
     expected_map_capacity,
 )
-from amemlib.experiments.base import Cell, Experiment, Summary, capacity_verdict
+from amemlib.experiments.base import Experiment, Grid, Results, capacity_verdict, draws, rival_exponents
 from amemlib.gradients import gradient_rank, initial_gradient, item_losses_along
 from amemlib.problem import Problem
 from amemlib.recovery import capacity
@@ -27,6 +27,7 @@ from amemlib.spectral import (
     compose_quintics,
     newton_schulz_coefficients,
     polar_express_coefficients,
+    smoothed_sign_scalars,
     spectral_maps,
 )
 
@@ -59,7 +60,9 @@ FLOOR = 0.3
 KEPT = 0.97
 """Enough steps are those that keep this part of polar's capacity."""
 
-_SUMMED = ("polar", "smoothed_sign", "smoothed_best", "best", "best_floored", "best_monotone")
+SUMMED = ("polar", "smoothed_sign", "smoothed_best", "best", "best_floored", "best_monotone")
+"""Maps on the scale of the bulk, which have Muon's exponent; a fixed number of steps has SGD's in the limit."""
+MAPS = (*SUMMED, *SCHEDULES, "sgd")
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ class SpectralMapsConfig:
     steps, scan_dims: the numbers of steps n and the dimensions at which iterations are scanned; the cubic takes 3n.
     floors: for the losses, the floors of the best map beyond its peak (`equivalents.best_map`).
     loss_dims, loss_items: d and N of the losses at the best learning rate.
-    first_seed: where the seeds start; the numbers of the ledger come from 1000 on.
+    first_seed: where the seeds start.
     """
 
     alpha: float = 1.5
@@ -112,8 +115,8 @@ def update_maps(
     law = SpectralLaw.power_law(alpha, t0)
     maps = {
         "polar": torch.ones_like,
-        "smoothed_sign": _smoothed(lam_over_t0 * t0),
-        "smoothed_best": _smoothed(best_smoothing(law)),
+        "smoothed_sign": smoothed_sign_scalars(lam_over_t0 * t0)[0],
+        "smoothed_best": smoothed_sign_scalars(best_smoothing(law))[0],
         "best": best_map(law),
         "best_floored": best_map(law, FLOOR),
         "best_monotone": best_monotone_map(law),
@@ -180,22 +183,17 @@ def measure_floors(alpha: float, n_items: int, dim: int, floors: list[float], se
     return result
 
 
-def spectral_maps_cells(config: SpectralMapsConfig, device: str) -> list[Cell]:
-    """Every draw, small dimensions first, then the losses."""
-    common = {"alpha": config.alpha, "device": device}
-    counted = common | {"n_items": config.n_items, "lam_over_t0": config.lam_over_t0}
-    lost = common | {"n_items": config.loss_items, "floors": list(config.floors)}
-    seeds = range(config.first_seed, config.first_seed + config.seeds)
-    cells = []
-    for dim in config.dims:
-        steps = list(config.steps) if dim in config.scan_dims else []
-        cells += [Cell(measure_spectral_maps, counted | {"dim": dim, "seed": seed, "steps": steps}) for seed in seeds]
-    return cells + [
-        Cell(measure_floors, lost | {"dim": dim, "seed": seed}) for dim in config.loss_dims for seed in seeds
-    ]
+def spectral_maps_grids(config: SpectralMapsConfig) -> dict[str, Grid]:
+    """Every draw, small dimensions first, iterations scanned at some of them; then the losses."""
+    scanned = {dim: {"dim": dim, "steps": config.steps if dim in config.scan_dims else ()} for dim in config.dims}
+    losses = {"dim": config.loss_dims, "seed": draws(config)}
+    return {
+        "maps": Grid(measure_spectral_maps, {"dim": scanned, "seed": draws(config)}),
+        "floors": Grid(measure_floors, losses, n_items=config.loss_items),
+    }
 
 
-def spectral_maps_summary(config: SpectralMapsConfig, results: list[dict]) -> Summary:
+def spectral_maps_summary(config: SpectralMapsConfig, results: Results) -> tuple[dict, dict]:
     """Counts, exponents and shares below 1/2 by map, all lists aligned with `dims`, beside the sharp predictions.
 
     counts_by_steps: family ↦ one list for each of `scan_dims`, aligned with `steps` (3 × `steps` for the cubic).
@@ -205,23 +203,16 @@ def spectral_maps_summary(config: SpectralMapsConfig, results: list[dict]) -> Su
     An iteration of a fixed number of steps is linear below ‖G‖_F / (its slope at 0), which does not shrink with d: its
     limiting exponent is SGD's.
     """
-    shape = (len(config.dims), config.seeds)
-    drawn, floors = results[: shape[0] * shape[1]], results[shape[0] * shape[1] :]
-    names = [*drawn[0]["counts"]]
-    seed_counts = {name: np.array([r["counts"][name] for r in drawn]).reshape(shape) for name in names}
-    shares = {name: np.array([r["shares"][name] for r in drawn]).reshape(shape).mean(1) for name in SCHEDULES}
-    scanned = [r["by_steps"] for r in drawn if r["by_steps"][FAMILIES[0]]]
+    seed_counts = {name: results.array("maps", "counts", name) for name in MAPS}
+    shares = {name: results.array("maps", "shares", name).mean(1) for name in SCHEDULES}
     by_steps = {
-        family: np.array([r[family] for r in scanned]).reshape(len(config.scan_dims), config.seeds, -1)
+        family: np.array([results.array("maps", "by_steps", family, dim=dim).mean(0) for dim in _scan_dims(config)])
         for family in FAMILIES
     }
-    predicted = _predictions(config, names)
-    fits = {name: fit_exponent(config.dims, seed_counts[name], ceiling=float(config.n_items)) for name in names}
-    exponents = {name: theory.recovery_exponent("muon" if name in _SUMMED else "sgd", config.alpha) for name in names}
-    polar = seed_counts["polar"].mean(1)[np.isin(config.dims, config.scan_dims)]
-    loss_shape = (len(config.loss_dims), config.seeds)
+    fits = {name: fit_exponent(config.dims, seed_counts[name], ceiling=float(config.n_items)) for name in MAPS}
+    floored = ("polar", "muon5", *(f"floor_{floor:g}" for floor in config.floors))
     by_floor = {
-        key: {name: np.reshape([r[name][key] for r in floors], loss_shape) for name in floors[0]}
+        key: {name: results.array("floors", name, key) for name in floored}
         for key in ("count", "loss", "lr_over_root_dim", "at_edge")
     }
     measured = {
@@ -229,14 +220,8 @@ def spectral_maps_summary(config: SpectralMapsConfig, results: list[dict]) -> Su
         "interval": {name: [fit.low, fit.high] for name, fit in fits.items()},
         "counts": {name: counts.mean(1).tolist() for name, counts in seed_counts.items()},
         "seed_counts": {name: counts.tolist() for name, counts in seed_counts.items()},
-        "counts_by_steps": {family: counts.mean(1).tolist() for family, counts in by_steps.items()},
-        "steps_needed": {
-            family: [
-                _crossing(_numbers(family, config.steps), row / reference)
-                for row, reference in zip(counts.mean(1), polar, strict=True)
-            ]
-            for family, counts in by_steps.items()
-        },
+        "counts_by_steps": {family: counts.tolist() for family, counts in by_steps.items()},
+        "steps_needed": _steps_needed(config, by_steps, seed_counts["polar"].mean(1)),
         "share_below_half": {name: share.tolist() for name, share in shares.items()},
         "floor_counts": {name: counts.mean(1).tolist() for name, counts in by_floor["count"].items()},
         "floor_losses": {name: losses.mean(1).tolist() for name, losses in by_floor["loss"].items()},
@@ -245,70 +230,82 @@ def spectral_maps_summary(config: SpectralMapsConfig, results: list[dict]) -> Su
         "doubts": {name: list(fit.doubts) for name, fit in fits.items()}
         | {name: ["edge of the learning rates"] for name, edge in by_floor["at_edge"].items() if edge.any()},
     }
-    predicted |= {
-        "slope": exponents,
-        "sharp_slope": {name: fit_exponent(config.dims, predicted["counts"][name]).slope for name in names},
+    predicted = _predictions(config)
+    return measured, predicted | {
+        "slope": {name: theory.recovery_exponent(_method(name), config.alpha) for name in MAPS},
+        "sharp_slope": {name: fit_exponent(config.dims, predicted["counts"][name]).slope for name in MAPS},
     }
-    verdicts = {
+
+
+def judge_spectral_maps(config: SpectralMapsConfig, measured: dict, predicted: dict) -> dict[str, dict]:
+    """Counts of every map but SGD's against their sharp predictions, exponents against their limits."""
+    return {
         name: capacity_verdict(
-            config.dims, seed_counts[name], predicted["counts"][name], fits[name].slope, exponents[name]
+            config.dims,
+            measured["seed_counts"][name],
+            predicted["counts"][name],
+            measured["slope"][name],
+            predicted["slope"][name],
+            rival_exponents(_method(name), config.alpha),
         )
-        for name in names
-        if name != "sgd"
+        for name in (*SUMMED, *SCHEDULES)
     }
-    return Summary(measured, predicted, verdicts)
 
 
-def _predictions(config: SpectralMapsConfig, names: list[str]) -> dict:
-    counts, shares = {name: [] for name in names}, {name: [] for name in SCHEDULES}
+def _method(name: str) -> str:
+    """The optimizer whose exponent a map has in the limit."""
+    return "muon" if name in SUMMED else "sgd"
+
+
+def _scan_dims(config: SpectralMapsConfig) -> list[int]:
+    return [dim for dim in config.dims if dim in config.scan_dims]
+
+
+def _predictions(config: SpectralMapsConfig) -> dict:
+    """Sharp counts of every map and schedule, shares below 1/2 by the law of the spectrum, and the steps needed."""
+    counts, shares = {name: [] for name in MAPS}, {name: [] for name in SCHEDULES}
     by_steps = {family: [] for family in FAMILIES}
     for dim in config.dims:
         problem = Problem.power_law(config.n_items, dim, config.alpha)
         norm = problem.frequencies.norm().item()
-        law = SpectralLaw.solve(problem.frequencies, dim)
         maps = update_maps(config.alpha, config.n_items, dim, norm, config.lam_over_t0)
-        for name in names:
-            sgd = name == "sgd"
-            counts[name].append(
-                expected_capacity(problem, "sgd") if sgd else expected_map_capacity(problem, maps[name])
-            )
-        grid = torch.from_numpy(law.singular_values.copy())
+        for name, f in maps.items():
+            counts[name].append(expected_map_capacity(problem, f))
+        counts["sgd"].append(expected_capacity(problem, "sgd"))
+        law = SpectralLaw.solve(problem.frequencies, dim)
+        s = torch.from_numpy(law.singular_values.copy())
         for name in SCHEDULES:
-            crossing = grid[(maps[name](grid) >= 0.5).nonzero()[0, 0]].item()
+            crossing = s[(maps[name](s) >= 0.5).nonzero()[0, 0]].item()
             shares[name].append(float(law.share_below(crossing)))
-        if dim not in config.scan_dims:
-            continue
-        scans = scanned_schedules(config.alpha, config.n_items, dim, norm, config.steps)
-        for family in FAMILIES:
-            row = [expected_map_capacity(problem, _iterated(norm, schedule)) for schedule in scans[family]]
-            by_steps[family].append(row)
+        if dim in config.scan_dims:
+            scans = scanned_schedules(config.alpha, config.n_items, dim, norm, config.steps)
+            for family, schedules in scans.items():
+                iterations = [_iterated(norm, schedule) for schedule in schedules]
+                by_steps[family].append([expected_map_capacity(problem, f) for f in iterations])
     rule = {
         family: [
             theory.newton_schulz_steps(config.alpha, config.n_items, dim, newton_schulz_coefficients(family)[0])
-            for dim in config.dims
-            if dim in config.scan_dims
+            for dim in _scan_dims(config)
         ]
         for family in FAMILIES[:2]
-    }
-    polar = np.array(counts["polar"])[np.isin(config.dims, config.scan_dims)]
-    sharp = {
-        family: [
-            _crossing(_numbers(family, config.steps), np.array(row) / reference)
-            for row, reference in zip(by_steps[family], polar, strict=True)
-        ]
-        for family in FAMILIES
     }
     return {
         "counts": counts,
         "counts_by_steps": by_steps,
         "share_below_half": shares,
         "steps_needed": rule,
-        "sharp_steps_needed": sharp,
+        "sharp_steps_needed": _steps_needed(config, by_steps, np.array(counts["polar"])),
     }
 
 
-def _numbers(family: str, steps: tuple[int, ...]) -> np.ndarray:
-    return np.array(steps) * (3 if family == "cubic" else 1)
+def _steps_needed(config: SpectralMapsConfig, by_steps: dict, polar: np.ndarray) -> dict[str, list[float | None]]:
+    """Family ↦ for each of `scan_dims` the steps that keep `KEPT` of polar's counts, those at `dims`."""
+    whole = polar[np.isin(config.dims, config.scan_dims)]
+    steps = {family: np.array(config.steps) * (3 if family == "cubic" else 1) for family in FAMILIES}
+    return {
+        family: [_crossing(steps[family], np.array(row) / full) for row, full in zip(rows, whole, strict=True)]
+        for family, rows in by_steps.items()
+    }
 
 
 def _crossing(steps: np.ndarray, share: np.ndarray) -> float | None:
@@ -321,15 +318,11 @@ def _crossing(steps: np.ndarray, share: np.ndarray) -> float | None:
     return float(steps[k - 1] + part * (steps[k] - steps[k - 1]))
 
 
-def _smoothed(lam: float) -> Callable[[torch.Tensor], torch.Tensor]:
-    return lambda s: s / torch.hypot(s, s.new_tensor(lam))
-
-
 def _iterated(norm: float, schedule: Sequence[Sequence[float]]) -> Callable[[torch.Tensor], torch.Tensor]:
     return lambda s: compose_quintics((s / norm).clamp(max=1), schedule)
 
 
-SPECTRAL_MAPS = Experiment(
+EXPERIMENT = Experiment(
     name="spectral-maps",
     purpose="capacity of one population step with the maps that optimizers ship and with the best one, beside polar",
     profiles={
@@ -354,6 +347,7 @@ SPECTRAL_MAPS = Experiment(
             loss_items=16_384,
         ),
     },
-    cells=spectral_maps_cells,
+    grids=spectral_maps_grids,
     summarise=spectral_maps_summary,
+    judge=judge_spectral_maps,
 )

@@ -1,6 +1,5 @@
 """`vocabulary`: word frequencies of several languages, embeddings with covariances, and a table of real vectors."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,10 +7,10 @@ import numpy as np
 from amemlib import vocabularies
 from amemlib.checks import check_alpha, check_count, check_dims, check_non_negative
 from amemlib.equivalents import effective_dimension, expected_capacity, expected_covariance_capacity
-from amemlib.experiments.base import COUNT_BAND, Cell, Experiment, Summary
+from amemlib.experiments.base import COUNT_BAND, Experiment, Grid, Results, draws, standard_error
 from amemlib.experiments.vocabulary_counts import (
     MAPS,
-    SOURCES,
+    SOURCE_MAPS,
     measure_covariance,
     measure_language,
     measure_language_batches,
@@ -20,7 +19,7 @@ from amemlib.experiments.vocabulary_counts import (
 from amemlib.problem import Problem
 from amemlib.sampling import power_law_eigenvalues, sample_minibatch
 from amemlib.scaling import first_crossing, fit_exponent
-from amemlib.verdicts import NOT_REPRODUCED, REPRODUCED
+from amemlib.verdicts import consistency, refuse, verdict
 
 HALF_BATCH_BAND = 0.15
 """How far a half-capacity batch may lie from its prediction; a count is known to 5 % and the curve has a slope near 1/2
@@ -37,7 +36,7 @@ class VocabularyConfig:
     batch_language, batch_sizes: one list in minibatches, at every one of `dims`.
     alpha, covariance_items, covariance_exponents: a power law with Σ_u and Σ_v of eigenvalues a^{−β}, β each of these.
     table_items: how many words of `batch_language` the table of spellings has, at every one of `dims`.
-    first_seed: where the seeds start; the numbers of the ledger come from 1000 on.
+    first_seed: where the seeds start.
     """
 
     languages: tuple[str, ...] = ("en", "de", "es", "fi", "ru", "zh")
@@ -76,34 +75,21 @@ def predict_language_batches(language: str, n_items: int, dim: int, batch_sizes:
     return {name: [expected_capacity(problem, name, frequencies=q) for q in drawn] for name in ("polar", "sgd")}
 
 
-def vocabulary_cells(config: VocabularyConfig, device: str) -> list[Cell]:
+def vocabulary_grids(config: VocabularyConfig) -> dict[str, Grid]:
     """Every draw: the languages, the minibatches of one of them, the covariances, the table."""
-    draws = [
-        {"dim": dim, "seed": config.first_seed + seed, "device": device}
-        for dim in config.dims
-        for seed in range(config.seeds)
-    ]
-    batches = {"language": config.batch_language, "n_items": config.n_items, "batch_sizes": list(config.batch_sizes)}
-    covariance = {"alpha": config.alpha, "n_items": config.covariance_items}
-    table = {"language": config.batch_language, "n_items": config.table_items}
-    return [
-        *[
-            Cell(measure_language, {"language": language, "n_items": config.n_items} | draw)
-            for language in config.languages
-            for draw in draws
-        ],
-        *[Cell(measure_language_batches, batches | draw) for draw in draws],
-        *[Cell(predict_language_batches, batches | {"dim": draw["dim"], "seed": draw["seed"]}) for draw in draws],
-        *[
-            Cell(measure_covariance, covariance | {"exponent": beta} | draw)
-            for beta in config.covariance_exponents
-            for draw in draws
-        ],
-        *[Cell(measure_table, table | draw) for draw in draws],
-    ]
+    drawn = {"dim": config.dims, "seed": draws(config)}
+    language = config.batch_language
+    exponents, n_items = {"exponent": config.covariance_exponents}, config.covariance_items
+    return {
+        "languages": Grid(measure_language, {"language": config.languages} | drawn),
+        "batches": Grid(measure_language_batches, drawn, language=language),
+        "sharp_batches": Grid(predict_language_batches, drawn, language=language),
+        "covariance": Grid(measure_covariance, exponents | drawn, n_items=n_items),
+        "table": Grid(measure_table, drawn, language=language, n_items=config.table_items),
+    }
 
 
-def vocabulary_summary(config: VocabularyConfig, results: list[dict]) -> Summary:
+def vocabulary_summary(config: VocabularyConfig, results: Results) -> tuple[dict, dict]:
     """Counts beside predictions with nothing fitted, and beside those of the power law that fits a list best.
 
     measured.seed_counts: language ↦ map ↦ (d, draws). `zipf`: the exponent of the least-squares line through log p
@@ -111,96 +97,51 @@ def vocabulary_summary(config: VocabularyConfig, results: list[dict]) -> Summary
     batch: counts and predictions (d, B), and the half-capacity batch as in `critical-batch`. covariance: map ↦ (β, d).
     table: variant ↦ source ↦ map ↦ (d,).
     """
-    shape = (len(config.dims), config.seeds)
-    n_draws = math.prod(shape)
-    parts, start = [], 0
-    for groups in (len(config.languages), 1, 1, len(config.covariance_exponents), 1):
-        parts.append([results[start + k * n_draws :][:n_draws] for k in range(groups)])
-        start += groups * n_draws
-    languages, (batches,), (sharp_batches,), covariances, (tables,) = parts
-    measured, predicted, verdicts = {}, {}, {}
-
-    counts = {
-        language: {name: np.array([r[name] for r in draws]).reshape(shape) for name in MAPS}
-        for language, draws in zip(config.languages, languages, strict=True)
-    }
-    measured["seed_counts"] = {
-        language: {name: c.tolist() for name, c in maps.items()} for language, maps in counts.items()
-    }
-    predicted["counts"], predicted["zipf"] = {}, {}
+    measured, predicted = {"seed_counts": {}}, {"counts": {}, "zipf": {}}
     for language in config.languages:
+        counts = {name: results.array("languages", name, language=language) for name in MAPS}
+        measured["seed_counts"][language] = {name: c.tolist() for name, c in counts.items()}
         p = vocabularies.words(language, config.n_items).frequencies
         predicted["counts"][language] = _predictions([Problem(p, dim) for dim in config.dims])
         alpha = -fit_exponent(np.arange(1, config.n_items + 1), p.numpy()).slope
         law = [Problem.power_law(config.n_items, dim, alpha) for dim in config.dims]
         predicted["zipf"][language] = {"alpha": alpha} | _predictions(law)
-    for name in MAPS:
-        off = [_deviation(counts[k][name], predicted["counts"][k][name]) for k in config.languages]
-        measured.setdefault("deviation", {})[name] = np.abs([d for d, _ in off]).max()
-        verdicts[name] = _within(off)
-
-    measured["batch"], predicted["batch"] = _batch_summary(
-        config, batches, sharp_batches, counts[config.batch_language]
-    )
-    half = {name: np.array(measured["batch"]["half"][name]) for name in ("polar", "sgd")}
-    for name, batch in half.items():
-        close = np.abs(batch / predicted["batch"]["half"][name] - 1) <= HALF_BATCH_BAND
-        verdicts[f"batch_{name}"] = REPRODUCED if close.all() else NOT_REPRODUCED
-
-    shaped = {name: np.array([[r[name] for r in c] for c in covariances]).reshape(-1, *shape) for name in MAPS}
-    measured["covariance"] = {name: c.tolist() for name, c in shaped.items()}
+    measured["deviation"] = {name: _worst_deviation(measured, predicted, name) for name in MAPS}
+    measured["batch"], predicted["batch"] = _batch_summary(config, results)
+    measured["covariance"] = {name: results.array("covariance", name).tolist() for name in MAPS}
     predicted["covariance"], predicted["effective_dimension"] = _covariance_predictions(config)
-    wide = np.array(predicted["effective_dimension"]) >= FEWEST_DIMENSIONS
-    for name in MAPS:
-        expected = np.array(predicted["covariance"][name])
-        pairs = [_deviation(c, p) for c, p in zip(shaped[name], expected, strict=True)]
-        deviation, error = (np.array(values)[wide] for values in zip(*pairs, strict=True))
-        verdicts[f"covariance_{name}"] = _within([(deviation, error)])
-
-    read = lambda variant, source, name: np.array([r[variant][source][name] for r in tables]).reshape(shape)  # noqa: E731
     measured["table"] = {
-        variant: {s: {name: read(variant, s, name).tolist() for name in tables[0][variant][s]} for s in SOURCES}
+        variant: {
+            source: {name: results.array("table", variant, source, name).tolist() for name in maps}
+            for source, maps in SOURCE_MAPS.items()
+        }
         for variant in vocabularies.VARIANTS
     }
     predicted["table"], predicted["table_dimension"] = _table_predictions(config)
-    for source in ("gaussian", "table"):
-        pairs = [_deviation(read(v, source, "polar"), predicted["table"][v]) for v in vocabularies.VARIANTS]
-        verdicts[f"{source}_polar"] = _within(pairs)
-    same = (read("whitened", "table", "newton") == read("centred", "table", "newton")).all()
-    verdicts["newton_invariance"] = REPRODUCED if same else NOT_REPRODUCED
-    return Summary(measured, predicted, verdicts)
+    return measured, predicted
 
 
 def _predictions(problems: list[Problem]) -> dict:
     return {name: [expected_capacity(problem, name) for problem in problems] for name in MAPS}
 
 
-def _deviation(counts: np.ndarray, expected) -> tuple[np.ndarray, np.ndarray]:
-    """Relative deviation of the mean count at each d, and its standard error."""
-    expected = np.array(expected)
-    return counts.mean(1) / expected - 1, counts.std(1, ddof=1) / math.sqrt(counts.shape[1]) / expected
+def _worst_deviation(measured: dict, predicted: dict, name: str) -> float:
+    """The largest relative deviation of a mean count over languages and dimensions."""
+    pairs = [
+        (counts[name], predicted["counts"][language][name]) for language, counts in measured["seed_counts"].items()
+    ]
+    return float(np.max([np.abs(np.mean(counts, 1) / np.array(expected) - 1) for counts, expected in pairs]))
 
 
-def _within(deviations: list) -> str:
-    """Whether every mean count lies within COUNT_BAND of its prediction, beyond two standard errors."""
-    close = [(np.abs(deviation) <= COUNT_BAND + 2 * error).all() for deviation, error in deviations]
-    return REPRODUCED if close and all(close) else NOT_REPRODUCED
-
-
-def _batch_summary(
-    config: VocabularyConfig, draws: list[dict], sharp: list[dict], population: dict
-) -> tuple[dict, dict]:
+def _batch_summary(config: VocabularyConfig, results: Results) -> tuple[dict, dict]:
     """Mean counts (d, B) and half-capacity batches, counted and predicted; half is half of the population's count."""
-    shape = (*population["polar"].shape, -1)
     measured, predicted = {"counts": {}, "half": {}}, {"counts": {}, "half": {}}
     p = vocabularies.words(config.batch_language, config.n_items).frequencies
     for name in ("polar", "sgd"):
-        full = [expected_capacity(Problem(p, dim), name) for dim in config.dims]
-        for side, rows, whole in (
-            (measured, draws, population[name].mean(1)),
-            (predicted, sharp, full),
-        ):
-            curves = np.array([row[name] for row in rows]).reshape(shape).mean(1)
+        counted = results.array("languages", name, language=config.batch_language).mean(1)
+        expected = [expected_capacity(Problem(p, dim), name) for dim in config.dims]
+        for side, grid, whole in ((measured, "batches", counted), (predicted, "sharp_batches", expected)):
+            curves = results.array(grid, name).mean(1)
             side["counts"][name] = curves.tolist()
             side["half"][name] = [
                 first_crossing(config.batch_sizes, curve, n / 2) for curve, n in zip(curves, whole, strict=True)
@@ -244,7 +185,71 @@ def _table_predictions(config: VocabularyConfig) -> tuple[dict, dict]:
     return counts, dimensions
 
 
-VOCABULARY = Experiment(
+def judge_vocabulary(config: VocabularyConfig, measured: dict, predicted: dict) -> dict[str, dict]:
+    """Mean counts and half-capacity batches against predictions for these sizes; Newton does not see a covariance."""
+    verdicts = {name: _language_verdict(config, measured, predicted, name) for name in MAPS}
+    verdicts |= {f"batch_{name}": _batch_verdict(config, measured, predicted, name) for name in ("polar", "sgd")}
+    verdicts |= {f"covariance_{name}": _covariance_verdict(config, measured, predicted, name) for name in MAPS}
+    verdicts |= {
+        f"{source}_polar": _table_verdict(config, measured, predicted, source) for source in ("gaussian", "table")
+    }
+    whitened, centred = (measured["table"][variant]["table"]["newton"] for variant in ("whitened", "centred"))
+    return verdicts | {"newton_invariance": consistency(whitened == centred)}
+
+
+def _counts_verdict(counts, expected, rivals: dict, n_items: int) -> dict:
+    """Whether every mean count lies within COUNT_BAND of its prediction, beyond two standard errors.
+
+    counts: (points, draws). expected: (points,), and so is every rival law; an empty and a full memory join them.
+    """
+    counts = np.array(counts)
+    if not counts.size:
+        return verdict(None, None)
+    mean, error = counts.mean(1), standard_error(counts)
+    near = lambda law: (np.abs(mean - law) <= COUNT_BAND * np.array(law) + 2 * error).all()  # noqa: E731
+    rivals = rivals | {"an empty memory": 0.0, "a full memory": n_items}
+    return verdict(near(expected), near(expected), refuse(near, rivals))
+
+
+def _language_verdict(config: VocabularyConfig, measured: dict, predicted: dict, name: str) -> dict:
+    """All languages and dimensions together, beside the other maps and the power law that fits each list best."""
+    flat = lambda part, key: np.concatenate([part[language][key] for language in config.languages])  # noqa: E731
+    rivals = {other: flat(predicted["counts"], other) for other in MAPS if other != name}
+    rivals["the best power law"] = flat(predicted["zipf"], name)
+    counts, expected = flat(measured["seed_counts"], name), flat(predicted["counts"], name)
+    return _counts_verdict(counts, expected, rivals, config.n_items)
+
+
+def _batch_verdict(config: VocabularyConfig, measured: dict, predicted: dict, name: str) -> dict:
+    half = np.array(measured["batch"]["half"][name])
+    near = lambda law: (np.abs(half / np.array(law) - 1) <= HALF_BATCH_BAND).all()  # noqa: E731
+    expected = predicted["batch"]["half"]
+    rivals = {other: expected[other] for other in ("polar", "sgd") if other != name}
+    rivals["a sample for each recovered item"] = predicted["counts"][config.batch_language][name]
+    return verdict(near(expected[name]), near(expected[name]), refuse(near, rivals))
+
+
+def _covariance_verdict(config: VocabularyConfig, measured: dict, predicted: dict, name: str) -> dict:
+    """At effective dimensions from `FEWEST_DIMENSIONS` on, beside the other maps and one covariance for all."""
+    wide = np.array(predicted["effective_dimension"]) >= FEWEST_DIMENSIONS
+    expected = {other: np.array(predicted["covariance"][other]) for other in MAPS}
+    rivals = {other: expected[other][wide] for other in MAPS if other != name}
+    if name != "newton":
+        rivals["the first covariance for all"] = np.broadcast_to(expected[name][0], wide.shape)[wide]
+    counts = np.array(measured["covariance"][name])[wide]
+    return _counts_verdict(counts, expected[name][wide], rivals, config.covariance_items)
+
+
+def _table_verdict(config: VocabularyConfig, measured: dict, predicted: dict, source: str) -> dict:
+    """All variants of the table together; the whitened one has no covariance left."""
+    variants = vocabularies.VARIANTS
+    counts = np.concatenate([measured["table"][variant][source]["polar"] for variant in variants])
+    expected = np.concatenate([predicted["table"][variant] for variant in variants])
+    rivals = {"no covariance": np.tile(predicted["table"]["whitened"], len(variants))}
+    return _counts_verdict(counts, expected, rivals, config.table_items)
+
+
+EXPERIMENT = Experiment(
     name="vocabulary",
     purpose="one step on word frequencies of several languages, with covariances, and on a table of real vectors",
     profiles={
@@ -261,6 +266,7 @@ VOCABULARY = Experiment(
         "cpu": VocabularyConfig(),
         "gpu": VocabularyConfig(n_items=100_000, dims=(128, 256, 512, 1024), covariance_items=50_000),
     },
-    cells=vocabulary_cells,
+    grids=vocabulary_grids,
     summarise=vocabulary_summary,
+    judge=judge_vocabulary,
 )

@@ -16,6 +16,8 @@ SOURCES = ("gaussian", "inputs", "outputs", "shuffled", "table")
 """Where the vectors come from. gaussian: drawn with the table's second moments; inputs, outputs: one side from the
 table in random order, the other drawn; shuffled: both from the table in random order; table: the inputs are the words'
 own rows and the outputs those of another word."""
+SOURCE_MAPS = {source: MAPS if source in ("gaussian", "table") else ("polar",) for source in SOURCES}
+"""The maps that are counted: SGD and Newton only for the sources at the two ends."""
 
 
 def measure_language(language: str, n_items: int, dim: int, seed: int, device: str) -> dict:
@@ -50,7 +52,7 @@ def measure_table(language: str, n_items: int, dim: int, seed: int, device: str)
     """Counts of one population step on a table of spellings: variant ↦ source ↦ map ↦ count.
 
     Every fact maps a word to another one: the outputs are the rows of a random permutation. The Gaussian sources are
-    drawn with the eigenvalues of the variant's second moment. SGD and Newton only for the sources at the two ends.
+    drawn with the eigenvalues of the variant's second moment.
     """
     words = vocabularies.words(language, n_items)
     problem = Problem(words.frequencies, dim)
@@ -69,11 +71,7 @@ def measure_table(language: str, n_items: int, dim: int, seed: int, device: str)
             "table": (rows[to_output], rows),
         }
         result[variant] = {
-            source: _counts(
-                Embeddings(U.to(target), V.to(target)),
-                problem.frequencies,
-                MAPS if source in ("gaussian", "table") else ("polar",),
-            )
+            source: _counts(Embeddings(U.to(target), V.to(target)), problem.frequencies, SOURCE_MAPS[source])
             for source, (U, V) in sides.items()
         }
     return result

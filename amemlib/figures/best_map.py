@@ -3,19 +3,19 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amemlib.figures.style import COLOURS, LABELS, MARKERS, SERIES, log_log, new_axes
+from amemlib.figures.style import GREY, PALE, alpha_of, frame, key, kinds, new_axes, optimizer, points, series
 
-_LOOK = {
-    "polar": (COLOURS["polar"], "o", LABELS["polar"]),
-    "smoothed_best": (COLOURS["smoothed_sign"], "s", r"best $h_\lambda$"),
-    "best": (COLOURS["sgd"], "^", "best map $f^*$"),
-    "best_floored": (COLOURS["cubic"], "v", "best map with a floor"),
-    "best_monotone": (COLOURS["newton"], "D", "best nondecreasing map"),
+_LOOKS = {
+    "polar": optimizer("polar"),
+    "smoothed_best": optimizer("smoothed_sign", r"best $h_\lambda$"),
+    "best": optimizer("best"),
+    "best_floored": optimizer("best_floored"),
+    "best_monotone": optimizer("best_monotone"),
 }
-_FAMILY = {
-    "muon": (COLOURS["muon"], MARKERS["muon"], "shipped quintic"),
-    "cubic": (COLOURS["cubic"], MARKERS["cubic"], "cubic"),
-    "polar_express": (COLOURS["newton"], "X", "Polar Express made for the bulk"),
+_FAMILIES = {
+    "muon": optimizer("muon", "shipped quintic"),
+    "cubic": optimizer("cubic", "cubic"),
+    "polar_express": optimizer("polar_express"),
 }
 
 
@@ -26,22 +26,17 @@ def best_maps_figure(s, curves: dict, density, lam, ratios: dict, best: dict) ->
     lam: (m,) in units of t₀. ratios: α ↦ (m,) relative to polar. best: α ↦ the same ratio of the best map.
     """
     figure, (left, right) = new_axes(2, figsize=(9.6, 4.4))
-    left.fill_between(s, np.asarray(density) / np.max(density), color="#dddddd", lw=0, label="singular values")
+    left.fill_between(s, np.asarray(density) / np.max(density), color=PALE, alpha=0.6, lw=0, label="singular values")
     for name, curve in curves.items():
-        colour, _, label = _LOOK[name]
-        left.plot(s, curve, "-", color=colour, lw=1.7, label=label)
-    left.set_xscale("log")
-    left.set_xlabel("singular value $s / t_0$")
-    left.set_ylabel("$f(s)$, largest value 1")
-    for colour, (alpha, curve) in zip(SERIES, ratios.items(), strict=False):
-        right.plot(lam, curve, "-", color=colour, lw=1.5, label=rf"$h_\lambda$, $\alpha = {alpha:g}$")
-        right.plot([lam[np.argmax(curve)]], [np.max(curve)], "o", color=colour)
-        right.axhline(best[alpha], color=colour, ls=":", lw=1.3, label=rf"best map, $\alpha = {alpha:g}$")
-    right.set_xscale("log")
-    right.set_xlabel(r"$\lambda / t_0$")
-    right.set_ylabel("signal-to-noise ratio / polar's")
-    right.legend(loc="lower left", ncols=2, fontsize=8.5)
-    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+        left.plot(s, curve, "-", color=_LOOKS[name].colour, lw=1.7, label=_LOOKS[name].label)
+    frame(left, "singular value $s / t_0$", "$f(s)$, largest value 1", log="x")
+    for look, (alpha, curve) in series(ratios.items()):
+        right.plot(lam, curve, "-", color=look.colour, lw=1.5, label=rf"$h_\lambda$, $\alpha = {alpha:g}$")
+        right.plot([lam[np.argmax(curve)]], [np.max(curve)], "o", color=look.colour)
+        right.axhline(best[alpha], color=look.colour, ls=":", lw=1.3, label=rf"best map, $\alpha = {alpha:g}$")
+    frame(right, r"$\lambda / t_0$", "signal-to-noise ratio / polar's", log="x")
+    key(right, loc="lower left", ncols=2, fontsize=8.5)
+    key(left, below=3)
     return figure
 
 
@@ -49,21 +44,15 @@ def gains_figure(records: list[dict], names) -> Figure:
     """Capacity of some maps relative to polar against d, one panel a record; two standard errors of paired draws."""
     figure, axes = new_axes(len(records), sharey=True, figsize=(9.6, 4.0))
     for axis, record in zip(axes, records, strict=True):
-        dims = np.array(record["config"]["dims"], dtype=float)
-        polar = np.array(record["measured"]["seed_counts"]["polar"])
-        sharp = np.array(record["predicted"]["counts"]["polar"])
+        counts, sharp = record["measured"]["seed_counts"], record["predicted"]["counts"]
         for name in names:
-            colour, marker, label = _LOOK[name]
-            ratio = np.array(record["measured"]["seed_counts"][name]) / polar
-            error = 2 * ratio.std(1, ddof=1) / np.sqrt(ratio.shape[1])
-            axis.errorbar(dims, ratio.mean(1), error, fmt=marker, color=colour, capsize=2, label=label)
-            axis.plot(dims, record["predicted"]["counts"][name] / sharp, "-", color=colour, lw=1.2)
-        axis.axhline(1, color=COLOURS["theory"], lw=1)
-        axis.set_xscale("log", base=2)
-        axis.set_xlabel("embedding dimension $d$")
-        axis.set_title(rf"$\alpha = {record['config']['alpha']:g}$", fontsize=11)
+            ratio = np.array(counts[name]) / np.array(counts["polar"])
+            law = np.array(sharp[name]) / np.array(sharp["polar"])
+            points(axis, record["config"]["dims"], ratio, _LOOKS[name], law=law)
+        axis.axhline(1, color=GREY, lw=1)
+        frame(axis, "embedding dimension $d$", title=alpha_of(record), log="x", base=2)
     axes[0].set_ylabel("recovered items / polar's")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(names))
+    key(axes[0], below=len(names))
     return figure
 
 
@@ -71,22 +60,19 @@ def floor_figure(records: list[dict]) -> Figure:
     """Loss against capacity, both relative to polar, along the floors of the best map; one panel a record."""
     figure, axes = new_axes(len(records), sharey=True, figsize=(9.6, 4.2))
     for axis, record in zip(axes, records, strict=True):
-        measured, config = record["measured"], record["config"]
-        for colour, marker, k in zip(SERIES, "osD", range(len(config["loss_dims"])), strict=False):
-            points = [
-                [measured[key][f"floor_{floor:g}"][k] / measured[key]["polar"][k] for floor in config["floors"]]
-                for key in ("floor_counts", "floor_losses")
-            ]
-            axis.plot(*points, marker + "-", color=colour, lw=1, label=f"$d = {config['loss_dims'][k]}$")
-            if k == len(config["loss_dims"]) - 1:
-                for floor, x, y in zip(config["floors"], *points, strict=True):
-                    axis.annotate(f"{floor:g}", (x, y), xytext=(5, 3), textcoords="offset points", fontsize=8.5)
-        axis.plot([1], [1], "*", color=COLOURS["theory"], ms=11, label="polar")
-        axis.set_yscale("log")
-        axis.set_xlabel("recovered items / polar's")
-        axis.set_title(rf"$\alpha = {config['alpha']:g}$", fontsize=11)
+        measured, floors = record["measured"], record["config"]["floors"]
+        for k, (look, _) in enumerate(series(record["config"]["loss_dims"], "$d = {}$")):
+            x, y = (
+                [measured[key_][f"floor_{floor:g}"][k] / measured[key_]["polar"][k] for floor in floors]
+                for key_ in ("floor_counts", "floor_losses")
+            )
+            points(axis, x, y, look, fmt=look.marker + "-", lw=1)
+        for floor, *place in zip(floors, x, y, strict=True):
+            axis.annotate(f"{floor:g}", place, xytext=(5, 3), textcoords="offset points", fontsize=8.5)
+        axis.plot([1], [1], "*", color=GREY, ms=11, label="polar")
+        frame(axis, "recovered items / polar's", title=alpha_of(record), log="y")
     axes[0].set_ylabel("best loss / polar's")
-    axes[0].legend()
+    key(axes[0])
     return figure
 
 
@@ -96,18 +82,17 @@ def transformed_spectrum_figure(before, law: tuple, after: dict) -> Figure:
     before: (d,) s / ‖G‖_F. law: (s / ‖G‖_F, density of log₁₀ s). after: label ↦ (d,) values f(s).
     """
     figure, (left, right) = new_axes(2, figsize=(9.6, 4.0))
-    left.hist(np.log10(before), bins=30, density=True, color="#cccccc", label="measured")
-    left.plot(np.log10(law[0]), law[1], "-", color=COLOURS["theory"], lw=1.3, label="law")
+    left.hist(np.log10(before), bins=30, density=True, color=PALE, label="measured")
+    left.plot(np.log10(law[0]), law[1], "-", color=GREY, lw=1.3, label="law")
     left.set_xlim(np.log10(np.min(before)) - 0.3, 0.1)
-    left.set_xlabel(r"$\log_{10}(s / \|G\|_F)$")
-    left.set_ylabel("density")
-    left.legend()
-    for colour, (label, values) in zip(SERIES, after.items(), strict=False):
+    frame(left, r"$\log_{10}(s / \|G\|_F)$", "density")
+    key(left)
+    for look, (label, values) in kinds(after.items()):
         ordered = np.sort(values)
-        right.plot(ordered, (np.arange(len(ordered)) + 0.5) / len(ordered), "-", color=colour, lw=1.6, label=label)
-    right.set_xlabel("singular value after the map")
-    right.set_ylabel("share of directions below it")
-    figure.legend(*right.get_legend_handles_labels(), loc="outside lower right", ncols=2)
+        share = (np.arange(len(ordered)) + 0.5) / len(ordered)
+        right.plot(ordered, share, "-", color=look.colour, lw=1.6, label=label)
+    frame(right, "singular value after the map", "share of directions below it")
+    key(right, below=2, loc="outside lower right")
     return figure
 
 
@@ -118,22 +103,20 @@ def steps_collapse_figure(records: list[dict], reach: dict) -> Figure:
     """
     figure, axes = new_axes(len(records), sharey=True, figsize=(9.6, 4.2))
     for axis, record in zip(axes, records, strict=True):
-        config, alpha = record["config"], record["config"]["alpha"]
-        for family, (colour, marker, label) in _FAMILY.items():
-            tables = [
+        config = record["config"]
+        scanned = np.isin(config["dims"], config["scan_dims"])
+        for family, look in _FAMILIES.items():
+            measured, predicted = (
                 np.array(record[side]["counts_by_steps"][family])
-                / np.array(record[side]["counts"]["polar"])[np.isin(config["dims"], config["scan_dims"]), None]
+                / np.array(record[side]["counts"]["polar"])[scanned, None]
                 for side in ("measured", "predicted")
-            ]
-            for k, x in enumerate(reach[alpha][family]):
-                axis.plot(x, tables[0][k], marker, color=colour, ms=5, label=None if k else label)
-                axis.plot(x, tables[1][k], "-", color=colour, lw=0.9)
-        axis.axvline(2, color=COLOURS["theory"], ls=":", lw=1.3)
-        axis.set_xscale("log")
-        axis.set_xlabel(r"slope at zero $\times\ t_0 / \|G\|_F$")
-        axis.set_title(rf"$\alpha = {alpha:g}$", fontsize=11)
+            )
+            for k, x in enumerate(reach[config["alpha"]][family]):
+                points(axis, x, measured[k], look._replace(label=None if k else look.label), law=predicted[k])
+        axis.axvline(2, color=GREY, ls=":", lw=1.3)
+        frame(axis, r"slope at zero $\times\ t_0 / \|G\|_F$", title=alpha_of(record), log="x")
     axes[0].set_ylabel("recovered items / polar's")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    key(axes[0], below=3)
     return figure
 
 
@@ -143,12 +126,11 @@ def rounding_figure(curves: dict, points: dict) -> Figure:
     curves: label ↦ (noise / t₀, predicted shares). points: kind of noise ↦ rows (noise / t₀, share, …).
     """
     figure, (axis,) = new_axes()
-    for colour, (label, (noise, values)) in zip(SERIES, curves.items(), strict=False):
-        axis.plot(noise, values, "-", color=colour, lw=1.3, label=label)
-    for marker, fill, (label, rows) in zip("oso", ("none", "full", "full"), points.items(), strict=False):
+    for look, (label, (noise, values)) in series(curves.items()):
+        axis.plot(noise, values, "-", color=look.colour, lw=1.3, label=label)
+    for k, (label, rows) in enumerate(points.items()):
         x, y = np.array(rows)[:, :2].T
-        axis.plot(x, y, marker, color=COLOURS["theory"], fillstyle=fill, label=label)
-    log_log(axis, r"rounding noise $\sigma / t_0$", "recovered items / without rounding", base=10)
-    axis.set_yscale("linear")
-    axis.legend()
+        axis.plot(x, y, "oso"[k], color=GREY, fillstyle="full" if k else "none", label=label)
+    frame(axis, r"rounding noise $\sigma / t_0$", "recovered items / without rounding", log="x")
+    key(axis)
     return figure

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amemlib.figures.style import COLOURS, SERIES, log_log, new_axes
+from amemlib.figures.style import GREY, PALE, frame, key, kinds, new_axes, optimizer, points, series
 
 
 def rivals_met_figure(ranks, met, predicted) -> Figure:
@@ -16,24 +16,22 @@ def rivals_met_figure(ranks, met, predicted) -> Figure:
     edges = np.unique(np.geomspace(1, len(ranks) + 1, 40).astype(int))
     bins = [slice(low - 1, high - 1) for low, high in zip(edges[:-1], edges[1:], strict=True)]
     middle, mean = ([values[part].mean() for part in bins] for values in (ranks, met))
-    error = [2 * met[part].std() / np.sqrt(part.stop - part.start) for part in bins]
-    axis.errorbar(middle, mean, error, fmt="o", color=COLOURS["polar"], ms=4, capsize=2, label="measured")
-    axis.plot(ranks, predicted, "-", color=COLOURS["theory"], lw=1.2, label="predicted")
-    axis.axhline(len(ranks) - 1, color=COLOURS["theory"], lw=1, ls=":", label="all of them")
-    log_log(axis, "rank $i$", "rivals met until one wins", base=10)
-    axis.legend()
+    error = [met[part].std() / np.sqrt(part.stop - part.start) for part in bins]
+    points(axis, middle, mean, optimizer("polar", "measured"), error=error)
+    axis.plot(ranks, predicted, "-", color=GREY, lw=1.2, label="predicted")
+    axis.axhline(len(ranks) - 1, color=GREY, lw=1, ls=":", label="all of them")
+    frame(axis, "rank $i$", "rivals met until one wins", log="xy")
+    key(axis)
     return figure
 
 
 def work_share_figure(items, shares: dict, predicted: dict) -> Figure:
     """Part of the N² d multiply-adds that the recovery test does, against N, a series a dimension; lines predicted."""
     figure, (axis,) = new_axes()
-    for colour, marker, dim in zip(SERIES, "os^Dv", shares, strict=False):
-        axis.plot(items, shares[dim], marker, color=colour, label=f"$d = {dim}$")
-        axis.plot(items, predicted[dim], "-", color=colour, lw=1.1)
-    log_log(axis, "items $N$", "work / work of the full scan")
-    axis.plot([], [], "-", color=COLOURS["theory"], label="predicted")
-    axis.legend()
+    for look, dim in series(shares, "$d = {}$"):
+        points(axis, items, shares[dim], look, law=predicted[dim])
+    frame(axis, "items $N$", "work / work of the full scan", log="xy", base=2)
+    key(axis, {"predicted": "-"})
     return figure
 
 
@@ -43,12 +41,12 @@ def condition_figure(conditions, errors: dict, orders: dict) -> Figure:
     errors: label ↦ (n,). orders: label ↦ (n,), the size that rounding leads to expect.
     """
     figure, (axis,) = new_axes(figsize=(7.0, 5.0))
-    for colour, marker, label in zip(SERIES, "os^Dv", errors, strict=False):
-        axis.plot(conditions, errors[label], marker, color=colour, label=label)
-    for style, label in zip((":", "--", "-."), orders, strict=False):
-        axis.plot(conditions, np.minimum(orders[label], 2), style, color=COLOURS["theory"], lw=1.1, label=label)
-    log_log(axis, "condition number $s_1/s_d$", "error of the polar factor", base=10)
-    figure.legend(loc="outside lower center", ncols=2, fontsize=8.5)
+    for look, label in kinds(errors, "{}"):
+        points(axis, conditions, errors[label], look)
+    for k, (label, order) in enumerate(orders.items()):
+        axis.plot(conditions, np.minimum(order, 2), ls=(":", "--", "-.")[k], color=GREY, lw=1.1, label=label)
+    frame(axis, "condition number $s_1/s_d$", "error of the polar factor", log="xy")
+    key(axis, below=2, fontsize=8.5)
     return figure
 
 
@@ -56,18 +54,14 @@ def quintic_steps_figure(s, values: list, steps, errors: dict) -> Figure:
     """The composed best quintics after 1, 2, … steps (left); worst error on the interval against steps by schedule."""
     figure, (left, right) = new_axes(2)
     for k, value in enumerate(values):
-        left.plot(s, value, "-", color=COLOURS["polar"], alpha=0.25 + 0.75 * k / len(values), lw=1.2)
-    left.set_xscale("log")
-    left.set_xlabel(r"singular value $/\,\|\,[G;\lambda I]\,\|_F$")
-    left.set_ylabel("after the first steps")
-    left.axhline(1, color=COLOURS["theory"], lw=1, ls=":")
-    for colour, marker, label in zip(SERIES, "os^Dv", errors, strict=False):
-        right.plot(steps, np.maximum(errors[label], 1e-16), marker + "-", color=colour, ms=4, lw=1, label=label)
-    right.set_yscale("log")
-    right.set_xlabel("steps")
-    right.set_ylabel("worst error on the interval")
+        left.plot(s, value, "-", color=GREY, alpha=0.25 + 0.75 * k / len(values), lw=1.2)
+    left.axhline(1, color=GREY, lw=1, ls=":")
+    frame(left, r"singular value $/\,\|\,[G;\lambda I]\,\|_F$", "after the first steps", log="x")
+    for look, label in kinds(errors, "{}"):
+        points(right, steps, np.maximum(errors[label], 1e-16), look, fmt=look.marker + "-", lw=1)
+    frame(right, "steps", "worst error on the interval", log="y")
     right.xaxis.get_major_locator().set_params(integer=True)
-    right.legend(loc="center left")
+    key(right, loc="center left")
     return figure
 
 
@@ -80,13 +74,12 @@ def margins_figure(margins: dict, bands: dict) -> Figure:
     for axis, (label, values) in zip(axes, margins.items(), strict=True):
         widest = max(bands[label].values())
         edges = np.linspace(-6 * widest, 6 * widest, 37)
-        axis.hist(np.asarray(values, dtype=float), edges, color=COLOURS["muon"], label="items")
-        for colour, name in zip((COLOURS["sgd"], COLOURS["cubic"], COLOURS["theory"]), bands[label], strict=False):
-            axis.axvspan(-bands[label][name], bands[label][name], color=colour, alpha=0.3, lw=0, label=name)
-        axis.set_title(label, fontsize=11)
-        axis.set_xlabel(r"$\sqrt{d}\,\times$ margin")
+        axis.hist(np.asarray(values, dtype=float), edges, color=PALE, label="items")
+        for look, (name, half) in kinds(bands[label].items()):
+            axis.axvspan(-half, half, color=look.colour, alpha=0.3, lw=0, label=name)
+        frame(axis, r"$\sqrt{d}\,\times$ margin", title=label)
     axes[0].set_ylabel("items")
-    axes[0].legend()
+    key(axes[0])
     return figure
 
 
@@ -96,13 +89,11 @@ def cancellation_figure(rates, errors: dict, unlearned) -> Figure:
     errors: label ↦ (n,). unlearned: (n,) ‖∇L(W)‖ / ‖∇L(0)‖.
     """
     figure, (axis,) = new_axes()
-    for colour, marker, label in zip(SERIES, "os^Dv", errors, strict=False):
-        axis.plot(rates, errors[label], marker + "-", color=colour, lw=1, label=label)
-    axis.plot(rates, unlearned, "--", color=COLOURS["theory"], lw=1.2, label=r"$\|\nabla L(W)\|\,/\,\|\nabla L(0)\|$")
-    axis.set_yscale("log")
-    axis.set_xlabel(r"learning rate $\eta$")
-    axis.set_ylabel("relative error of the gradient")
-    axis.legend()
+    for look, label in kinds(errors, "{}"):
+        points(axis, rates, errors[label], look, fmt=look.marker + "-", lw=1)
+    axis.plot(rates, unlearned, "--", color=GREY, lw=1.2, label=r"$\|\nabla L(W)\|\,/\,\|\nabla L(0)\|$")
+    frame(axis, r"learning rate $\eta$", "relative error of the gradient", log="y")
+    key(axis)
     return figure
 
 
@@ -112,6 +103,7 @@ def benchmark_figure(record: dict, names: list[str]) -> Figure:
     names: which cases. A grey tick is what the library set out to reach; entries that took no part are listed in the
     record, not here.
     """
+    (own, _), (other, _) = kinds(("own", "other"))
     heights = [len(record["measured"][name]["ratios"]) + 1.6 for name in names]
     figure, axes = new_axes(1, figsize=(7.4, 0.3 * sum(heights) + 0.5))
     axes[0].remove()
@@ -120,7 +112,7 @@ def benchmark_figure(record: dict, names: list[str]) -> Figure:
         axis = figure.add_subplot(grid[row, 0])
         ratios = record["measured"][name]["ratios"]
         for place, (entry, ratio) in enumerate(ratios.items()):
-            colour = COLOURS["polar"] if entry.startswith("amemlib") else COLOURS["sgd"]
+            colour = (own if entry.startswith("amemlib") else other).colour
             axis.plot([ratio["low"], ratio["high"]], [place, place], "-", color=colour, lw=3, alpha=0.4)
             axis.plot(ratio["median"], place, "o", color=colour, ms=5)
             axis.annotate(
@@ -133,8 +125,8 @@ def benchmark_figure(record: dict, names: list[str]) -> Figure:
             )
         for goal in record["goals"]:
             if goal["case"] == name and goal["entry"] in ratios:
-                axis.plot(goal["least"], list(ratios).index(goal["entry"]), "|", color=COLOURS["theory"], ms=13, mew=2)
-        axis.axvline(1, color=COLOURS["theory"], lw=1, ls=":")
+                axis.plot(goal["least"], list(ratios).index(goal["entry"]), "|", color=GREY, ms=13, mew=2)
+        axis.axvline(1, color=GREY, lw=1, ls=":")
         axis.set_yticks(range(len(ratios)), list(ratios), fontsize=8.5)
         axis.invert_yaxis()
         axis.set_xscale("log")

@@ -3,7 +3,20 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amemlib.figures.style import COLOURS, LABELS, MARKERS, SERIES, log_log, new_axes
+from amemlib.figures.style import (
+    GREY,
+    MAPS,
+    PALE,
+    alpha_of,
+    frame,
+    key,
+    kinds,
+    log_middles,
+    new_axes,
+    optimizer,
+    points,
+    series,
+)
 
 
 def cobweb_figure(panels: dict) -> Figure:
@@ -14,17 +27,16 @@ def cobweb_figure(panels: dict) -> Figure:
     figure, axes = new_axes(len(panels), sharey=True)
     for axis, (alpha, panel) in zip(axes, panels.items(), strict=True):
         ends = [min(panel["kappa"]), max(panel["kappa"])]
-        axis.plot(ends, ends, "-", color=COLOURS["theory"], lw=0.8)
-        axis.plot(panel["kappa"], panel["next"], "-", color=COLOURS["theory"], lw=1.8, label="one step")
+        axis.plot(ends, ends, "-", color=GREY, lw=0.8)
+        axis.plot(panel["kappa"], panel["next"], "-", color=GREY, lw=1.8, label="one step")
         for name, path in panel["paths"].items():
-            path = np.asarray(path)
+            path, look = np.asarray(path), optimizer(name, MAPS[name].label.split(" (")[0])
             x, y = np.repeat(path, 2)[:-1], np.r_[path[0], np.repeat(path[1:], 2)]
-            axis.plot(x, y, "-", color=COLOURS[name], lw=1.2)
-            axis.plot(path[:-1], path[1:], MARKERS[name], color=COLOURS[name], label=LABELS[name].split(" (")[0])
-        axis.set_xlabel(r"exponent before the step, $\kappa_t$")
-        axis.set_title(rf"$\alpha = {alpha:g}$", fontsize=11)
+            axis.plot(x, y, "-", color=look.colour, lw=1.2)
+            points(axis, path[:-1], path[1:], look)
+        frame(axis, r"exponent before the step, $\kappa_t$", title=rf"$\alpha = {alpha:g}$")
     axes[0].set_ylabel(r"exponent after it, $\kappa_{t+1}$")
-    axes[0].legend()
+    key(axes[0])
     return figure
 
 
@@ -36,13 +48,12 @@ def bulk_figure(panels: dict) -> Figure:
     figure, axes = new_axes(len(panels))
     for axis, (title, panel) in zip(axes, panels.items(), strict=True):
         edges = np.linspace(0, 1.05 * max(panel["measured"]), 30)
-        axis.hist(panel["measured"], edges, density=True, color=SERIES[0], alpha=0.35, label="one draw")
+        axis.hist(panel["measured"], edges, density=True, color=PALE, label="one draw")
         shown = panel["s"] <= edges[-1]
-        axis.plot(panel["s"][shown], panel["density"][shown], "-", color=COLOURS["theory"], lw=1.4, label="law")
-        axis.set_title(title, fontsize=11)
-        axis.set_xlabel(r"singular value $/\ m^{1/2-\alpha}d^{-1/2}\zeta_N^{-1}$")
+        axis.plot(panel["s"][shown], panel["density"][shown], "-", color=GREY, lw=1.4, label="law")
+        frame(axis, r"singular value $/\ m^{1/2-\alpha}d^{-1/2}\zeta_N^{-1}$", title=title)
     axes[0].set_ylabel("density")
-    axes[0].legend()
+    key(axes[0])
     return figure
 
 
@@ -50,23 +61,15 @@ def thresholded_counts_figure(record: dict, rules: tuple[str, ...], titles: tupl
     """Counts after every step from a record of `deflation`, a panel a rule: points on sharp lines, d_t dotted."""
     figure, axes = new_axes(len(rules), sharey=True)
     for axis, rule, title in zip(axes, rules, titles, strict=True):
-        for colour, marker, k in zip(SERIES, "os^Dv", range(len(record["config"]["dims"])), strict=False):
-            counts = np.array(record["measured"]["seed_counts"][rule][k])
-            steps = np.arange(1, counts.shape[1] + 1)
-            error = 2 * counts.std(0, ddof=1) / np.sqrt(len(counts)) if len(counts) > 1 else None
-            label = f"$d = {record['config']['dims'][k]}$"
-            axis.errorbar(steps, counts.mean(0), error, fmt=marker, color=colour, capsize=2, label=label)
-            axis.plot(steps, record["predicted"]["counts"][rule][k], "-", color=colour, lw=1.2)
-            axis.plot(steps, record["predicted"]["thresholds"][rule][k], ":", color=colour, lw=1.2)
-        axis.set_yscale("log")
+        for k, (look, _) in enumerate(series(record["config"]["dims"], "$d = {}$")):
+            counts = np.array(record["measured"]["seed_counts"][rule][k]).T
+            steps = np.arange(1, len(counts) + 1)
+            points(axis, steps, counts, look, law=record["predicted"]["counts"][rule][k])
+            axis.plot(steps, record["predicted"]["thresholds"][rule][k], ":", color=look.colour, lw=1.2)
+        frame(axis, "steps", title=title, log="y")
         axis.set_xticks(steps)
-        axis.set_xlabel("steps")
-        axis.set_title(title, fontsize=11)
-    axes[0].plot([], [], "-", color=COLOURS["theory"], lw=1.2, label="sharp prediction")
-    axes[0].plot([], [], ":", color=COLOURS["theory"], lw=1.2, label=r"threshold $d_t$")
     axes[0].set_ylabel("recovered items")
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=5)
+    key(axes[0], {"sharp prediction": "-", r"threshold $d_t$": ":"}, below=5)
     return figure
 
 
@@ -76,19 +79,13 @@ def step_exponents_figure(records: list[dict], rules: tuple[str, ...]) -> Figure
     for axis, record in zip(axes, records, strict=True):
         measured, predicted = record["measured"], record["predicted"]
         for rule in rules:
-            slope, (low, high) = np.array(measured["slope"][rule]), np.array(measured["interval"][rule]).T
+            look, slope = optimizer(rule), measured["slope"][rule]
             steps = np.arange(1, len(slope) + 1)
-            style = {"fmt": MARKERS[rule], "color": COLOURS[rule], "capsize": 2, "label": LABELS[rule]}
-            axis.errorbar(steps, slope, [slope - low, high - slope], **style)
-            axis.plot(steps, predicted["sharp_slope"][rule], "-", color=COLOURS[rule], lw=1.2)
-            axis.plot(steps, predicted["slope"][rule], ":", color=COLOURS[rule], lw=1.6)
-        axis.set_xlabel("steps")
-        axis.set_title(rf"$\alpha = {record['config']['alpha']:g}$", fontsize=11)
-    axes[0].plot([], [], "-", color=COLOURS["theory"], lw=1.2, label="sharp slope, same $d$")
-    axes[0].plot([], [], ":", color=COLOURS["theory"], lw=1.6, label=r"limit $\kappa_t$")
+            points(axis, steps, slope, look, interval=measured["interval"][rule], law=predicted["sharp_slope"][rule])
+            axis.plot(steps, predicted["slope"][rule], ":", color=look.colour, lw=1.6)
+        frame(axis, "steps", title=alpha_of(record))
     axes[0].set_ylabel("exponent of the capacity")
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=5)
+    key(axes[0], {"sharp slope, same $d$": "-", r"limit $\kappa_t$": ":"}, below=5)
     return figure
 
 
@@ -99,17 +96,14 @@ def local_exponents_figure(panels: dict) -> Figure:
     """
     figure, axes = new_axes(len(panels), sharey=True)
     for axis, (title, panel) in zip(axes, panels.items(), strict=True):
-        dims = np.asarray(panel["dims"], dtype=float)
-        rows = zip(SERIES, "os^DvP", panel["slopes"], panel["limits"], strict=False)
-        for step, (colour, marker, slopes, limit) in enumerate(rows, start=1):
+        middles, rows = log_middles(panel["dims"]), zip(panel["slopes"], panel["limits"], strict=True)
+        for step, (look, (slopes, limit)) in enumerate(series(rows), start=1):
             label = f"{step} step{'s' if step > 1 else ''}"
-            axis.plot(np.sqrt(dims[1:] * dims[:-1]), slopes, marker + "-", color=colour, ms=4, lw=1.2, label=label)
-            axis.axhline(limit, color=colour, ls=":", lw=1.2)
-        axis.set_xscale("log", base=2)
-        axis.set_xlabel("embedding dimension $d$")
-        axis.set_title(title, fontsize=11)
+            points(axis, middles, slopes, look, fmt=look.marker + "-", lw=1.2, label=label)
+            axis.axhline(limit, color=look.colour, ls=":", lw=1.2)
+        frame(axis, "embedding dimension $d$", title=title, log="x", base=2)
     axes[0].set_ylabel("local exponent of the sharp count")
-    axes[-1].legend()
+    key(axes[-1])
     return figure
 
 
@@ -121,16 +115,14 @@ def noise_share_figure(panels: dict) -> Figure:
     figure, axes = new_axes(len(panels), sharey=True)
     for axis, (title, panel) in zip(axes, panels.items(), strict=True):
         ranks = np.arange(1, len(panel["weights"]) + 1)
-        axis.plot(ranks, panel["weights"], "-", color=COLOURS["sgd"], lw=1.6)
+        axis.plot(ranks, panel["weights"], "-", color=optimizer("sgd").colour, lw=1.6)
         for threshold in panel["thresholds"]:
-            axis.axvline(threshold, color=COLOURS["theory"], ls=":", lw=1)
-        axis.axvline(panel["recovered"], color=COLOURS["polar"], lw=1.2)
-        log_log(axis, "rank $i$", "", base=10)
-        axis.set_title(title, fontsize=11)
+            axis.axvline(threshold, color=GREY, ls=":", lw=1)
+        ((look, _),) = kinds([panel["recovered"]])
+        axis.axvline(panel["recovered"], color=look.colour, lw=1.2, label="recovered items")
+        frame(axis, "rank $i$", title=title, log="xy")
     axes[0].set_ylabel(r"weight $x_i$ in the memory")
-    axes[0].plot([], [], ":", color=COLOURS["theory"], label="thresholds")
-    axes[0].plot([], [], "-", color=COLOURS["polar"], lw=1.2, label="recovered items")
-    axes[0].legend(loc="upper right")
+    key(axes[0], {"thresholds": ":"}, loc="upper right")
     return figure
 
 
@@ -140,23 +132,17 @@ def sgd_steps_figure(record: dict, index: int) -> Figure:
     index: which of `dims`.
     """
     figure, (axis,) = new_axes()
-    thresholds = np.array(record["predicted"]["thresholds"]["sgd"][index], dtype=float)
-    counts = np.array(record["measured"]["seed_counts"]["sgd"][index])
+    config, predicted = record["config"], record["predicted"]
+    thresholds = np.array(predicted["thresholds"]["sgd"][index], dtype=float)
+    counts = np.array(record["measured"]["seed_counts"]["sgd"][index]).T
     steps = np.arange(1, len(thresholds) + 1)
-    error = 2 * counts.std(0, ddof=1) / np.sqrt(len(counts)) if len(counts) > 1 else 0 * thresholds
-    style = {"fmt": MARKERS["sgd"], "color": COLOURS["sgd"], "capsize": 2, "label": "counted"}
-    axis.errorbar(steps, counts.mean(0) / thresholds, error / thresholds, **style)
-    for key, line, label in (("counts", "-", "each rival its own variance"), ("even", "--", "one variance for all")):
-        values = np.array(record["predicted"][key]["sgd"][index]) / thresholds
-        axis.plot(steps, values, line, color=COLOURS["theory"], lw=1.4, label=label)
+    points(axis, steps, counts, optimizer("sgd", "counted"), scale=thresholds)
+    for name, line, label in (("counts", "-", "each rival its own variance"), ("even", "--", "one variance for all")):
+        axis.plot(steps, np.array(predicted[name]["sgd"][index]) / thresholds, line, color=GREY, lw=1.4, label=label)
+    title = rf"SGD, $\alpha = {config['alpha']:g}$, $d = {config['dims'][index]}$"
+    frame(axis, "steps", "recovered items / $d_t$", title, zero=True)
     axis.set_xticks(steps)
-    axis.set_ylim(bottom=0)
-    axis.set_xlabel("steps")
-    axis.set_ylabel("recovered items / $d_t$")
-    axis.set_title(
-        rf"SGD, $\alpha = {record['config']['alpha']:g}$, $d = {record['config']['dims'][index]}$", fontsize=11
-    )
-    axis.legend()
+    key(axis)
     return figure
 
 
@@ -165,41 +151,30 @@ def batch_steps_figure(record: dict, rules: tuple[str, ...]) -> Figure:
     figure, axes = new_axes(len(rules), sharey=True)
     measured, config = record["measured"], record["config"]
     for axis, rule in zip(axes, rules, strict=True):
-        for k, (colour, marker) in enumerate(zip(SERIES, "os^Dv", strict=False)):
-            if k == len(config["batch_sizes"]):
-                break
-            steps = np.arange(1, len(measured["batch_counts"][rule][k]) + 1)
-            label = f"$B = {config['batch_sizes'][k]}$"
-            axis.plot(steps, measured["batch_counts"][rule][k], marker, color=colour, label=label)
-            axis.plot(steps, measured["batch_sharp"][rule][k], "-", color=colour, lw=1.2)
-            axis.plot(steps, measured["batch_distinct"][rule][k], ":", color=colour, lw=1.4)
-        axis.set_yscale("log")
-        axis.set_xlabel("steps")
-        axis.set_title(f"{LABELS[rule]}, $d = {config['batch_dim']}$", fontsize=11)
-    axes[0].plot([], [], "-", color=COLOURS["theory"], lw=1.2, label="sharp, for the drawn batches")
-    axes[0].plot([], [], ":", color=COLOURS["theory"], lw=1.4, label="distinct items seen so far")
+        for k, (look, _) in enumerate(series(config["batch_sizes"], "$B = {}$")):
+            counts, sharp, distinct = (measured[f"batch_{part}"][rule][k] for part in ("counts", "sharp", "distinct"))
+            steps = np.arange(1, len(counts) + 1)
+            points(axis, steps, counts, look, law=sharp)
+            axis.plot(steps, distinct, ":", color=look.colour, lw=1.4)
+        frame(axis, "steps", title=f"{MAPS[rule].label}, $d = {config['batch_dim']}$", log="y")
     axes[0].set_ylabel("items")
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3)
+    key(axes[0], {"sharp, for the drawn batches": "-", "distinct items seen so far": ":"}, below=3)
     return figure
 
 
 def delay_figure(exponents: dict, lag: int, measured: dict) -> Figure:
-    """κ_t of SGD, and of Muon moved to the right by `lag` steps, with SGD's sharp local exponents.
+    """κ_t of SGD, and of Muon moved to the right by `lag` steps, with SGD's sharp local exponents in its colour.
 
     exponents: "sgd", "polar" ↦ (T,) from step 1 on. measured: label ↦ (T,) SGD's exponents over some d.
     """
     figure, (axis,) = new_axes()
-    for name in ("sgd", "polar"):
-        steps = np.arange(1, len(exponents[name]) + 1)
-        shift, label = (lag, f"Muon, {lag} steps later") if name == "polar" else (0, "SGD")
-        axis.plot(
-            steps + shift, exponents[name], MARKERS[name] + "-", color=COLOURS[name], label=rf"$\kappa_t$, {label}"
-        )
-    for colour, (label, slopes) in zip(SERIES[2:], measured.items(), strict=False):
-        axis.plot(np.arange(1, len(slopes) + 1), slopes, "x--", color=colour, lw=1, label=label)
-    axis.axhline(1, color=COLOURS["theory"], lw=0.8)
-    axis.set_xlabel("steps of SGD")
-    axis.set_ylabel("exponent of the capacity")
-    axis.legend()
+    for name, shift, label in (("sgd", 0, "SGD"), ("polar", lag, f"Muon, {lag} steps later")):
+        look, steps = optimizer(name, rf"$\kappa_t$, {label}"), np.arange(1, len(exponents[name]) + 1)
+        points(axis, steps + shift, exponents[name], look, fmt=look.marker + "-")
+    for k, (label, slopes) in enumerate(measured.items()):
+        steps, line = np.arange(1, len(slopes) + 1), ("x--", "+:", "x-.")[k]
+        axis.plot(steps, slopes, line, color=optimizer("sgd").colour, lw=1, label=label)
+    axis.axhline(1, color=GREY, lw=0.8)
+    frame(axis, "steps of SGD", "exponent of the capacity")
+    key(axis)
     return figure

@@ -1,9 +1,8 @@
 """Pictures of the interactions: their law by blocks of ranks, what bounds them, and the expansion of the proof."""
 
-import numpy as np
 from matplotlib.figure import Figure
 
-from amemlib.figures.style import COLOURS, LABELS, MARKERS, SERIES, log_log, new_axes
+from amemlib.figures.style import GREY, MAPS, frame, key, kinds, new_axes, optimizer, points, series
 
 
 def interaction_blocks_figure(record: dict, name: str) -> Figure:
@@ -13,42 +12,29 @@ def interaction_blocks_figure(record: dict, name: str) -> Figure:
     maximum of as many normals as lines.
     """
     figure, (left, right) = new_axes(2)
-    dims = np.array(record["config"]["dims"], dtype=float)
-    measured, predicted = record["measured"], record["predicted"]
-    keys = [key for key in measured["rms"] if key.startswith(name + " ")]
-    for colour, marker, key in zip(SERIES, "os^Dv*", keys, strict=True):
-        error = 2 * np.array(measured["rms_error"][key])
-        left.errorbar(
-            dims, measured["rms"][key], error, fmt=marker, color=colour, capsize=2, label=key.partition(" ")[2]
-        )
-        left.plot(dims, predicted["rms"][key], "-", color=colour, lw=1.1)
-        left.plot(dims, predicted["rms_rare"][key], ":", color=colour, lw=1.1)
-        right.plot(dims, measured["z_largest"][key], marker, color=colour)
-        right.plot(dims, predicted["z_largest"][key], "-", color=colour, lw=1.1)
-    for axis in (left, right):
-        axis.set_xscale("log", base=2)
-        axis.set_xlabel("embedding dimension $d$")
-    left.set_ylabel(r"rms of $\sqrt{d}\,\gamma_{ij}$")
-    right.set_ylabel(r"largest $\sqrt{d}\,|\gamma_{ij}|$ / predicted sd")
-    right.set_ylim(bottom=0)
-    figure.suptitle(LABELS[name], fontsize=11)
-    figure.legend(loc="outside lower center", ncols=6)
+    dims, measured, predicted = record["config"]["dims"], record["measured"], record["predicted"]
+    blocks = [block.partition(" ")[2] for block in measured["rms"] if block.startswith(name + " ")]
+    for look, block in kinds(blocks, "{}"):
+        pair = f"{name} {block}"
+        points(left, dims, measured["rms"][pair], look, error=measured["rms_error"][pair], law=predicted["rms"][pair])
+        left.plot(dims, predicted["rms_rare"][pair], ":", color=look.colour, lw=1.1)
+        points(right, dims, measured["z_largest"][pair], look, law=predicted["z_largest"][pair])
+    frame(left, "embedding dimension $d$", r"rms of $\sqrt{d}\,\gamma_{ij}$", log="x", base=2)
+    largest = r"largest $\sqrt{d}\,|\gamma_{ij}|$ / predicted sd"
+    frame(right, "embedding dimension $d$", largest, log="x", base=2, zero=True)
+    figure.suptitle(MAPS[name].label, fontsize=11)
+    key(left, below=6)
     return figure
 
 
 def head_pairs_figure(ratios, variances, errors, curve_ratios, curve) -> Figure:
     """d · Var γ_ij of two head items against the ratio of their weights, two standard errors, and the law as a line."""
     figure, (axis,) = new_axes()
-    axis.errorbar(
-        ratios, variances, 2 * np.asarray(errors), fmt="o", color=COLOURS["polar"], capsize=2, label="measured"
-    )
-    axis.plot(curve_ratios, curve, color=COLOURS["theory"], label=r"$(q_i^2+q_j^2)/(q_i+q_j)^2$")
-    axis.axhline(1, color=COLOURS["theory"], ls=":", label="formula for rare items")
-    axis.set_xscale("log")
-    axis.set_ylim(bottom=0)
-    axis.set_xlabel("ratio of weights, $q_j/q_i$")
-    axis.set_ylabel(r"$d\,\mathrm{Var}\,\gamma_{ij}$")
-    axis.legend()
+    points(axis, ratios, variances, optimizer("polar", "measured"), error=errors)
+    axis.plot(curve_ratios, curve, color=GREY, label=r"$(q_i^2+q_j^2)/(q_i+q_j)^2$")
+    axis.axhline(1, color=GREY, ls=":", label="formula for rare items")
+    frame(axis, "ratio of weights, $q_j/q_i$", r"$d\,\mathrm{Var}\,\gamma_{ij}$", log="x", zero=True)
+    key(axis)
     return figure
 
 
@@ -59,35 +45,35 @@ def lipschitz_figure(weights, gradients, bounds, pair_weights, rms, proved) -> F
     1 + min/λ.
     """
     figure, (left, right) = new_axes(2)
-    left.plot(weights, gradients, ".", color=COLOURS["smoothed_sign"], label="measured")
-    left.plot(weights, bounds, ".", color=COLOURS["theory"], label="bound from Prop. 26")
-    log_log(left, r"weight $q_i/\lambda$", r"$\|\nabla\gamma_{ij}\|$ in $(u_i, v_i)$", base=10)
-    right.plot(pair_weights, rms, "o-", color=COLOURS["smoothed_sign"], label=r"rms of $\sqrt{d}\,\gamma_{ij}$")
-    right.plot(pair_weights, proved, "-", color=COLOURS["theory"], label=r"$1+\min(q_i,q_j)/\lambda$")
-    log_log(right, r"smaller weight, $\min(q_i,q_j)/\lambda$", r"rms of $\sqrt{d}\,\gamma_{ij}$", base=10)
+    colour = optimizer("smoothed_sign").colour
+    left.plot(weights, gradients, ".", color=colour, label="measured")
+    left.plot(weights, bounds, ".", color=GREY, label="bound from Prop. 26")
+    frame(left, r"weight $q_i/\lambda$", r"$\|\nabla\gamma_{ij}\|$ in $(u_i, v_i)$", log="xy")
+    right.plot(pair_weights, rms, "o-", color=colour, label=r"rms of $\sqrt{d}\,\gamma_{ij}$")
+    right.plot(pair_weights, proved, "-", color=GREY, label=r"$1+\min(q_i,q_j)/\lambda$")
+    frame(right, r"smaller weight, $\min(q_i,q_j)/\lambda$", r"rms of $\sqrt{d}\,\gamma_{ij}$", log="xy")
     for axis in (left, right):
-        axis.legend(loc="upper left")
+        key(axis, loc="upper left")
     return figure
 
 
 def expansion_error_figure(orders, errors: dict, scale: float) -> Figure:
     """Largest error of the expansion against its order T, one curve for each λ/‖G₂‖; dashed: the size of d^{-1/2}."""
     figure, (axis,) = new_axes()
-    for colour, marker, (label, values) in zip(SERIES, "os^Dv", errors.items(), strict=False):
-        axis.plot(orders, values, marker + "-", color=colour, lw=1, label=rf"$\lambda = {label}\,\|G_2\|$")
-    axis.axhline(scale, color=COLOURS["theory"], ls="--", lw=1, label=r"$d^{-1/2}$")
-    axis.set_yscale("log")
-    axis.set_xlabel("order $T$ of the expansion")
-    axis.set_ylabel(r"largest error in $U_1^\top h_\lambda(G)V_1$")
-    axis.legend()
+    for look, (ratio, values) in series(errors.items()):
+        label = rf"$\lambda = {ratio}\,\|G_2\|$"
+        points(axis, orders, values, look, fmt=look.marker + "-", lw=1, label=label)
+    axis.axhline(scale, color=GREY, ls="--", lw=1, label=r"$d^{-1/2}$")
+    frame(axis, "order $T$ of the expansion", r"largest error in $U_1^\top h_\lambda(G)V_1$", log="y")
+    key(axis)
     return figure
 
 
 def regime_figure(dims, curves: dict) -> Figure:
     """Scales of λ in units of the bulk scale t₀ against d, one curve each: what a proof needs, what there is."""
     figure, (axis,) = new_axes()
-    for colour, marker, (label, values) in zip(SERIES, MARKERS.values(), curves.items(), strict=False):
-        axis.plot(dims, values, marker + "-", color=colour, lw=1, ms=4, label=label)
-    log_log(axis, "embedding dimension $d$", r"in units of $t_0$")
-    axis.legend()
+    for look, label in kinds(curves, "{}"):
+        points(axis, dims, curves[label], look, fmt=look.marker + "-", lw=1)
+    frame(axis, "embedding dimension $d$", r"in units of $t_0$", log="xy", base=2)
+    key(axis)
     return figure

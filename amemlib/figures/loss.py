@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amemlib.figures.style import COLOURS, LABELS, MARKERS, SERIES, new_axes
+from amemlib.figures.style import GREY, frame, key, new_axes, optimizer, points, series
 
 
 def loss_curves_figure(record: dict, name: str = "polar", least_log=None) -> Figure:
@@ -12,68 +12,53 @@ def loss_curves_figure(record: dict, name: str = "polar", least_log=None) -> Fig
     Points with two standard errors, sharp predictions as lines; least_log: (n,) prediction for the right panel.
     """
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
-    rates = np.array(config["lr_over_root_dim"])
+    rates = config["lr_over_root_dim"]
     figure, (left, right) = new_axes(2, figsize=(9.6, 4.3))
-    for colour, marker, dim in zip(SERIES, "os^Dv", config["dims"], strict=False):
-        key = f"{name}_{dim}"
-        error = 2 * np.array(measured["loss_error"][key]) if key in measured["loss_error"] else None
-        style = {"fmt": marker, "color": colour, "ms": 4, "capsize": 2}
-        left.errorbar(rates, measured["loss"][key], error, **style, label=f"$d = {dim}$")
-        if key in predicted["loss"]:
-            left.plot(rates, predicted["loss"][key], "-", color=colour, lw=1.2)
-        right.plot(rates, measured["least_log"][key], marker, color=colour, ms=4)
+    for look, dim in series(config["dims"], "$d = {}$"):
+        run = f"{name}_{dim}"
+        error, law = measured["loss_error"].get(run), predicted["loss"].get(run)
+        points(left, rates, measured["loss"][run], look, error=error, law=law)
+        points(right, rates, measured["least_log"][run], look, label=None)
     if least_log is not None:
-        right.plot(
-            rates, least_log, "-", color=COLOURS["theory"], lw=1.2, label="items that were not learnt, predicted"
-        )
-    left.plot([], [], "-", color=COLOURS["theory"], lw=1.2, label="sharp prediction")
-    right.axhline(0, color=COLOURS["theory"], ls=":", lw=1, label="a memory that knows nothing")
-    left.set_yscale("log")
-    left.set_ylabel("loss (nats)")
+        right.plot(rates, least_log, "-", color=GREY, lw=1.2, label="items that were not learnt, predicted")
+    right.axhline(0, color=GREY, ls=":", lw=1, label="a memory that knows nothing")
+    frame(left, r"learning rate $\eta/\sqrt{d}$", "loss (nats)", log="xy", base=2)
+    frame(right, r"learning rate $\eta/\sqrt{d}$", r"$\min_i\,\log(N\,\hat p(i\mid i))$", log="x", base=2)
     right.set_yscale("symlog", linthresh=1)
     right.set_ylim(top=1)
-    right.set_ylabel(r"$\min_i\,\log(N\,\hat p(i\mid i))$")
-    for axis in (left, right):
-        axis.set_xscale("log", base=2)
-        axis.set_xlabel(r"learning rate $\eta/\sqrt{d}$")
-        axis.legend(fontsize=8.5)
+    key(left, {"sharp prediction": "-"}, fontsize=8.5)
+    key(right, fontsize=8.5)
     return figure
 
 
 def over_mass_figure(record: dict, limit: float) -> Figure:
     """Best loss over log N × unrecovered mass against d, one record of `loss`; dotted: its limit for Muon."""
-    config, measured, predicted = record["config"], record["measured"], record["predicted"]
+    config, predicted = record["config"], record["predicted"]["over_mass"]
     figure, (axis,) = new_axes()
-    for name, values in measured["over_mass"].items():
-        axis.plot(config["dims"], values, MARKERS[name], color=COLOURS[name], label=LABELS[name])
-        if name in predicted["over_mass"]:
-            axis.plot(config["dims"], predicted["over_mass"][name], "-", color=COLOURS[name], lw=1.2)
-    axis.axhline(limit, color=COLOURS["theory"], ls=":", label="leading order, polar")
-    axis.set_xscale("log", base=2)
-    axis.set_ylim(bottom=0)
-    axis.set_xlabel("embedding dimension $d$")
-    axis.set_ylabel(r"best loss / ($\log N\ \sum_{\mathrm{unrecovered}}p_i$)")
-    axis.legend()
+    for name, values in record["measured"]["over_mass"].items():
+        points(axis, config["dims"], values, optimizer(name), law=predicted.get(name))
+    axis.axhline(limit, color=GREY, ls=":", label="leading order, polar")
+    label = r"best loss / ($\log N\ \sum_{\mathrm{unrecovered}}p_i$)"
+    frame(axis, "embedding dimension $d$", label, log="x", base=2, zero=True)
+    key(axis)
     return figure
 
 
 def safe_rate_figure(record: dict, curves: dict, name: str = "polar") -> Figure:
     """What the safe learning rate costs: its loss over the best loss, against d.
 
-    record: of `loss`, its points. curves: label ↦ dict of `dims`, predicted `ratio`, and the dimension `reach` from
-    which on a safe rate can learn anything, drawn as a vertical line.
+    record: of `loss`, its points, in the colour of the first curve. curves: label ↦ dict of `dims`, predicted `ratio`,
+    and the dimension `reach` from which on a safe rate can learn anything, drawn as a vertical line.
     """
     config, measured = record["config"], record["measured"]
     figure, (axis,) = new_axes()
-    for colour, (label, curve) in zip(SERIES, curves.items(), strict=False):
-        axis.plot(curve["dims"], curve["ratio"], "-", color=colour, label=f"predicted, {label}")
-        axis.axvline(curve["reach"], color=colour, ls=":", lw=1.2)
+    looks = series(curves.items())
+    for look, (label, curve) in looks:
+        axis.plot(curve["dims"], curve["ratio"], "-", color=look.colour, label=f"predicted, {label}")
+        axis.axvline(curve["reach"], color=look.colour, ls=":", lw=1.2)
     ratio = np.array(measured["safe_loss"][name]) / np.array(measured["best_loss"][name])
-    axis.plot(config["dims"], ratio, MARKERS[name], color=SERIES[0], label=f"measured, $N = {config['n_items']}$")
-    axis.axhline(1, color=COLOURS["theory"], lw=1)
-    axis.set_xscale("log", base=2)
-    axis.set_yscale("log")
-    axis.set_xlabel("embedding dimension $d$")
-    axis.set_ylabel("loss at the safe rate / best loss")
-    axis.legend()
+    points(axis, config["dims"], ratio, looks[0][0], label=f"measured, $N = {config['n_items']}$")
+    axis.axhline(1, color=GREY, lw=1)
+    frame(axis, "embedding dimension $d$", "loss at the safe rate / best loss", log="xy", base=2)
+    key(axis)
     return figure

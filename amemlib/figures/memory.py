@@ -3,27 +3,21 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amemlib.figures.style import COLOURS, LABELS, MARKERS, SERIES, log_log, new_axes
+from amemlib.figures.style import GREY, PALE, frame, key, kinds, log_middles, new_axes, optimizer, points
 
 
 def counts_figure(dims, seed_counts: dict, predicted: dict, n_items: int) -> Figure:
-    """Recovered items against d for any list of facts; shaded: two standard errors over the seeds, lines: predictions.
+    """Recovered items against d for any list of facts; bars: two standard errors over the seeds, lines: predictions.
 
     seed_counts: map ↦ (len(dims), seeds) counts. predicted: map ↦ (len(dims),) expected counts.
     """
     figure, (axis,) = new_axes()
-    dims = np.asarray(dims, dtype=float)
     for name, counts in seed_counts.items():
-        counts = np.asarray(counts, dtype=float).reshape(len(dims), -1)
-        error = 2 * counts.std(1, ddof=1) / np.sqrt(counts.shape[1]) if counts.shape[1] > 1 else None
-        axis.errorbar(
-            dims, counts.mean(1), error, fmt=MARKERS[name], color=COLOURS[name], capsize=2, label=LABELS[name]
-        )
-        axis.plot(dims, predicted[name], "-", color=COLOURS[name], lw=1.2)
-    axis.axhline(n_items, color=COLOURS["theory"], lw=1, ls="--", label=f"all {n_items} items")
-    axis.plot(dims, dims, color=COLOURS["theory"], lw=1, ls=":", label="as many as dimensions")
-    log_log(axis, "embedding dimension $d$", "recovered items")
-    axis.legend()
+        points(axis, dims, np.reshape(counts, (len(dims), -1)), optimizer(name), law=predicted[name])
+    axis.axhline(n_items, color=GREY, lw=1, ls="--", label=f"all {n_items} items")
+    axis.plot(dims, dims, color=GREY, lw=1, ls=":", label="as many as dimensions")
+    frame(axis, "embedding dimension $d$", "recovered items", log="xy", base=2)
+    key(axis)
     return figure
 
 
@@ -31,28 +25,22 @@ def overlap_figure(overlaps, dim: int) -> Figure:
     """Histogram of the inner products of different embeddings, scaled by √d, with the standard normal density."""
     figure, (axis,) = new_axes()
     x = np.linspace(-5, 5, 201)
-    axis.hist(np.sqrt(dim) * np.asarray(overlaps), bins=80, density=True, color=COLOURS["muon"], label="measured")
-    axis.plot(x, np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi), color=COLOURS["theory"], label=r"$\mathcal{N}(0, 1)$")
-    axis.set_xlabel(r"$\sqrt{d}\,\langle u_i, u_j\rangle$")
-    axis.set_ylabel("density")
-    axis.set_title(f"{len(overlaps)} pairs in $d = {dim}$ dimensions", fontsize=11)
-    axis.legend()
+    axis.hist(np.sqrt(dim) * np.asarray(overlaps), bins=80, density=True, color=PALE, label="measured")
+    axis.plot(x, np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi), color=GREY, label=r"$\mathcal{N}(0, 1)$")
+    frame(axis, r"$\sqrt{d}\,\langle u_i, u_j\rangle$", "density", f"{len(overlaps)} pairs in $d = {dim}$ dimensions")
+    key(axis)
     return figure
 
 
 def frequencies_figure(curves: dict) -> Figure:
     """Frequency against rank for several lists; left as it is, right the local exponent −Δlog p/Δlog i over octaves."""
     figure, (left, right) = new_axes(2)
-    for colour, marker, (label, p) in zip(SERIES, "os^Dv", curves.items(), strict=False):
+    for look, (label, p) in kinds(curves.items()):
         ranks = 2 ** np.arange(int(np.log2(len(p))) + 1)
-        values = np.asarray(p)[ranks - 1]
-        left.plot(ranks, values, marker + "-", color=colour, lw=1, ms=4, label=label)
-        middle = np.sqrt(ranks[1:] * ranks[:-1])
-        right.plot(middle, -np.diff(np.log(values)) / np.log(2), marker + "-", color=colour, lw=1, ms=4, label=label)
-    log_log(left, "rank $i$", "frequency $p_i$", base=10)
-    right.set_xscale("log")
-    right.set_xlabel("rank $i$")
-    right.set_ylabel("local exponent")
-    right.set_ylim(bottom=0)
-    left.legend()
+        values, style = np.asarray(p)[ranks - 1], {"fmt": look.marker + "-", "lw": 1, "label": label}
+        points(left, ranks, values, look, **style)
+        points(right, log_middles(ranks), -np.diff(np.log(values)) / np.log(2), look, **style)
+    frame(left, "rank $i$", "frequency $p_i$", log="xy")
+    frame(right, "rank $i$", "local exponent", log="x", zero=True)
+    key(left)
     return figure

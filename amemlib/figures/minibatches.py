@@ -3,26 +3,21 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amemlib.figures.style import COLOURS, LABELS, MARKERS, SERIES, log_log, new_axes, reference_line
+from amemlib.figures.style import GREY, MAPS, Look, frame, key, new_axes, optimizer, points, reference_line, series
 
 
 def occupancy_figure(batch_sizes, drawn: dict, exact: dict, law: dict) -> Figure:
     """Distinct items in a batch against its size: drawn (points), exact expectation (lines), power law (dotted).
 
-    drawn: label ↦ (n, draws). exact, law: label ↦ (n,).
+    drawn: label ↦ (n, draws), with bars of two standard deviations. exact, law: label ↦ (n,).
     """
     figure, (axis,) = new_axes()
-    for colour, marker, label in zip(SERIES, "os^Dv", drawn, strict=False):
+    for look, label in series(drawn, "{}"):
         counts = np.asarray(drawn[label], dtype=float)
-        axis.errorbar(
-            batch_sizes, counts.mean(1), 2 * counts.std(1), fmt=marker, color=colour, ms=4, capsize=2, label=label
-        )
-        axis.plot(batch_sizes, exact[label], "-", color=colour, lw=1.2)
-        axis.plot(batch_sizes, law[label], ":", color=colour, lw=1.2)
-    log_log(axis, "batch size $B$", "distinct items")
-    axis.plot([], [], "-", color=COLOURS["theory"], label="exact expectation")
-    axis.plot([], [], ":", color=COLOURS["theory"], label=r"$\Gamma(1-1/\alpha)\,(B/\zeta)^{1/\alpha}$")
-    axis.legend()
+        points(axis, batch_sizes, counts.mean(1), look, error=counts.std(1), law=exact[label])
+        axis.plot(batch_sizes, law[label], ":", color=look.colour, lw=1.2)
+    frame(axis, "batch size $B$", "distinct items", log="xy", base=2)
+    key(axis, {"exact expectation": "-", r"$\Gamma(1-1/\alpha)\,(B/\zeta)^{1/\alpha}$": ":"})
     return figure
 
 
@@ -32,13 +27,12 @@ def tails_figure(m, measured: dict, bounds: dict) -> Figure:
     measured, bounds: label ↦ pair of (n,) arrays, the largest frequency and the energy.
     """
     figure, axes = new_axes(2)
-    for axis, part, name in zip(axes, (0, 1), (r"\|q_{>m}\|_\infty", r"\|q_{>m}\|_2^2"), strict=True):
-        for colour, label in zip(SERIES, measured, strict=False):
-            axis.plot(m, measured[label][part], "-", color=colour, lw=1.4, label=label)
-            axis.plot(m, bounds[label][part], ":", color=colour, lw=1.2)
-        log_log(axis, "rank $m$", f"${name}$", base=10)
-    axes[0].plot([], [], ":", color=COLOURS["theory"], label="order of Lemma 15")
-    axes[0].legend()
+    for part, name in enumerate((r"$\|q_{>m}\|_\infty$", r"$\|q_{>m}\|_2^2$")):
+        for look, label in series(measured, "{}"):
+            axes[part].plot(m, measured[label][part], "-", color=look.colour, lw=1.4, label=label)
+            axes[part].plot(m, bounds[label][part], ":", color=look.colour, lw=1.2)
+        frame(axes[part], "rank $m$", name, log="xy")
+    key(axes[0], {"order of Lemma 15": ":"})
     return figure
 
 
@@ -48,14 +42,11 @@ def median_figure(shares, measured: dict, predicted: dict) -> Figure:
     shares: (n,). measured, predicted: d ↦ (n,), 0 where fewer than d/2 items are seen.
     """
     figure, (axis,) = new_axes()
-    for colour, marker, dim in zip(SERIES, "os^Dv", measured, strict=False):
-        axis.plot(shares, measured[dim], marker, color=colour, ms=4.5, label=f"$d = {dim}$")
-        axis.plot(shares, predicted[dim], "-", color=colour, lw=1)
-    axis.set_xscale("log", base=2)
-    axis.set_ylim(bottom=0)
-    axis.set_xlabel(r"batch size over $d^{\,\alpha}$")
-    axis.set_ylabel(r"$s_{d/2}(G_0)\; d^{\,\alpha}$")
-    axis.legend()
+    for look, dim in series(measured, "$d = {}$"):
+        points(axis, shares, measured[dim], look, law=predicted[dim])
+    label = r"$s_{d/2}(G_0)\; d^{\,\alpha}$"
+    frame(axis, r"batch size over $d^{\,\alpha}$", label, log="x", base=2, zero=True)
+    key(axis)
     return figure
 
 
@@ -64,47 +55,42 @@ def capacity_against_batch_figure(record: dict, dim: int) -> Figure:
 
     Points with two standard errors, open where the longest prefix is drawn; lines are sharp predictions.
     """
-    config, measured, k = record["config"], record["measured"], record["config"]["dims"].index(dim)
+    config, measured, predicted = record["config"], record["measured"], record["predicted"]
+    k, batch_sizes = config["dims"].index(dim), config["batch_sizes"]
     figure, (axis,) = new_axes(figsize=(7.0, 5.0))
-    batch_sizes = np.array(config["batch_sizes"], dtype=float)
-    observed = np.array(record["predicted"]["distinct"]["polar"][k])
-    axis.plot(batch_sizes, observed, "--", color=COLOURS["theory"], lw=1.2, label="distinct items in the batch")
     axis.plot(
-        batch_sizes, record["predicted"]["counts"]["polar"][k], "-", color=COLOURS["polar"], lw=1.2, label="sharp"
+        batch_sizes, predicted["distinct"]["polar"][k], "--", color=GREY, lw=1.2, label="distinct items in the batch"
     )
-    for key, name in (("polar", "polar"), ("sgd_at_dims", "sgd")):
-        counts, error = np.array(measured["counts"][key][k]), 2 * np.array(measured["counts_error"][key][k])
-        axis.errorbar(batch_sizes, counts, error, fmt=MARKERS[name], color=COLOURS[name], capsize=2, label=LABELS[name])
-        prefix = np.maximum(measured["prefixes"][key][k], 0.5)
-        axis.plot(batch_sizes, prefix, MARKERS[name], color=COLOURS[name], mfc="white", ms=4)
-        axis.axhline(measured["population"][key][k], color=COLOURS[name], lw=1, ls=":")
-    axis.plot([], [], "o", color=COLOURS["theory"], mfc="white", ms=4, label="longest prefix")
-    axis.plot([], [], ":", color=COLOURS["theory"], lw=1, label="population")
-    log_log(axis, "batch size $B$", "recovered items")
+    sharp = predicted["counts"]["polar"][k]
+    axis.plot(batch_sizes, sharp, "-", color=optimizer("polar").colour, lw=1.2, label="sharp")
+    for name, look in (("polar", optimizer("polar")), ("sgd_at_dims", optimizer("sgd"))):
+        points(axis, batch_sizes, measured["counts"][name][k], look, error=measured["counts_error"][name][k])
+        prefix = np.maximum(measured["prefixes"][name][k], 0.5)
+        points(axis, batch_sizes, prefix, look, mfc="white", ms=4, label=None)
+        axis.axhline(measured["population"][name][k], color=look.colour, lw=1, ls=":")
+    points(axis, [], [], Look(GREY, "o", "longest prefix"), mfc="white", ms=4)
+    title = rf"$d = {dim}$, $\alpha = {config['alpha']:g}$"
+    frame(axis, "batch size $B$", "recovered items", title, log="xy", base=2)
     axis.set_ylim(0.8, 6 * max(measured["counts"]["polar"][k]))
-    axis.set_title(rf"$d = {dim}$, $\alpha = {config['alpha']:g}$", fontsize=11)
-    axis.legend(ncols=2, loc="upper left")
+    key(axis, {"population": ":"}, ncols=2, loc="upper left")
     return figure
 
 
 def batch_collapse_figure(record: dict) -> Figure:
     """Muon's counts over the population's against B over the half-capacity batch's limiting power, for every d."""
-    config, measured = record["config"], record["measured"]
+    config, measured, predicted = record["config"], record["measured"], record["predicted"]
     figure, (axis,) = new_axes()
-    exponent = record["predicted"]["slope"]["polar"]
     batch_sizes = np.array(config["batch_sizes"], dtype=float)
-    for k in range(len(config["dims"])):
-        dim, full = config["dims"][k], measured["population"]["polar"][k]
-        counts, error = (np.array(measured[field]["polar"][k]) / full for field in ("counts", "counts_error"))
-        x = batch_sizes / float(dim) ** exponent
-        axis.errorbar(x, counts, 2 * error, fmt="os^Dv"[k % 5], color=SERIES[k % 6], ms=4, label=f"$d = {dim}$")
-        axis.plot(x, np.array(record["predicted"]["counts"]["polar"][k]) / full, "-", color=SERIES[k % 6], lw=1)
-    axis.axhline(1, color=COLOURS["theory"], lw=1, ls=":")
-    axis.axhline(0.5, color=COLOURS["theory"], lw=1, ls=":")
-    axis.set_xscale("log", base=2)
-    axis.set_xlabel(r"batch size over $d^{\,\alpha + 1/2}$")
-    axis.set_ylabel("recovered items / population's")
-    axis.legend()
+    for k, (look, dim) in enumerate(series(config["dims"], "$d = {}$")):
+        counts, error, law = (
+            table["polar"][k] for table in (measured["counts"], measured["counts_error"], predicted["counts"])
+        )
+        x = batch_sizes / float(dim) ** predicted["slope"]["polar"]
+        points(axis, x, counts, look, error=error, law=law, scale=measured["population"]["polar"][k], capsize=0)
+    axis.axhline(1, color=GREY, lw=1, ls=":")
+    axis.axhline(0.5, color=GREY, lw=1, ls=":")
+    frame(axis, r"batch size over $d^{\,\alpha + 1/2}$", "recovered items / population's", log="x", base=2)
+    key(axis)
     return figure
 
 
@@ -114,15 +100,12 @@ def half_batch_figure(record: dict) -> Figure:
     figure, (axis,) = new_axes()
     for name, dims in (("polar", config["dims"]), ("sgd", config["sgd_dims"])):
         slope, (low, high) = measured["slope"][name], measured["interval"][name]
-        label = f"{LABELS[name]}: {slope:.2f} [{low:.2f}, {high:.2f}], limit {predicted['slope'][name]:.2f}"
+        label = f"{MAPS[name].label}: {slope:.2f} [{low:.2f}, {high:.2f}], limit {predicted['slope'][name]:.2f}"
         half = measured["half_batch"][name]
-        axis.plot(dims, half, MARKERS[name], color=COLOURS[name], label=label)
-        axis.plot(dims, predicted["half_batch"][name], "-", color=COLOURS[name], lw=1.2)
+        points(axis, dims, half, optimizer(name, label), law=predicted["half_batch"][name])
         reference_line(axis, dims, predicted["slope"][name], (dims[-1], half[-1]))
-    axis.plot([], [], "-", color=COLOURS["theory"], label="sharp prediction")
-    axis.plot([], [], ":", color=COLOURS["theory"], label="exponent of the theorem")
-    log_log(axis, "embedding dimension $d$", "half-capacity batch")
-    axis.legend()
+    frame(axis, "embedding dimension $d$", "half-capacity batch", log="xy", base=2)
+    key(axis, {"sharp prediction": "-", "exponent of the theorem": ":"})
     return figure
 
 
@@ -134,10 +117,10 @@ def sightings_figure(ranks, sightings, mask, threshold: float, expected) -> Figu
     """
     figure, (axis,) = new_axes()
     ranks, sightings, mask = np.asarray(ranks), np.asarray(sightings), np.asarray(mask)
-    axis.plot(ranks[~mask], sightings[~mask], "o", color=COLOURS["sgd"], mfc="white", ms=3.5, label="not recovered")
-    axis.plot(ranks[mask], sightings[mask], "o", color=COLOURS["polar"], ms=3.5, label="recovered")
-    axis.plot(ranks, expected, "-", color=COLOURS["theory"], lw=1.2, label="expected $B p_i$")
-    axis.axhline(threshold, color=COLOURS["theory"], lw=1, ls=":", label="$B p_m$")
-    log_log(axis, "rank $i$", "times seen $B q_i$", base=10)
-    axis.legend()
+    axis.plot(ranks[~mask], sightings[~mask], "o", color=GREY, mfc="white", ms=3.5, label="not recovered")
+    axis.plot(ranks[mask], sightings[mask], "o", color=optimizer("polar").colour, ms=3.5, label="recovered")
+    axis.plot(ranks, expected, "-", color=GREY, lw=1.2, label="expected $B p_i$")
+    axis.axhline(threshold, color=GREY, lw=1, ls=":", label="$B p_m$")
+    frame(axis, "rank $i$", "times seen $B q_i$", log="xy")
+    key(axis)
     return figure

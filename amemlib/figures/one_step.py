@@ -5,7 +5,19 @@ from itertools import pairwise
 import numpy as np
 from matplotlib.figure import Figure
 
-from amemlib.figures.style import COLOURS, LABELS, MARKERS, SERIES, log_log, new_axes, reference_line
+from amemlib.figures.style import (
+    GREY,
+    MAPS,
+    Look,
+    frame,
+    key,
+    log_middles,
+    new_axes,
+    optimizer,
+    points,
+    reference_line,
+    series,
+)
 
 
 def capacity_figure(record: dict, names=("polar", "sgd")) -> Figure:
@@ -16,49 +28,38 @@ def capacity_figure(record: dict, names=("polar", "sgd")) -> Figure:
     """
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
     figure, (axis,) = new_axes(figsize=(7.0, 5.0))
+    counts, sharp = measured["seed_counts"], predicted["counts"]
     for name in names:
-        dims = np.array(config["sgd_dims"] if name == "sgd" else config["dims"], dtype=float)
+        dims = config["sgd_dims"] if name == "sgd" else config["dims"]
         slope, (low, high) = measured["slope"][name], measured["interval"][name]
-        label = f"{LABELS[name]}: fitted {slope:.2f} [{low:.2f}, {high:.2f}], limit {predicted['slope'][name]:.2f}"
-        _counts_with_prediction(axis, dims, measured, predicted, name, name, label=label)
-        reference_line(axis, dims, predicted["slope"][name], (dims[-1], predicted["counts"][name][-1]))
+        limit = predicted["slope"][name]
+        label = f"{MAPS[name].label}: fitted {slope:.2f} [{low:.2f}, {high:.2f}], limit {limit:.2f}"
+        points(axis, dims, counts[name], optimizer(name, label), law=sharp[name], zorder=3)
+        reference_line(axis, dims, limit, (dims[-1], sharp[name][-1]))
         if name == "sgd":
-            _counts_with_prediction(axis, config["dims"], measured, predicted, "sgd_at_dims", name, mfc="white")
-    log_log(axis, "embedding dimension $d$", "recovered items")
-    axis.plot([], [], "-", color=COLOURS["theory"], lw=1.2, label="sharp prediction, nothing fitted")
-    axis.plot([], [], ":", color=COLOURS["theory"], lw=1.2, label="limiting exponent")
-    figure.legend(loc="outside lower center", ncols=2 if len(names) < 3 else 1)
-    axis.set_title(rf"One population step, $\alpha = {config['alpha']:g}$", fontsize=11)
+            open_ = {"mfc": "white", "label": None, "zorder": 3}
+            points(axis, config["dims"], counts["sgd_at_dims"], optimizer(name), law=sharp["sgd_at_dims"], **open_)
+    title = rf"One population step, $\alpha = {config['alpha']:g}$"
+    frame(axis, "embedding dimension $d$", "recovered items", title, log="xy", base=2)
+    lines = {"sharp prediction, nothing fitted": "-", "limiting exponent": ":"}
+    key(axis, lines, below=2 if len(names) < 3 else 1)
     return figure
-
-
-def _counts_with_prediction(axis, dims, measured: dict, predicted: dict, key: str, name: str, **style) -> None:
-    counts = np.array(measured["seed_counts"][key])
-    error = 2 * counts.std(1, ddof=1) / np.sqrt(counts.shape[1]) if counts.shape[1] > 1 else None
-    axis.errorbar(dims, counts.mean(1), error, fmt=MARKERS[name], color=COLOURS[name], capsize=2, zorder=3, **style)
-    axis.plot(dims, predicted["counts"][key], "-", color=COLOURS[name], lw=1.2)
 
 
 def capacity_by_alpha_figure(records: list[dict], name: str) -> Figure:
     """Figure 2 for one map: counts over d^κ, κ the limiting exponent, for several α. Flat is a reached exponent."""
     figure, (axis,) = new_axes()
-    for colour, marker, record in zip(SERIES, "os^Dv", records, strict=False):
-        config, alpha = record["config"], record["config"]["alpha"]
+    for look, record in series(records):
+        config, measured, predicted = record["config"], record["measured"], record["predicted"]
         dims = np.array(config["sgd_dims"] if name == "sgd" else config["dims"], dtype=float)
-        scale = dims ** record["predicted"]["slope"][name]
-        counts = np.array(record["measured"]["seed_counts"][name])
-        error = 2 * counts.std(1, ddof=1) / np.sqrt(counts.shape[1]) if counts.shape[1] > 1 else 0 * scale
-        fitted, limit = record["measured"]["slope"][name], record["predicted"]["slope"][name]
-        label = rf"$\alpha = {alpha:g}$: fitted {fitted:.2f}, limit {limit:.2f}"
-        axis.errorbar(dims, counts.mean(1) / scale, error / scale, fmt=marker, color=colour, capsize=2, label=label)
-        axis.plot(dims, np.array(record["predicted"]["counts"][name]) / scale, "-", color=colour, lw=1.2)
-    axis.set_xscale("log", base=2)
-    axis.set_ylim(bottom=0)
+        fitted, limit = measured["slope"][name], predicted["slope"][name]
+        label = rf"$\alpha = {config['alpha']:g}$: fitted {fitted:.2f}, limit {limit:.2f}"
+        counts, law = measured["seed_counts"][name], predicted["counts"][name]
+        points(axis, dims, counts, look, law=law, scale=dims**limit, label=label)
     exponent = r"d^{\,1/2\alpha}" if name == "sgd" else r"d^{\,1+1/2\alpha}"
-    axis.set_xlabel("embedding dimension $d$")
-    axis.set_ylabel(rf"recovered items / ${exponent}$")
-    axis.set_title(f"{LABELS[name]}, one population step (lines: sharp prediction)", fontsize=11)
-    axis.legend()
+    title = f"{MAPS[name].label}, one population step (lines: sharp prediction)"
+    frame(axis, "embedding dimension $d$", rf"recovered items / ${exponent}$", title, log="x", base=2, zero=True)
+    key(axis)
     return figure
 
 
@@ -69,28 +70,21 @@ def signal_figure(panels: dict) -> Figure:
     """
     figure, axes = new_axes(len(panels), sharex=True)
     for axis, (name, panel) in zip(axes, panels.items(), strict=True):
-        own, rival = np.asarray(panel["own"]) / panel["scale"], np.asarray(panel["rival"]) / panel["scale"]
+        own, rival, predicted = (np.asarray(panel[part]) / panel["scale"] for part in ("own", "rival", "predicted"))
         edges = np.unique(np.geomspace(1, len(own), 40).astype(int))
-        middle = np.sqrt(edges[1:] * edges[:-1])
-        for values, colour, label in ((rival, COLOURS["theory"], "best rival"), (own, COLOURS[name], "own (signal)")):
+        middle = log_middles(edges)
+        look = optimizer(name, "own (signal)")
+        for values, style in ((rival, Look(GREY, look.marker, "best rival")), (own, look)):
             bins = [values[a - 1 : b - 1] for a, b in pairwise(edges)]
             low, median, high = np.array([np.quantile(bin_, [0.1, 0.5, 0.9]) for bin_ in bins]).T
-            axis.fill_between(middle, low, high, color=colour, alpha=0.2, lw=0)
-            axis.plot(middle, median, MARKERS.get(name, "o"), ms=3, color=colour, label=label)
+            axis.fill_between(middle, low, high, color=style.colour, alpha=0.2, lw=0)
+            points(axis, middle, median, style, ms=3)
         ranks = np.arange(1, len(own) + 1)
-        axis.plot(
-            ranks,
-            np.asarray(panel["predicted"]) / panel["scale"],
-            color=COLOURS[name],
-            lw=1.2,
-            label="predicted signal",
-        )
-        axis.set_xscale("log")
+        axis.plot(ranks, predicted, color=look.colour, lw=1.2, label="predicted signal")
+        frame(axis, "rank $i$", title=MAPS[name].label, log="x")
         axis.set_yscale("symlog", linthresh=1)
-        axis.set_xlabel("rank $i$")
-        axis.set_title(LABELS[name], fontsize=11)
     axes[0].set_ylabel("logit / interaction scale")
-    axes[0].legend(loc="lower left")
+    key(axes[0], loc="lower left")
     return figure
 
 
@@ -101,16 +95,12 @@ def local_slopes_figure(dims, slopes: dict, limits: dict, measured: dict) -> Fig
     measured: α ↦ (middle d of the fit, slope, low, high).
     """
     figure, (axis,) = new_axes()
-    middle = np.sqrt(np.asarray(dims[1:], dtype=float) * np.asarray(dims[:-1], dtype=float))
-    for colour, marker, alpha in zip(SERIES, "os^Dv", slopes, strict=False):
-        axis.plot(middle, slopes[alpha], "-", color=colour, label=rf"$\alpha = {alpha:g}$: sharp prediction")
-        axis.axhline(limits[alpha], color=colour, ls=":", lw=1)
-        centre, slope, low, high = measured[alpha]
-        axis.errorbar([centre], [slope], [[slope - low], [high - slope]], fmt=marker, color=colour, capsize=3)
-    axis.plot([], [], "o", color=COLOURS["theory"], label="fit to the counts, 95 % interval")
-    axis.plot([], [], ":", color=COLOURS["theory"], label=r"limit $1 + 1/2\alpha$")
-    axis.set_xscale("log", base=2)
-    axis.set_xlabel("embedding dimension $d$")
-    axis.set_ylabel("local exponent of the capacity")
-    axis.legend(ncols=2)
+    for look, alpha in series(slopes):
+        label = rf"$\alpha = {alpha:g}$: sharp prediction"
+        axis.plot(log_middles(dims), slopes[alpha], "-", color=look.colour, label=label)
+        axis.axhline(limits[alpha], color=look.colour, ls=":", lw=1)
+        centre, slope, *ends = measured[alpha]
+        points(axis, [centre], [slope], look, interval=[ends], capsize=3)
+    frame(axis, "embedding dimension $d$", "local exponent of the capacity", log="x", base=2)
+    key(axis, {"fit to the counts, 95 % interval": "o", r"limit $1 + 1/2\alpha$": ":"}, ncols=2)
     return figure

@@ -5,16 +5,23 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
-from amemlib.figures.style import COLOURS, MARKERS, SERIES, new_axes, reference_line
+from amemlib.figures.style import (
+    GREY,
+    frame,
+    key,
+    kinds,
+    new_axes,
+    optimizer,
+    points,
+    reference_line,
+)
 
-OPTIMIZER_COLOURS = {
-    "muon": COLOURS["polar"],
-    "exact_muon": COLOURS["muon"],
-    "adamw": COLOURS["smoothed_sign"],
-    "sgd": COLOURS["sgd"],
+OPTIMIZERS = {
+    "muon": optimizer("muon", "Muon"),
+    "exact_muon": optimizer("polar", "Muon, exact polar map"),
+    "adamw": optimizer("adamw"),
+    "sgd": optimizer("sgd"),
 }
-OPTIMIZER_MARKERS = {"muon": "o", "exact_muon": "P", "adamw": "s", "sgd": MARKERS["sgd"]}
-OPTIMIZER_LABELS = {"muon": "Muon", "exact_muon": "Muon, exact polar map", "adamw": "AdamW", "sgd": "SGD"}
 METRICS = {
     "ood": "accuracy, uniform law (OOD)",
     "id": "accuracy, training law (ID)",
@@ -36,30 +43,21 @@ def sequences_figure(tokens, queries, sources, n_items: int) -> Figure:
     figure, (axis,) = new_axes(figsize=(9.6, 0.42 * rows + 0.6))
     for row in range(rows):
         colour_of = {}
-        for colour, query, source in zip(SERIES, queries[row], sources[row], strict=False):
-            colour_of |= dict.fromkeys((source - 1, source, query, query + 1), colour)
+        for look, (query, source) in kinds(zip(queries[row], sources[row], strict=True)):
+            colour_of |= dict.fromkeys((source - 1, source, query, query + 1), look.colour)
         for place, token in enumerate(tokens[row]):
-            colour = colour_of.get(place)
-            asked = place - 1 in queries[row]
-            axis.add_patch(
-                Rectangle(
-                    (place - 0.46, row - 0.42),
-                    0.92,
-                    0.84,
-                    facecolor=colour or "none",
-                    alpha=0.28 if colour else 1,
-                    lw=0,
-                )
-            )
-            if asked:
-                axis.add_patch(Rectangle((place - 0.46, row - 0.42), 0.92, 0.84, fill=False, lw=1.6))
+            colour, box = colour_of.get(place), ((place - 0.46, row - 0.42), 0.92, 0.84)
+            if colour:
+                axis.add_patch(Rectangle(*box, facecolor=colour, alpha=0.28, lw=0))
+            if place - 1 in queries[row]:
+                axis.add_patch(Rectangle(*box, fill=False, lw=1.6))
             text = f"t{token + 1}" if token < n_items else str(token - n_items + 1)
             axis.text(place, row, text, ha="center", va="center", fontsize=7.5, color="black" if colour else "0.55")
     axis.set_xlim(-0.7, length - 0.3)
     axis.set_ylim(rows - 0.4, -0.6)
     axis.set_yticks([])
+    frame(axis, "position")
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axis.set_xlabel("position")
     axis.grid(False)
     axis.spines["left"].set_visible(False)
     return figure
@@ -72,6 +70,7 @@ def attention_figure(first, second, queries, sources, titles) -> Figure:
     induction head looks, at the places `sources` and, in block 1, one place back everywhere.
     """
     figure, axes = new_axes(len(titles), figsize=(3.5 * len(titles), 4.6), sharex=True)
+    (_, (cross, _)) = kinds(("map", "cross"))
     for axis, one, two, title in zip(axes, first, second, titles, strict=True):
         one, two = np.asarray(one), np.asarray(two)
         length = one.shape[1]
@@ -79,15 +78,14 @@ def attention_figure(first, second, queries, sources, titles) -> Figure:
         picture = np.concatenate([one, np.full((2, length), np.nan), np.repeat(two, 2, axis=0)])
         axis.imshow(picture, cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
         for k, source in enumerate(np.asarray(sources)):
-            axis.plot(source, length + 2.5 + 2 * k, "x", color=COLOURS["sgd"], ms=6)
-        axis.plot(np.asarray(sources) - 1, np.asarray(sources), "x", color=COLOURS["sgd"], ms=5)
+            axis.plot(source, length + 2.5 + 2 * k, "x", color=cross.colour, ms=6)
+        axis.plot(np.asarray(sources) - 1, np.asarray(sources), "x", color=cross.colour, ms=5)
         axis.set_yticks(
             [length // 2, *(length + 2.5 + 2 * np.arange(len(two)))],
             ["block 1", *(f"question {k + 1}" for k in range(len(two)))],
             fontsize=8,
         )
-        axis.set_xlabel("attended position")
-        axis.set_title(title, fontsize=11)
+        frame(axis, "attended position", title=title)
         axis.grid(False)
     return figure
 
@@ -95,16 +93,14 @@ def attention_figure(first, second, queries, sources, titles) -> Figure:
 def built_head_figure(dims, accuracies: dict, limit: float) -> Figure:
     """Accuracy of the head built by hand against d; accuracies: label ↦ (len(dims), seeds). `limit`: a marked d."""
     figure, (axis,) = new_axes()
-    for colour, marker, (label, values) in zip(SERIES, "os^D", accuracies.items(), strict=False):
+    for look, (label, values) in kinds(accuracies.items()):
         values = np.asarray(values)
-        axis.fill_between(dims, values.min(1), values.max(1), color=colour, alpha=0.2, lw=0)
-        axis.plot(dims, values.mean(1), marker + "-", color=colour, label=label)
-    axis.axvline(limit, color=COLOURS["theory"], ls=":", lw=1.2, label="as many dimensions as vectors")
-    axis.set_xscale("log", base=2)
+        axis.fill_between(dims, values.min(1), values.max(1), color=look.colour, alpha=0.2, lw=0)
+        points(axis, dims, values.mean(1), look, fmt=look.marker + "-", label=label)
+    axis.axvline(limit, color=GREY, ls=":", lw=1.2, label="as many dimensions as vectors")
+    frame(axis, "dimension $d$", "accuracy, uniform law", log="x", base=2)
     axis.set_xticks(list(dims), [str(dim) for dim in dims])
-    axis.set_xlabel("dimension $d$")
-    axis.set_ylabel("accuracy, uniform law")
-    axis.legend()
+    key(axis)
     return figure
 
 
@@ -114,16 +110,14 @@ def value_step_figure(probabilities: dict, masks: dict) -> Figure:
     probabilities: name ↦ (n,) predicted. masks: name ↦ (draws, n) of 0 and 1; drawn as the share over the draws.
     """
     figure, axes = new_axes(len(masks), sharey=True)
+    titles = {"polar": "one Muon step on $W_V$", "sgd": "one SGD step on $W_V$"}
     for axis, (name, mask) in zip(axes, masks.items(), strict=True):
         share = np.asarray(mask, dtype=float).mean(0)
         ranks = np.arange(1, len(share) + 1)
-        colour = OPTIMIZER_COLOURS["muon" if name == "polar" else name]
-        axis.plot(ranks, share, MARKERS[name], color=colour, ms=4, label="in the network")
-        axis.plot(ranks, probabilities[name], "-", color=COLOURS["theory"], lw=1.2, label="linear theory")
-        axis.set_xscale("log")
-        axis.set_xlabel("rank of the output")
-        axis.set_title({"polar": "one Muon step on $W_V$", "sgd": "one SGD step on $W_V$"}[name], fontsize=11)
-        axis.legend()
+        points(axis, ranks, share, optimizer(name, "in the network"), ms=4)
+        axis.plot(ranks, probabilities[name], "-", color=GREY, lw=1.2, label="linear theory")
+        frame(axis, "rank of the output", title=titles[name], log="x")
+        key(axis)
     axes[0].set_ylabel("share of draws that recall it")
     return figure
 
@@ -133,20 +127,11 @@ def live_runs_figure(histories: dict, metrics=("loss", "id", "ood")) -> Figure:
     figure, axes = new_axes(len(metrics), figsize=(3.3 * len(metrics), 3.7))
     for axis, metric in zip(axes, metrics, strict=True):
         for name, history in histories.items():
-            rows = [row for row in history if row[metric] is not None]
-            axis.plot(
-                [row["step"] for row in rows],
-                [row[metric] for row in rows],
-                OPTIMIZER_MARKERS[name] + "-",
-                color=OPTIMIZER_COLOURS[name],
-                ms=4,
-                label=OPTIMIZER_LABELS[name],
-            )
-        axis.set_xlabel("step")
-        axis.set_title(METRICS[metric], fontsize=10)
-        if metric != "loss":
-            axis.set_ylim(-0.03, 1.03)
-    axes[0].legend(fontsize=8.5)
+            look, rows = OPTIMIZERS[name], [row for row in history if row[metric] is not None]
+            steps, values = ([row[part] for row in rows] for part in ("step", metric))
+            points(axis, steps, values, look, fmt=look.marker + "-")
+        _metric(axis, metric, "step")
+    key(axes[0], fontsize=8.5)
     return figure
 
 
@@ -156,18 +141,14 @@ def rates_figure(record: dict) -> Figure:
     for name, area in record["measured"]["ood_area"].items():
         rates = record["config"][f"rates_{name}"]
         kept = [(rate, value) for rate, value in zip(rates, area, strict=True) if value is not None]
-        colour = OPTIMIZER_COLOURS[name]
-        label = f"{OPTIMIZER_LABELS[name]}, best {record['measured']['lr'][name]:g}"
-        axis.plot(*zip(*kept, strict=True), OPTIMIZER_MARKERS[name] + "-", color=colour, mfc="white", label=label)
-        best = rates.index(record["measured"]["lr"][name])
-        axis.plot(rates[best], area[best], OPTIMIZER_MARKERS[name], color=colour)
+        look, chosen = OPTIMIZERS[name], record["measured"]["lr"][name]
+        label = f"{look.label}, best {chosen:g}"
+        points(axis, *zip(*kept, strict=True), look, fmt=look.marker + "-", mfc="white", label=label)
+        points(axis, chosen, area[rates.index(chosen)], look, label=None)
         for rate in [rate for rate, value in zip(rates, area, strict=True) if value is None]:
-            axis.plot(rate, 0, "x", color=colour)
-    axis.set_xscale("log")
-    axis.set_ylim(bottom=0)
-    axis.set_xlabel("learning rate")
-    axis.set_ylabel("OOD accuracy, mean over the run")
-    axis.legend()
+            axis.plot(rate, 0, "x", color=look.colour)
+    frame(axis, "learning rate", "OOD accuracy, mean over the run", log="x", zero=True)
+    key(axis)
     return figure
 
 
@@ -180,15 +161,12 @@ def recall_dims_figure(record: dict, shares: tuple[float, float, float] = (1 / 3
         for name, curves in measured["curves"]["dims"][metric].items():
             for index, style in zip(indices[:-1], (":", "--"), strict=True):
                 means = [np.mean([seed[index] for seed in seeds if len(seed) > index]) for seeds in curves]
-                axis.plot(config["dims"], means, style, color=OPTIMIZER_COLOURS[name], lw=1.2)
+                axis.plot(config["dims"], means, style, color=OPTIMIZERS[name].colour, lw=1.2)
         _with_intervals(axis, config["dims"], measured, metric, "dims")
-        axis.set_xscale("log", base=2)
-        axis.set_xlabel("dimension $d$")
+        _metric(axis, metric, "dimension $d$", log="x")
     axes[0].set_ylabel("accuracy")
-    for index, style in zip(indices, (":", "--", "-"), strict=True):
-        axes[1].plot([], [], style, color=COLOURS["theory"], label=f"{measured['probed'][index]} steps")
-    handles, labels = axes[1].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=6, fontsize=9)
+    lines = {f"{measured['probed'][index]} steps": line for index, line in zip(indices, (":", "--", "-"), strict=True)}
+    key(axes[1], lines, below=6, fontsize=9)
     return figure
 
 
@@ -197,9 +175,8 @@ def recall_batches_figure(record: dict) -> Figure:
     figure, axes = new_axes(2, figsize=(9.6, 4.4), sharey=True)
     for axis, metric in zip(axes, ("ood", "recall"), strict=True):
         _with_intervals(axis, record["config"]["batch_sizes"], record["measured"], metric, "batch_sizes")
-        axis.set_xscale("log", base=2)
-        axis.set_xlabel("batch size $B$")
-    axes[0].legend(loc="upper left")
+        _metric(axis, metric, "batch size $B$", log="x")
+    key(axes[0], loc="upper left")
     return figure
 
 
@@ -208,10 +185,10 @@ def recall_alphas_figure(record: dict) -> Figure:
     figure, axes = new_axes(2, figsize=(9.6, 4.4), sharey=True)
     labels = {"output_alphas": r"exponent $\alpha_o$ of the outputs"}
     labels |= {"trigger_alphas": r"exponent $\alpha_q$ of the triggers"}
-    for axis, (key, label) in zip(axes, labels.items(), strict=True):
-        _with_intervals(axis, record["config"]["alphas"], record["measured"], "ood", key)
-        axis.set_xlabel(label)
-    axes[0].legend(loc="lower left")
+    for axis, (where, label) in zip(axes, labels.items(), strict=True):
+        _with_intervals(axis, record["config"]["alphas"], record["measured"], "ood", where)
+        _metric(axis, "ood", label)
+    key(axes[0], loc="lower left")
     return figure
 
 
@@ -223,14 +200,12 @@ def long_runs_figure(record: dict, where: str = "base", metrics=("ood", "id")) -
         for name, (seeds,) in measured["curves"][where][metric].items():
             steps = measured["probed"][: min(map(len, seeds))]
             values = np.array([seed[: len(steps)] for seed in seeds])
-            colour = OPTIMIZER_COLOURS[name]
+            colour, label = OPTIMIZERS[name].colour, OPTIMIZERS[name].label
             axis.fill_between(steps, values.min(0), values.max(0), color=colour, alpha=0.2, lw=0)
-            axis.plot(steps, values.mean(0), color=colour, label=OPTIMIZER_LABELS[name])
-        axis.axvline(config["steps"], color=COLOURS["theory"], ls=":", lw=1)
-        axis.set_xlabel("step")
-        axis.set_title(METRICS[metric], fontsize=10)
-        axis.set_ylim(-0.03, 1.03)
-    axes[0].legend()
+            axis.plot(steps, values.mean(0), color=colour, label=label)
+        axis.axvline(config["steps"], color=GREY, ls=":", lw=1)
+        _metric(axis, metric, "step")
+    key(axes[0])
     return figure
 
 
@@ -239,15 +214,11 @@ def value_spectrum_figure(record: dict, where: str = "heavy_outputs") -> Figure:
     figure, (axis,) = new_axes()
     for name, seeds in record["measured"]["spectrum"][where].items():
         for seed, values in enumerate(seeds):
-            values = np.asarray(values)
-            label = OPTIMIZER_LABELS[name] if seed == 0 else None
-            axis.plot(
-                np.arange(1, len(values) + 1), values / values[0], color=OPTIMIZER_COLOURS[name], lw=1, label=label
-            )
-    axis.set_yscale("log")
-    axis.set_xlabel("index $k$")
-    axis.set_ylabel(r"$s_k/s_1$ of the change of $W_V$")
-    axis.legend()
+            look, index = OPTIMIZERS[name], np.arange(1, len(values) + 1)
+            label = None if seed else look.label
+            axis.plot(index, np.asarray(values) / values[0], color=look.colour, lw=1, label=label)
+    frame(axis, "index $k$", r"$s_k/s_1$ of the change of $W_V$", log="y")
+    key(axis)
     return figure
 
 
@@ -260,26 +231,21 @@ def learnt_figure(record: dict, slopes: dict, where: str = "heavy_outputs") -> F
     learnt, probed = record["measured"]["learnt"][where], record["measured"]["probed"]
     figure, axes = new_axes(len(learnt), figsize=(10.2, 3.9), sharey=True)
     for axis, (name, seeds) in zip(axes, learnt.items(), strict=True):
-        ranks = np.arange(1, len(seeds[0]) + 1)
+        look, ranks = OPTIMIZERS[name], np.arange(1, len(seeds[0]) + 1)
         for seed in seeds:
             steps = np.array([np.nan if step is None else max(step, probed[1]) for step in seed], dtype=float)
-            axis.plot(ranks, steps, OPTIMIZER_MARKERS[name], color=OPTIMIZER_COLOURS[name], ms=3.5)
-            never = np.isnan(steps)
-            axis.plot(
-                ranks[never], np.full(never.sum(), 1.25 * probed[-1]), OPTIMIZER_MARKERS[name],
-                color=OPTIMIZER_COLOURS[name], mfc="white", ms=3.5, mew=0.7,
-            )  # fmt: skip
+            axis.plot(ranks, steps, look.marker, color=look.colour, ms=3.5)
+            never = ranks[np.isnan(steps)]
+            open_ = {"color": look.colour, "mfc": "white", "ms": 3.5, "mew": 0.7}
+            axis.plot(never, np.full(len(never), 1.25 * probed[-1]), look.marker, **open_)
         if slopes.get(name) is not None:
             first = np.nanmedian([step for seed in seeds for step in seed[:4] if step is not None] or [np.nan])
             label = f"linear theory: slope {slopes[name]:g}"
             reference_line(axis, ranks, slopes[name], (2, max(first, probed[1])), label)
-            axis.legend(fontsize=8.5, loc="upper left")
-        axis.axhline(probed[-1], color=COLOURS["theory"], lw=0.8)
-        axis.set_xscale("log")
-        axis.set_yscale("log")
+            key(axis, fontsize=8.5, loc="upper left")
+        axis.axhline(probed[-1], color=GREY, lw=0.8)
+        frame(axis, "rank of the output", title=look.label, log="xy")
         axis.set_ylim(0.8 * probed[1], 1.5 * probed[-1])
-        axis.set_xlabel("rank of the output")
-        axis.set_title(OPTIMIZER_LABELS[name], fontsize=11)
     axes[0].set_ylabel("step from which it is recalled")
     return figure
 
@@ -289,13 +255,15 @@ def _with_intervals(axis, x, measured: dict, metric: str, where: str) -> None:
     for name, means in measured[metric][where].items():
         if len(means) < len(x):
             continue
-        rows = [
-            row for row in zip(x, means, measured[f"half_{metric}"][where][name], strict=True) if row[1] is not None
-        ]
-        places, values, half = zip(*rows, strict=True)
-        axis.errorbar(
-            places, values, [width or 0 for width in half], fmt=OPTIMIZER_MARKERS[name] + "-",
-            color=OPTIMIZER_COLOURS[name], capsize=3, lw=1.3, label=OPTIMIZER_LABELS[name],
-        )  # fmt: skip
-    axis.set_title(METRICS[metric], fontsize=11)
-    axis.set_ylim(-0.03, 1.03)
+        half = measured[f"half_{metric}"][where][name]
+        kept = [row for row in zip(x, means, half, strict=True) if row[1] is not None]
+        places, values, half = (np.array([row[k] or 0 for row in kept]) for k in range(3))
+        look, interval = OPTIMIZERS[name], np.stack([values - half, values + half], 1)
+        points(axis, places, values, look, interval=interval, fmt=look.marker + "-", capsize=3, lw=1.3)
+
+
+def _metric(axis, metric: str, x: str, **scales) -> None:
+    """Axes of one metric: its name as the title, and the range of a share unless it is the loss."""
+    frame(axis, x, title=METRICS[metric], base=2, **scales)
+    if metric != "loss":
+        axis.set_ylim(-0.03, 1.03)

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amemlib.figures.style import COLOURS, SERIES, new_axes
+from amemlib.figures.style import GREY, frame, key, new_axes, points, series
 
 
 def recovery_profile_figure(x, limit, profiles: dict) -> Figure:
@@ -12,13 +12,12 @@ def recovery_profile_figure(x, limit, profiles: dict) -> Figure:
     x, limit: (n,). profiles: label ↦ (scaled ranks, shares, standard errors), each (k,).
     """
     figure, (axis,) = new_axes()
-    axis.plot(x, limit, "-", color=COLOURS["theory"], lw=1.4, label=r"limit $\prod_j\Phi((j/x)^\alpha)$")
-    for colour, marker, (label, (ranks, shares, errors)) in zip(SERIES, "os^Dv", profiles.items(), strict=False):
-        axis.errorbar(ranks, shares, 2 * np.asarray(errors), fmt=marker, color=colour, ms=4, capsize=2, label=label)
+    axis.plot(x, limit, "-", color=GREY, lw=1.4, label=r"limit $\prod_j\Phi((j/x)^\alpha)$")
+    for look, (label, (ranks, shares, error)) in series(profiles.items()):
+        points(axis, ranks, shares, look, error=error, label=label)
     axis.set_xlim(left=0, right=max(x))
-    axis.set_xlabel(r"scaled rank $i/d^{\,1/2\alpha}$")
-    axis.set_ylabel("share of draws that recover the item")
-    axis.legend()
+    frame(axis, r"scaled rank $i/d^{\,1/2\alpha}$", "share of draws that recover the item")
+    key(axis)
     return figure
 
 
@@ -28,20 +27,15 @@ def sgd_constant_figure(records: list[dict], constants: dict) -> Figure:
     constants: α ↦ C_α.
     """
     figure, (axis,) = new_axes()
-    for colour, marker, record in zip(SERIES, "os^Dv", records, strict=False):
+    for look, record in series(records):
         alpha, dims = record["config"]["alpha"], np.array(record["config"]["sgd_dims"], dtype=float)
-        scale = dims ** (1 / (2 * alpha))
-        counts = np.array(record["measured"]["seed_counts"]["sgd"])
-        error = 2 * counts.std(1, ddof=1) / np.sqrt(counts.shape[1])
+        counts, law = record["measured"]["seed_counts"]["sgd"], record["predicted"]["counts"]["sgd"]
         label = rf"$\alpha = {alpha:g}$, $C_\alpha = {constants[alpha]:.3f}$"
-        axis.errorbar(dims, counts.mean(1) / scale, error / scale, fmt=marker, color=colour, capsize=2, label=label)
-        axis.plot(dims, np.array(record["predicted"]["counts"]["sgd"]) / scale, "-", color=colour, lw=1.2)
-        axis.axhline(constants[alpha], color=colour, ls=":", lw=1.2)
-    axis.set_xscale("log", base=2)
-    axis.set_xlabel("embedding dimension $d$")
-    axis.set_ylabel(r"recovered items / $d^{\,1/2\alpha}$")
-    axis.set_title("lines: prediction at this $d$; dotted: limit", fontsize=11)
-    axis.legend()
+        points(axis, dims, counts, look, law=law, scale=dims ** (1 / (2 * alpha)), label=label)
+        axis.axhline(constants[alpha], color=look.colour, ls=":", lw=1.2)
+    title = "lines: prediction at this $d$; dotted: limit"
+    frame(axis, "embedding dimension $d$", r"recovered items / $d^{\,1/2\alpha}$", title, log="x", base=2)
+    key(axis)
     return figure
 
 
@@ -51,15 +45,11 @@ def sgd_loss_figure(etas, losses: dict, bounds: dict) -> Figure:
     etas: (n,) in units of √d / p₁. losses: d ↦ (n,). bounds: d ↦ number.
     """
     figure, (axis,) = new_axes()
-    for colour, marker, dim in zip(SERIES, "os^Dv", losses, strict=False):
-        axis.plot(etas, losses[dim], marker + "-", color=colour, ms=4, lw=1.2, label=f"$d = {dim}$")
-        axis.axhline(bounds[dim], color=colour, ls=":", lw=1.2)
-    axis.plot([], [], ":", color=COLOURS["theory"], label="bound: log 2 × frequency not recovered")
-    axis.set_xscale("log", base=2)
-    axis.set_yscale("log")
-    axis.set_xlabel(r"learning rate $\eta$, in units of $\sqrt{d}/p_1$")
-    axis.set_ylabel("loss after one step")
-    axis.legend()
+    for look, dim in series(losses, "$d = {}$"):
+        points(axis, etas, losses[dim], look, fmt=look.marker + "-", lw=1.2)
+        axis.axhline(bounds[dim], color=look.colour, ls=":", lw=1.2)
+    frame(axis, r"learning rate $\eta$, in units of $\sqrt{d}/p_1$", "loss after one step", log="xy", base=2)
+    key(axis, {"bound: log 2 × frequency not recovered": ":"})
     return figure
 
 
@@ -68,24 +58,19 @@ def sgd_batch_figure(record: dict, limit_b, limit) -> Figure:
 
     limit_b, limit: (n,) the limit curve.
     """
-    config, measured = record["config"], record["measured"]
+    config, measured, predicted = record["config"], record["measured"], record["predicted"]
     figure, (axis,) = new_axes(figsize=(7.0, 4.8))
     batch_sizes = np.array(config["sgd_batch_sizes"], dtype=float)
-    for colour, marker, k in zip(SERIES, "os^Dv", range(len(config["sgd_dims"])), strict=False):
-        dim = config["sgd_dims"][k]
+    for k, (look, dim) in enumerate(series(config["sgd_dims"], "$d = {}$")):
+        counts, error, law = (
+            table["sgd"][k] for table in (measured["counts"], measured["counts_error"], predicted["counts"])
+        )
         scale = dim ** (1 / (2 * config["alpha"]))
-        counts = np.array(measured["counts"]["sgd"][k]) / scale
-        error = 2 * np.array(measured["counts_error"]["sgd"][k]) / scale
-        x = batch_sizes / np.sqrt(dim)
-        axis.errorbar(x, counts, error, fmt=marker, color=colour, ms=4, lw=0.8, label=f"$d = {dim}$")
-        axis.plot(x, np.array(record["predicted"]["counts"]["sgd"][k]) / scale, "-", color=colour, lw=1)
-    axis.plot(limit_b, limit, "--", color=COLOURS["theory"], lw=1.4, label=r"limit $C_\alpha(b)$")
-    axis.axhline(limit[-1], color=COLOURS["theory"], lw=1, ls=":", label=r"population limit $C_\alpha$")
-    axis.set_xscale("log", base=2)
-    axis.set_yscale("log")
+        points(axis, batch_sizes / np.sqrt(dim), counts, look, error=error, law=law, scale=scale, capsize=0, lw=0.8)
+    axis.plot(limit_b, limit, "--", color=GREY, lw=1.4, label=r"limit $C_\alpha(b)$")
+    axis.axhline(limit[-1], color=GREY, lw=1, ls=":", label=r"population limit $C_\alpha$")
+    frame(axis, r"batch size over $\sqrt{d}$", r"recovered items / $d^{\,1/2\alpha}$", log="xy", base=2)
     axis.set_xlim(limit_b[0], limit_b[-1])
     axis.set_ylim(0.8 * limit[0], 1.2 * max(limit))
-    axis.set_xlabel(r"batch size over $\sqrt{d}$")
-    axis.set_ylabel(r"recovered items / $d^{\,1/2\alpha}$")
-    axis.legend(ncols=2)
+    key(axis, ncols=2)
     return figure

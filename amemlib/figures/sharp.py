@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amemlib.figures.style import COLOURS, LABELS, MARKERS, SERIES, log_log, new_axes
+from amemlib.figures.style import GREY, Look, frame, key, kinds, new_axes, optimizer, points, series
 
 
 def sharp_ratio_figure(record: dict, panels: dict, band: float) -> Figure:
@@ -14,30 +14,28 @@ def sharp_ratio_figure(record: dict, panels: dict, band: float) -> Figure:
     """
     config, measured = record["config"], record["measured"]
     figure, axes = new_axes(len(panels), figsize=(2.1 * len(panels), 3.9), sharey=True)
-    n_alpha = len(config["alphas"])
+    n_alpha, largest = len(config["alphas"]), len(config["n_items"]) - 1
+    looks = [look for look, _ in series(config["alphas"], r"$\alpha = {:g}$")]
     for axis, (name, title) in zip(axes, panels.items(), strict=True):
         ratio, counts = np.array(measured["ratio"][name]), np.array(measured["counts"][name])
-        error = 2 * np.array(measured["error"][name]) * ratio / counts
-        axis.axhspan(1 - band, 1 + band, color=COLOURS["theory"], alpha=0.12, lw=0)
-        axis.axhline(1, color=COLOURS["theory"], lw=1)
-        for n in range(len(config["n_items"])):
-            for a, colour in zip(range(n_alpha), SERIES, strict=False):
+        error = np.array(measured["error"][name]) * ratio / counts
+        axis.axhspan(1 - band, 1 + band, color=GREY, alpha=0.12, lw=0)
+        axis.axhline(1, color=GREY, lw=1)
+        for n in range(largest + 1):
+            for a, look in enumerate(looks):
                 x = np.arange(len(config["dims"])) + ((a + 0.5) / n_alpha - 0.5 + (n - 0.5) / n_alpha / 3) * 0.8
-                fill = colour if n == len(config["n_items"]) - 1 else "white"
-                axis.errorbar(
-                    x, ratio[:, n, a], error[:, n, a], fmt="o", color=colour, mfc=fill, ms=3.5, lw=0.8, capsize=0
-                )
-        axis.set_xticks(range(len(config["dims"])), config["dims"])
-        axis.set_xlabel("$d$")
+                style = {"fmt": "o", "ms": 3.5, "lw": 0.8, "capsize": 0, "label": None}
+                style["mfc"] = look.colour if n == largest else "white"
+                points(axis, x, ratio[:, n, a], look, error=error[:, n, a], **style)
+        frame(axis, "$d$")
         axis.set_title(title, fontsize=10)
+        axis.set_xticks(range(len(config["dims"])), config["dims"])
     axes[0].set_ylabel("counted / predicted")
-    handles = [axes[0].plot([], [], "o", color=colour)[0] for _, colour in zip(config["alphas"], SERIES, strict=False)]
-    names = [rf"$\alpha = {alpha:g}$" for alpha in config["alphas"]]
+    for look in looks:
+        points(axes[0], [], [], look, fmt="o")
     for n, n_items in enumerate(config["n_items"]):
-        fill = COLOURS["theory"] if n == len(config["n_items"]) - 1 else "white"
-        handles.append(axes[0].plot([], [], "o", color=COLOURS["theory"], mfc=fill)[0])
-        names.append(f"$N = {n_items}$")
-    figure.legend(handles, names, loc="outside lower center", ncols=len(names), fontsize=8.5, columnspacing=1.0)
+        points(axes[0], [], [], Look(GREY, "o", f"$N = {n_items}$"), mfc=GREY if n == largest else "white")
+    key(axes[0], below=n_alpha + largest + 1, fontsize=8.5, columnspacing=1.0)
     return figure
 
 
@@ -47,20 +45,17 @@ def parity_figure(points: dict) -> Figure:
     points: label ↦ pair of (n,) arrays, predicted and counted.
     """
     figure, (left, right) = new_axes(2, figsize=(9.6, 4.3))
-    markers = "os^DvP"
-    for colour, marker, (label, (predicted, counted)) in zip(SERIES, markers, points.items(), strict=False):
-        predicted, counted = np.asarray(predicted), np.asarray(counted)
-        style = {"color": colour, "ms": 3.5, "alpha": 0.7}
-        left.plot(predicted, counted, marker, label=f"{label} ({len(counted)})", **style)
-        right.plot(predicted, counted / predicted, marker, **style)
+    for look, (label, pair) in kinds(points.items()):
+        predicted, counted = (np.asarray(values) for values in pair)
+        style = {"color": look.colour, "ms": 3.5, "alpha": 0.7}
+        left.plot(predicted, counted, look.marker, label=f"{label} ({len(counted)})", **style)
+        right.plot(predicted, counted / predicted, look.marker, **style)
     ends = [min(p.min() for p, _ in points.values()), max(p.max() for p, _ in points.values())]
-    left.plot(ends, ends, "-", color=COLOURS["theory"], lw=1, zorder=0)
-    log_log(left, "predicted items", "counted items", base=10)
-    right.axhline(1, color=COLOURS["theory"], lw=1)
-    right.set_xscale("log")
-    right.set_xlabel("predicted items")
-    right.set_ylabel("counted / predicted")
-    left.legend(fontsize=8.5)
+    left.plot(ends, ends, "-", color=GREY, lw=1, zorder=0)
+    right.axhline(1, color=GREY, lw=1)
+    frame(left, "predicted items", "counted items", log="xy")
+    frame(right, "predicted items", "counted / predicted", log="x")
+    key(left, fontsize=8.5)
     return figure
 
 
@@ -70,24 +65,16 @@ def constants_figure(records: list[dict], leading: dict, grid) -> Figure:
     leading: α ↦ the constant. grid: α ↦ (dims, sharp counts) on a wider range of d than the records'.
     """
     figure, (axis,) = new_axes()
-    for colour, marker, record in zip(SERIES, "os^Dv", records, strict=False):
-        config = record["config"]
-        alpha, dims = config["alpha"], np.array(config["dims"], dtype=float)
+    for look, record in series(records):
+        alpha, dims = record["config"]["alpha"], np.array(record["config"]["dims"], dtype=float)
         exponent = record["predicted"]["slope"]["polar"]
-        counts = np.array(record["measured"]["seed_counts"]["polar"]) / dims[:, None] ** exponent
-        error = 2 * counts.std(1, ddof=1) / np.sqrt(counts.shape[1])
-        label = rf"$\alpha = {alpha:g}$"
-        axis.errorbar(dims, counts.mean(1), error, fmt=marker, color=colour, capsize=2, label=label)
+        counts = record["measured"]["seed_counts"]["polar"]
+        points(axis, dims, counts, look, scale=dims**exponent, label=rf"$\alpha = {alpha:g}$")
         wide, sharp = (np.asarray(x, dtype=float) for x in grid[alpha])
-        axis.plot(wide, sharp / wide**exponent, "-", color=colour, lw=1.2)
-        axis.axhline(leading[alpha], color=colour, ls=":", lw=1.2)
-    axis.plot([], [], "-", color=COLOURS["theory"], label="sharp count")
-    axis.plot([], [], ":", color=COLOURS["theory"], label=r"$c(\alpha, N)$")
-    axis.set_xscale("log", base=2)
-    axis.set_ylim(bottom=0)
-    axis.set_xlabel("embedding dimension $d$")
-    axis.set_ylabel(r"recovered items / $d^{\,1+1/2\alpha}$")
-    axis.legend(ncols=2)
+        axis.plot(wide, sharp / wide**exponent, "-", color=look.colour, lw=1.2)
+        axis.axhline(leading[alpha], color=look.colour, ls=":", lw=1.2)
+    frame(axis, "embedding dimension $d$", r"recovered items / $d^{\,1+1/2\alpha}$", log="x", base=2, zero=True)
+    key(axis, {"sharp count": "-", r"$c(\alpha, N)$": ":"}, ncols=2)
     return figure
 
 
@@ -98,16 +85,9 @@ def truncated_figure(removed, counted: dict, predicted: dict) -> Figure:
     """
     figure, (axis,) = new_axes()
     for name, draws in counted.items():
-        draws = np.asarray(draws, dtype=float)
-        error = 2 * draws.std(1, ddof=1) / np.sqrt(draws.shape[1])
-        axis.errorbar(
-            removed, draws.mean(1), error, fmt=MARKERS[name], color=COLOURS[name], capsize=2, label=LABELS[name]
-        )
-        axis.plot(removed, predicted[name], "-", color=COLOURS[name], lw=1.2)
-    axis.set_yscale("log")
+        points(axis, removed, draws, optimizer(name), law=predicted[name])
+    frame(axis, "leading items removed from the gradient", "recovered items", log="y")
     axis.set_xscale("symlog", linthresh=8)
     axis.set_xlim(-1, 1.3 * max(removed))
-    axis.set_xlabel("leading items removed from the gradient")
-    axis.set_ylabel("recovered items")
-    axis.legend()
+    key(axis)
     return figure

@@ -5,20 +5,21 @@ from itertools import pairwise
 import numpy as np
 from matplotlib.figure import Figure
 
-from amemlib.figures.style import COLOURS, LABELS, MARKERS, SERIES, log_log, new_axes
+from amemlib.figures.style import GREY, MAPS, frame, key, kinds, new_axes, optimizer, points, series
 
 
 def slope_histogram_figure(slopes, stein: float, sharp: float, lower) -> Figure:
     """Slopes λφ′(0) of many pairs, their Stein mean and sharp limit; open: the lower bound of each pair."""
     figure, (axis,) = new_axes()
     bins = np.linspace(0, np.max(np.asarray(slopes)), 60)
-    axis.hist(np.asarray(lower), bins, color=COLOURS["theory"], histtype="step", label="lower bound of each pair")
-    axis.hist(np.asarray(slopes), bins, color=COLOURS["smoothed_sign"], alpha=0.6, label=r"$\lambda\phi'(0)$")
-    axis.axvline(stein, color=COLOURS["polar"], label="Stein mean")
-    axis.axvline(sharp, color=COLOURS["sgd"], ls=":", label="sharp limit")
-    axis.set_xlabel(r"slope of the signal, in units of $1/\lambda$")
-    axis.set_ylabel("pairs")
-    axis.legend()
+    axis.hist(np.asarray(lower), bins, color=GREY, histtype="step", label="lower bound of each pair")
+    colour = optimizer("smoothed_sign").colour
+    axis.hist(np.asarray(slopes), bins, color=colour, alpha=0.6, label=r"$\lambda\phi'(0)$")
+    axis.axvline(stein, color=GREY, label="Stein mean")
+    ((limit, _),) = kinds([sharp])
+    axis.axvline(sharp, color=limit.colour, ls=":", lw=2, label="sharp limit")
+    frame(axis, r"slope of the signal, in units of $1/\lambda$", "pairs")
+    key(axis)
     return figure
 
 
@@ -28,21 +29,18 @@ def signal_curves_figure(t_over_lam, curves, sharp, bounds) -> Figure:
     t_over_lam: (T,). curves: (n, T), a band of 80 % and the median are drawn. sharp: (T,). bounds: (n, T), the lower
     bound of each item; its median is drawn.
     """
-    figure, axes = new_axes(2)
+    figure, (left, right) = new_axes(2)
     low, median, high = np.quantile(np.asarray(curves), [0.1, 0.5, 0.9], axis=0)
-    for axis in axes:
-        axis.fill_between(
-            t_over_lam, low, high, color=COLOURS["smoothed_sign"], alpha=0.25, lw=0, label="80 % of items"
-        )
-        axis.plot(t_over_lam, median, color=COLOURS["smoothed_sign"], label="median item")
-        axis.plot(t_over_lam, sharp, "--", color=COLOURS["polar"], lw=1.4, label="sharp curve")
-        bound = np.median(np.asarray(bounds), axis=0)
-        axis.plot(t_over_lam, bound, color=COLOURS["sgd"], lw=1.4, label="lower bound, median item")
-        axis.set_xlabel(r"weight $t/\lambda$")
-    axes[0].set_xlim(0, 4)
-    axes[0].set_ylabel(r"signal $\phi_i(t)$")
-    axes[1].set_xscale("log")
-    axes[0].legend(loc="upper left")
+    bound, colour = np.median(np.asarray(bounds), axis=0), optimizer("smoothed_sign").colour
+    for axis, log in ((left, ""), (right, "x")):
+        axis.fill_between(t_over_lam, low, high, color=colour, alpha=0.25, lw=0, label="80 % of items")
+        axis.plot(t_over_lam, median, color=colour, label="median item")
+        axis.plot(t_over_lam, sharp, "--", color=GREY, lw=1.4, label="sharp curve")
+        axis.plot(t_over_lam, bound, "-.", color=GREY, lw=1.4, label="lower bound, median item")
+        frame(axis, r"weight $t/\lambda$", log=log)
+    left.set_xlim(0, 4)
+    left.set_ylabel(r"signal $\phi_i(t)$")
+    key(left, loc="upper left")
     return figure
 
 
@@ -52,12 +50,12 @@ def curvature_figure(t_over_lam, largest: dict, bound: float, single: float) -> 
     largest: d ↦ (T,). single: the largest curvature of h_λ itself, reached by a single direction.
     """
     figure, (axis,) = new_axes()
-    for colour, marker, (dim, values) in zip(SERIES, "os^Dv", largest.items(), strict=False):
-        axis.plot(t_over_lam, values, marker + "-", ms=3, lw=1, color=colour, label=f"$d = {dim}$")
-    axis.axhline(bound, color=COLOURS["theory"], label="proved bound")
-    axis.axhline(single, color=COLOURS["theory"], ls=":", label=r"reached by one direction")
-    log_log(axis, r"weight $t/\lambda$", r"largest $|\phi''|\,\lambda^2/(\|u\|\|v\|)^3$", base=10)
-    axis.legend(loc="lower left")
+    for look, dim in series(largest, "$d = {}$"):
+        points(axis, t_over_lam, largest[dim], look, fmt=look.marker + "-", ms=3, lw=1)
+    axis.axhline(bound, color=GREY, label="proved bound")
+    axis.axhline(single, color=GREY, ls=":", label="reached by one direction")
+    frame(axis, r"weight $t/\lambda$", r"largest $|\phi''|\,\lambda^2/(\|u\|\|v\|)^3$", log="xy")
+    key(axis, loc="lower left")
     return figure
 
 
@@ -68,45 +66,34 @@ def signal_by_rank_figure(record: dict, edges) -> Figure:
     """
     figure, axes = new_axes(2, sharey=True)
     middle = np.array([np.sqrt(a * (b - 1)) for a, b in pairwise(edges)])
+    measured, predicted = record["measured"], record["predicted"]
     for axis, name in zip(axes, ("polar", "smoothed_sign"), strict=True):
-        for colour, marker, dim in zip(SERIES, "os^Dv", record["config"]["dims"], strict=False):
-            key = f"{name}_{dim}"
-            error = 2 * np.array(record["measured"]["signal_error"][key])
-            mean = record["measured"]["signal"][key]
-            axis.errorbar(middle / dim, mean, error, fmt=marker, color=colour, ms=4, capsize=2, label=f"$d = {dim}$")
-            axis.plot(middle / dim, record["predicted"]["signal"][key], "-", color=colour, lw=1.1)
-        axis.set_xscale("log")
-        axis.set_yscale("log")
+        for look, dim in series(record["config"]["dims"], "$d = {}$"):
+            mean, error, law = (
+                table[f"{name}_{dim}"] for table in (measured["signal"], measured["signal_error"], predicted["signal"])
+            )
+            points(axis, middle / dim, mean, look, error=error, law=law)
+        frame(axis, "rank over dimension, $i/d$", title=MAPS[name].label, log="xy")
         axis.set_ylim(bottom=1e-3)
-        axis.set_xlabel("rank over dimension, $i/d$")
-        axis.set_title(LABELS[name], fontsize=11)
     axes[0].set_ylabel("mean own logit")
-    axes[0].legend(loc="lower left")
+    key(axes[0], loc="lower left")
     return figure
 
 
 def slope_and_curvature_figure(record: dict) -> Figure:
     """λ times the mean slope, its relative spread and the largest curvature against d; one record of `signal`."""
     figure, axes = new_axes(3)
-    dims = np.array(record["config"]["dims"], dtype=float)
-    titles = {
-        "lam_slope": r"mean slope, $\lambda\,\mathrm{E}\phi'(0)$",
-        "slope_spread": "relative spread of the slope",
-        "curvature": r"largest $|\phi''|\lambda^2/(\|u\|\|v\|)^3$",
+    panels = {
+        "lam_slope": (r"mean slope, $\lambda\,\mathrm{E}\phi'(0)$", "Stein mean"),
+        "slope_spread": ("relative spread of the slope", "leading order"),
+        "curvature": (r"largest $|\phi''|\lambda^2/(\|u\|\|v\|)^3$", "proved bound"),
     }
-    lines = {"lam_slope": "Stein mean", "slope_spread": "leading order", "curvature": "proved bound"}
-    for axis, (quantity, title) in zip(axes, titles.items(), strict=True):
-        axis.plot(
-            dims,
-            record["measured"][quantity]["smoothed_sign"],
-            MARKERS["smoothed_sign"],
-            color=COLOURS["smoothed_sign"],
-        )
-        predicted = record["predicted"][quantity]["smoothed_sign"]
-        axis.plot(dims, predicted, "-", color=COLOURS["theory"], lw=1.2, label=lines[quantity])
-        axis.set_xscale("log", base=2)
-        axis.set_ylim(0, 1.25 * max(*predicted, *record["measured"][quantity]["smoothed_sign"]))
-        axis.set_xlabel("embedding dimension $d$")
-        axis.set_title(title, fontsize=11)
-        axis.legend()
+    dims, look = record["config"]["dims"], optimizer("smoothed_sign")
+    for axis, (quantity, (title, line)) in zip(axes, panels.items(), strict=True):
+        measured, predicted = (record[side][quantity]["smoothed_sign"] for side in ("measured", "predicted"))
+        points(axis, dims, measured, look, label=None)
+        axis.plot(dims, predicted, "-", color=GREY, lw=1.2, label=line)
+        frame(axis, "embedding dimension $d$", title=title, log="x", base=2)
+        axis.set_ylim(0, 1.25 * max(*predicted, *measured))
+        key(axis)
     return figure

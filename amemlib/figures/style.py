@@ -1,55 +1,175 @@
-"""The only palette, and axes in the book's style.
+"""The book's style: what looks mean, axes, points with their doubt, and legends.
 
-Colours are Okabe and Ito's, which the colour-blind tell apart; every curve also has its own marker. Figures keep a
-white ground, so they read the same on a light and on a dark page.
+A colour of `MAPS` always means its optimizer. Values with an order (α, d, T, B, λ) take shades of a sequential map
+from `series`, other things without an order take `kinds`; no axes holds an optimizer's colour with another meaning.
+Every curve also has its own marker. Figures keep a white ground, so they read the same on a light and a dark page.
 """
+
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from amemlib import runtime
+FIGURE_STYLE = {
+    "figure.figsize": (7.0, 4.2),
+    "figure.dpi": 110,
+    "savefig.dpi": 110,
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+    "savefig.bbox": "tight",
+    "figure.constrained_layout.use": True,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "grid.color": "#e4e4e4",
+    "font.size": 11,
+    "legend.frameon": False,
+    "legend.fontsize": 9.5,
+    "lines.markersize": 5.5,
+    "svg.hashsalt": "amemlib",
+}
+"""matplotlib defaults of the book."""
 
-COLOURS = {
-    "polar": "#0072B2",
-    "smoothed_sign": "#009E73",
-    "sgd": "#D55E00",
-    "newton": "#CC79A7",
-    "cubic": "#E69F00",
-    "muon": "#56B4E9",
-    "theory": "#444444",
+
+class Look(NamedTuple):
+    """How one series looks, and what the legend calls it."""
+
+    colour: str
+    marker: str
+    label: str | None = None
+
+
+MAPS = {
+    "polar": Look("#0072B2", "o", "Muon (polar)"),
+    "smoothed_sign": Look("#009E73", "s", r"Muon ($h_\lambda$)"),
+    "sgd": Look("#D55E00", "^", "SGD"),
+    "newton": Look("#CC79A7", "D", "Newton"),
+    "cubic": Look("#E69F00", "v", "cubic Newton–Schulz"),
+    "muon": Look("#56B4E9", "P", "Muon as shipped (quintic)"),
+    "muon10": Look("#0B3C5D", "X", "quintic, 10 steps"),
+    "cubic15": Look("#7F5800", "<", "cubic, 15 steps"),
+    "polar_express": Look("#661100", "p", "Polar Express made for the bulk"),
+    "best": Look("#882255", "*", "best map $f^*$"),
+    "best_floored": Look("#8C8C00", ">", "best map with a floor"),
+    "best_monotone": Look("#B5476B", "d", "best nondecreasing map"),
+    "adamw": Look("#5E3C99", "h", "AdamW"),
 }
-MARKERS = {"polar": "o", "smoothed_sign": "s", "sgd": "^", "newton": "D", "cubic": "v", "muon": "P"}
-LABELS = {
-    "polar": "Muon (polar)",
-    "smoothed_sign": r"Muon ($h_\lambda$)",
-    "sgd": "SGD",
-    "newton": "Newton",
-    "cubic": "cubic Newton–Schulz",
-    "muon": "Muon as shipped (quintic)",
-}
-SERIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-"""Colours for series that are not optimizers: values of α, of d, of the seed."""
+"""Optimizers and maps of singular values. The first six colours are Okabe and Ito's, which the colour-blind tell
+apart."""
+
+GREY = "#444444"
+"""Theory, limits, and what all series of a figure share."""
+PALE = "#cccccc"
+"""Histograms under a law."""
+KINDS = ("#3344AA", "#CC6677", "#117733", "#AA4499", "#999933", "#44AA99")
+FORMS = "os^DvPX*p<>h"
+"""Colours of things that are neither optimizers nor in an order; markers of all series but the optimizers'."""
+
+
+def optimizer(name: str, label: str | None = None) -> Look:
+    """The look of an optimizer, under another label if one is given."""
+    return MAPS[name]._replace(label=label) if label else MAPS[name]
+
+
+def series(values: Iterable, label: str = "") -> list[tuple[Look, object]]:
+    """(look, value) for values with an order: shades from dark to light, a marker each; `ValueError` beyond the looks.
+
+    label: format of a value, such as "$d = {}$".
+    """
+    values = list(values)
+    shades = mpl.colormaps["viridis"](np.linspace(0, 0.75, max(len(values), 2)))
+    return _looks(values, label, [mpl.colors.to_hex(shade) for shade in shades[: len(FORMS)]])
+
+
+def kinds(values: Iterable, label: str = "") -> list[tuple[Look, object]]:
+    """(look, value) for values without an order that are no optimizers: as `series`, in colours of their own."""
+    return _looks(list(values), label, KINDS)
+
+
+def _looks(values: list, label: str, colours) -> list[tuple[Look, object]]:
+    if len(values) > min(len(colours), len(FORMS)):
+        raise ValueError(f"{len(values)} series asked for, there are {min(len(colours), len(FORMS))} looks: {values}")
+    named = (label.format(value) or None for value in values)
+    return [
+        (Look(colour, form, name), value)
+        for colour, form, name, value in zip(colours[: len(values)], FORMS[: len(values)], named, values, strict=True)
+    ]
 
 
 def new_axes(n: int = 1, **kwargs) -> tuple[Figure, np.ndarray]:
     """A figure with a row of n axes in the book's style; `kwargs` go to `plt.subplots`. Returns (figure, (n,) axes)."""
-    with mpl.rc_context(runtime.FIGURE_STYLE):
+    with mpl.rc_context(FIGURE_STYLE):
         kwargs.setdefault("figsize", (7.0 if n == 1 else 4.0 * n, 4.2 if n == 1 else 3.9))
         figure, axes = plt.subplots(1, n, squeeze=False, **kwargs)
     return figure, axes[0]
 
 
-def log_log(axis, xlabel: str, ylabel: str, base: int = 2) -> None:
-    """Logarithmic axes with their labels; x in powers of `base`."""
-    axis.set_xscale("log", base=base)
-    axis.set_yscale("log")
-    axis.set_xlabel(xlabel)
-    axis.set_ylabel(ylabel)
+def frame(axis, x: str, y: str = "", title: str = "", *, log: str = "", base: int = 10, zero: bool = False) -> None:
+    """Labels, title and scales, called when all is drawn. log: the logarithmic axes, of "xy"; x in powers of `base`.
+
+    zero: whether y begins at 0.
+    """
+    axis.set_xlabel(x)
+    axis.set_ylabel(y)
+    axis.set_title(title, fontsize=11)
+    if "x" in log:
+        axis.set_xscale("log", base=base)
+    if "y" in log:
+        axis.set_yscale("log")
+    if zero:
+        axis.set_ylim(bottom=0)
+
+
+def points(axis, x, draws, look: Look, *, error=None, interval=None, law=None, scale=1.0, **style) -> None:
+    """Means with two standard errors in one look; the law that predicts them as a line through them.
+
+    x: (n,). draws: (n, repeats), averaged here, or (n,) means. error: (n,) standard errors of such means; interval:
+    (n, 2) ends of the bars instead. law: (n,) predicted. scale: divides all of them. style: for `errorbar`.
+    """
+    mean = np.asarray(draws, dtype=float)
+    if mean.ndim == 2:
+        repeats = mean.shape[1]
+        error = mean.std(1, ddof=1) / np.sqrt(repeats) if repeats > 1 else None
+        mean = mean.mean(1)
+    bars = None if error is None else 2 * np.asarray(error) / scale
+    if interval is not None:
+        bars = np.abs(np.asarray(interval).T - mean) / scale
+    style = {"fmt": look.marker, "color": look.colour, "ms": 5, "capsize": 2, "label": look.label} | style
+    axis.errorbar(x, mean / scale, bars, **style)
+    if law is not None:
+        axis.plot(x, np.asarray(law) / scale, "-", color=look.colour, lw=1.2)
 
 
 def reference_line(axis, x, slope: float, through: tuple[float, float], label: str | None = None) -> None:
     """A dotted grey line y ∝ x^slope through one point: an exponent, drawn where its constant is not predicted."""
     x = np.asarray(x, dtype=float)
-    axis.plot(x, through[1] * (x / through[0]) ** slope, ":", color=COLOURS["theory"], lw=1.2, label=label)
+    axis.plot(x, through[1] * (x / through[0]) ** slope, ":", color=GREY, lw=1.2, label=label)
+
+
+def alpha_of(record: dict) -> str:
+    """The exponent of a record's frequencies, as a title."""
+    return rf"$\alpha = {record['config']['alpha']:g}$"
+
+
+def log_middles(edges) -> np.ndarray:
+    """Geometric means of neighbours, (n,) ↦ (n − 1,): where a local exponent or a bin is drawn."""
+    edges = np.asarray(edges, dtype=float)
+    return np.sqrt(edges[1:] * edges[:-1])
+
+
+def key(axis, shared: dict | None = None, *, below: int = 0, **kwargs) -> None:
+    """The legend: the labelled series of the axes, then in grey what they share.
+
+    shared: label ↦ line style. below: columns of a legend under the figure, 0 for one inside the axes.
+    """
+    handles, labels = axis.get_legend_handles_labels()
+    for label, line in (shared or {}).items():
+        handles, labels = handles + axis.plot([], [], line, color=GREY, lw=1.2), [*labels, label]
+    if below:
+        axis.figure.legend(handles, labels, **{"loc": "outside lower center", "ncols": below} | kwargs)
+    else:
+        axis.legend(handles, labels, **kwargs)
