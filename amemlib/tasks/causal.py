@@ -127,7 +127,7 @@ def sample_causal(
     return CausalSequences(*(torch.from_numpy(part) for part in (contexts, queries, targets, kernels, stationary)))
 
 
-def kernel_entropy(kernels: Float[Tensor, "B S S"]) -> float:
+def kernel_entropy(kernels: Float[Tensor, "*rows S"]) -> float:
     """Mean entropy of a row in nats: the loss of who knows π, the floor for everybody else."""
     return -torch.special.xlogy(kernels, kernels).sum(-1).mean().item()
 
