@@ -136,15 +136,17 @@ def recall_summary(config: RecallConfig, results: Results) -> tuple[dict, dict]:
     # the curves of a run that diverged are shorter: no array
     runs = dict(zip(results.grids["runs"].axes["run"], results.draws["runs"].T, strict=True))
     by_figure = settings(config)
-    optimizers = {
-        figure: [name for name in (*COMPARED, "exact_muon") if (places[0], name) in runs]
-        for figure, places in by_figure.items()
-    }
     measured = {}
+
+    def optimizers(figure: str) -> list[str]:
+        return [name for name in (*COMPARED, "exact_muon") if (by_figure[figure][0], name) in runs]
+
     for metric in ("ood", "id", "recall"):
         seeds = {
-            figure: {name: [_at_budget(runs[place, name], metric, config.steps) for place in places] for name in names}
-            for (figure, places), names in zip(by_figure.items(), optimizers.values(), strict=True)
+            figure: {
+                name: [_at_budget(runs[s, name], metric, config.steps) for s in places] for name in optimizers(figure)
+            }
+            for figure, places in by_figure.items()
         }
         measured[f"seed_{metric}"] = seeds
         measured[metric], measured[f"half_{metric}"] = _of_seeds(_mean, seeds), _of_seeds(_half_width, seeds)
