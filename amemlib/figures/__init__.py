@@ -100,6 +100,7 @@ from amemlib.figures.signal import (
     slope_histogram_figure,
 )
 from amemlib.figures.spectral_maps import fixed_steps_figure, maps_capacity_figure, maps_figure, share_figure
+from amemlib.figures.steps import dependencies_figure, item_lives_figure
 from amemlib.figures.vocabularies import (
     covariance_figure,
     language_batches_figure,
@@ -131,6 +132,7 @@ __all__ = [
     "crosstalk_figure",
     "curvature_figure",
     "delay_figure",
+    "dependencies_figure",
     "edge_figure",
     "expansion_error_figure",
     "fixed_steps_figure",
@@ -141,6 +143,7 @@ __all__ = [
     "head_pairs_figure",
     "horizon_figure",
     "interaction_blocks_figure",
+    "item_lives_figure",
     "iterates_capacity_figure",
     "iterates_exponents_figure",
     "iterates_trend_figure",

@@ -1,0 +1,61 @@
+"""Pictures of a proof's parts and of single items over many steps."""
+
+from collections.abc import Iterable
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from amemlib.figures.style import COLOURS, SERIES, new_axes
+
+
+def dependencies_figure(boxes: dict[str, tuple[float, int, str]], arrows: Iterable[tuple[str, str]]) -> Figure:
+    """Boxes in rows, premises on top, and an arrow from each box to what uses it.
+
+    boxes: name ↦ (place from left to right in [0, 1], row from the top, words). arrows: (from, to), by name, each to a
+    lower row. Raises `ValueError` for a name without a box or an arrow that does not go down.
+    """
+    rows = 1 + max(row for _, row, _ in boxes.values())
+    figure, (axis,) = new_axes(figsize=(6.4, 0.85 * rows))
+    outline = {"boxstyle": "round,pad=0.35", "fc": "white", "ec": COLOURS["theory"], "lw": 1.2}
+    shown = {
+        name: axis.text(x, row, words, ha="center", va="center", fontsize=12, zorder=2, bbox=outline)
+        for name, (x, row, words) in boxes.items()
+    }
+    for start, end in arrows:
+        for name in (start, end):
+            if name not in boxes:
+                raise ValueError(f"arrows must join names of boxes, got {name!r}; there are {', '.join(boxes)}")
+        (x, row, _), (x_end, row_end, _) = boxes[start], boxes[end]
+        if row_end <= row:
+            raise ValueError(f"arrows must go down, got {start!r} to {end!r}")
+        style = {"arrowstyle": "-|>", "color": SERIES[row % len(SERIES)], "lw": 1.4, "shrinkA": 0, "shrinkB": 2}
+        style |= {"patchA": shown[start].get_bbox_patch(), "patchB": shown[end].get_bbox_patch()}
+        axis.annotate("", (x_end, row_end), (x, row), arrowprops=style, zorder=3)
+    axis.set_xlim(0, 1)
+    axis.set_ylim(rows - 0.6, -0.4)
+    axis.axis("off")
+    return figure
+
+
+def item_lives_figure(panels: dict) -> Figure:
+    """The own logit of single items and their largest rival after every step, a panel an item, with what is left.
+
+    panels: title ↦ {"own", "rival", "free_energy", "left"}, each (T,): z_ii, max_{j≠i} z_ij, log Σ_{j≠i} e^{z_ij} and
+    1 − p̂(i|i) after 1, …, T steps. The item is recovered where the first is above the second, and learnt where it is
+    above the third.
+    """
+    figure, axes = new_axes(len(panels), sharey=True, figsize=(3.4 * len(panels), 4.4))
+    for axis, (title, panel) in zip(axes, panels.items(), strict=True):
+        steps = np.arange(1, len(panel["own"]) + 1)
+        axis.plot(steps, panel["own"], "o-", color=SERIES[0], lw=1.8, label=r"own logit $z_{ii}$")
+        axis.plot(steps, panel["rival"], "^-", color=SERIES[1], lw=1.4, label="largest rival (recovered above it)")
+        axis.plot(steps, panel["free_energy"], "s--", color=SERIES[2], lw=1.4, label="$F_i$ (learnt above it)")
+        for step, height, left in zip(steps, panel["own"], panel["left"], strict=True):
+            axis.annotate(f"{left:.2f}", (step, height), (0, 9), textcoords="offset points", ha="center", fontsize=10)
+        axis.set_title(title, fontsize=11)
+        axis.set_xlabel("steps")
+        axis.set_xticks(steps)
+    axes[0].set_ylabel("logit, in nats")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3)
+    return figure
