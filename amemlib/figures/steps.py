@@ -51,7 +51,9 @@ def item_lives_figure(panels: dict) -> Figure:
         axis.plot(steps, panel["rival"], "^-", color=SERIES[1], lw=1.4, label="largest rival (recovered above it)")
         axis.plot(steps, panel["free_energy"], "s--", color=SERIES[2], lw=1.4, label="$F_i$ (learnt above it)")
         for step, height, left in zip(steps, panel["own"], panel["left"], strict=True):
-            axis.annotate(f"{left:.2f}", (step, height), (0, 9), textcoords="offset points", ha="center", fontsize=10)
+            note = axis.annotate(f"{left:.2f}", (step, height), (0, 10), textcoords="offset points", ha="center")
+            note.set(fontsize=10, bbox={"boxstyle": "round,pad=0.1", "fc": "white", "ec": "none", "alpha": 0.8})
+        axis.margins(x=0.12, y=0.12)
         axis.set_title(title, fontsize=11)
         axis.set_xlabel("steps")
         axis.set_xticks(steps)
