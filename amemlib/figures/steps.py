@@ -44,7 +44,7 @@ def item_lives_figure(panels: dict) -> Figure:
     1 − p̂(i|i) after 1, …, T steps. The item is recovered where the first is above the second, and learnt where it is
     above the third.
     """
-    figure, axes = new_axes(len(panels), sharey=True, figsize=(3.4 * len(panels), 4.4))
+    figure, axes = new_axes(len(panels), sharey=True, figsize=(2.5 * len(panels), 4.4))
     for axis, (title, panel) in zip(axes, panels.items(), strict=True):
         steps = np.arange(1, len(panel["own"]) + 1)
         axis.plot(steps, panel["own"], "o-", color=SERIES[0], lw=1.8, label=r"own logit $z_{ii}$")
