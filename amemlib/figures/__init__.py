@@ -94,6 +94,7 @@ __getattr__, __dir__, __all__ = lazy.attach(
             "slope_histogram_figure",
         ),
         "spectral_maps": ("fixed_steps_figure", "maps_capacity_figure", "maps_figure", "share_figure"),
+        "steps": ("dependencies_figure", "item_lives_figure"),
         "vocabularies": (
             "covariance_figure",
             "language_batches_figure",
