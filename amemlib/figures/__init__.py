@@ -3,6 +3,7 @@
 One file a chapter; the palette is in `style`.
 """
 
+from amemlib.figures.assembly import halves_figure, prefixes_figure, proof_tree_figure
 from amemlib.figures.best_map import (
     best_maps_figure,
     floor_figure,
@@ -138,6 +139,7 @@ __all__ = [
     "frequencies_figure",
     "gains_figure",
     "half_batch_figure",
+    "halves_figure",
     "head_pairs_figure",
     "horizon_figure",
     "interaction_blocks_figure",
@@ -169,6 +171,8 @@ __all__ = [
     "over_mass_figure",
     "overlap_figure",
     "parity_figure",
+    "prefixes_figure",
+    "proof_tree_figure",
     "pull_figure",
     "quintic_steps_figure",
     "race_figure",
