@@ -37,7 +37,9 @@ from amemlib.figures.interactions import (
     expansion_error_figure,
     head_pairs_figure,
     interaction_blocks_figure,
+    leading_block_figure,
     lipschitz_figure,
+    path_figure,
     regime_figure,
 )
 from amemlib.figures.iterates import (
@@ -148,6 +150,7 @@ __all__ = [
     "iterates_trend_figure",
     "language_batches_figure",
     "languages_figure",
+    "leading_block_figure",
     "learning_rate_figure",
     "learnt_figure",
     "leverage_figure",
@@ -171,6 +174,7 @@ __all__ = [
     "over_mass_figure",
     "overlap_figure",
     "parity_figure",
+    "path_figure",
     "prefixes_figure",
     "proof_tree_figure",
     "pull_figure",
