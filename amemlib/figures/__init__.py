@@ -93,7 +93,13 @@ from amemlib.figures.recall import (
     value_spectrum_figure,
     value_step_figure,
 )
-from amemlib.figures.sgd import recovery_profile_figure, sgd_batch_figure, sgd_constant_figure, sgd_loss_figure
+from amemlib.figures.sgd import (
+    flat_figure,
+    recovery_profile_figure,
+    sgd_batch_figure,
+    sgd_constant_figure,
+    sgd_loss_figure,
+)
 from amemlib.figures.sharp import constants_figure, parity_figure, sharp_ratio_figure, truncated_figure
 from amemlib.figures.signal import (
     curvature_figure,
@@ -137,6 +143,7 @@ __all__ = [
     "edge_figure",
     "expansion_error_figure",
     "fixed_steps_figure",
+    "flat_figure",
     "floor_figure",
     "frequencies_figure",
     "gains_figure",

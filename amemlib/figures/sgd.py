@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amemlib.figures.style import COLOURS, SERIES, new_axes
+from amemlib.figures.style import COLOURS, LABELS, MARKERS, SERIES, new_axes
 
 
 def recovery_profile_figure(x, limit, profiles: dict) -> Figure:
@@ -88,4 +88,28 @@ def sgd_batch_figure(record: dict, limit_b, limit) -> Figure:
     axis.set_xlabel(r"batch size over $\sqrt{d}$")
     axis.set_ylabel(r"recovered items / $d^{\,1/2\alpha}$")
     axis.legend(ncols=2)
+    return figure
+
+
+def flat_figure(dims, ratios: tuple, limit: float, counts: dict, expected: dict) -> Figure:
+    """Equal frequencies. Left: Muon's signal-to-noise ratio over SGD's against d. Right: recovered items of both.
+
+    ratios: (measured, standard errors, predicted), each (n,). counts, expected: map ↦ (n,).
+    """
+    figure, (left, right) = new_axes(2)
+    measured, errors, predicted = ratios
+    left.errorbar(dims, measured, 2 * np.asarray(errors), fmt="o", color=COLOURS["polar"], capsize=2, label="measured")
+    left.plot(dims, predicted, "-", color=COLOURS["polar"], lw=1.2, label="predicted")
+    left.axhline(limit, color=COLOURS["theory"], ls=":", lw=1.2, label=r"limit $8/3\pi$")
+    left.axhline(1, color=COLOURS["theory"], ls="--", lw=0.8, label="equal")
+    left.set_ylabel("signal-to-noise ratio, Muon / SGD")
+    for name, row in counts.items():
+        right.plot(dims, row, MARKERS[name], color=COLOURS[name], label=LABELS[name])
+        right.plot(dims, expected[name], "-", color=COLOURS[name], lw=1.2)
+    right.set_yscale("log")
+    right.set_ylabel("recovered items")
+    for axis in (left, right):
+        axis.set_xscale("log", base=2)
+        axis.set_xlabel("embedding dimension $d$")
+        axis.legend()
     return figure
