@@ -55,7 +55,7 @@ from amemlib.figures.iterates import (
     residual_profile_figure,
 )
 from amemlib.figures.loss import loss_curves_figure, over_mass_figure, safe_rate_figure
-from amemlib.figures.memory import counts_figure, frequencies_figure, overlap_figure
+from amemlib.figures.memory import counts_figure, frequencies_figure, model_figure, overlap_figure
 from amemlib.figures.minibatches import (
     batch_collapse_figure,
     capacity_against_batch_figure,
@@ -71,7 +71,13 @@ from amemlib.figures.newton import (
     newton_over_polar_figure,
     newton_rates_figure,
 )
-from amemlib.figures.one_step import capacity_by_alpha_figure, capacity_figure, local_slopes_figure, signal_figure
+from amemlib.figures.one_step import (
+    capacity_by_alpha_figure,
+    capacity_figure,
+    exponents_figure,
+    local_slopes_figure,
+    signal_figure,
+)
 from amemlib.figures.optimality import (
     admissible_figure,
     edge_figure,
@@ -108,7 +114,13 @@ from amemlib.figures.signal import (
     slope_and_curvature_figure,
     slope_histogram_figure,
 )
-from amemlib.figures.spectral_maps import fixed_steps_figure, maps_capacity_figure, maps_figure, share_figure
+from amemlib.figures.spectral_maps import (
+    fixed_steps_figure,
+    maps_capacity_figure,
+    maps_figure,
+    share_figure,
+    spectrum_after_figure,
+)
 from amemlib.figures.vocabularies import (
     covariance_figure,
     language_batches_figure,
@@ -142,6 +154,7 @@ __all__ = [
     "delay_figure",
     "edge_figure",
     "expansion_error_figure",
+    "exponents_figure",
     "fixed_steps_figure",
     "flat_figure",
     "floor_figure",
@@ -172,6 +185,7 @@ __all__ = [
     "margins_figure",
     "median_figure",
     "minibatch_iterates_figure",
+    "model_figure",
     "momentum_figure",
     "newton_batch_figure",
     "newton_over_polar_figure",
@@ -213,6 +227,7 @@ __all__ = [
     "slope_bound_figure",
     "slope_histogram_figure",
     "smoothing_figure",
+    "spectrum_after_figure",
     "spectrum_figure",
     "step_exponents_figure",
     "steps_collapse_figure",

@@ -56,3 +56,25 @@ def frequencies_figure(curves: dict) -> Figure:
     right.set_ylim(bottom=0)
     left.legend()
     return figure
+
+
+def model_figure(v, W, names: list[str], logits, asked: str, own: int) -> Figure:
+    """The model on one question: the input vector, the matrix, and the logits of the outputs that score highest.
+
+    v: (d,). W: (d, d). names, logits: (k,) the outputs shown, highest first. own: index of the right one among them.
+    """
+    figure, axes = new_axes(3, figsize=(9.0, 3.6), width_ratios=(0.35, 1.0, 1.1))
+    pictures = (np.asarray(v)[:, None], f"$v_i$\n{asked}"), (np.asarray(W), "$W$, one matrix\nfor all facts")
+    for axis, (picture, title) in zip(axes[:2], pictures, strict=True):
+        size = np.abs(picture).max()
+        axis.imshow(picture, cmap="RdBu_r", vmin=-size, vmax=size, interpolation="nearest", aspect="auto")
+        axis.set_title(title, fontsize=11)
+        axis.set(xticks=[], yticks=[])
+        axis.grid(False)
+    right = axes[2]
+    colours = [COLOURS["polar"] if k == own else "#bbbbbb" for k in range(len(names))]
+    right.barh(np.arange(len(names))[::-1], logits, color=colours)
+    right.set_yticks(np.arange(len(names))[::-1], names)
+    right.set_xlabel(r"logit $u_j^\top W v_i$")
+    right.set_title("answers", fontsize=11)
+    return figure

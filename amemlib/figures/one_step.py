@@ -114,3 +114,23 @@ def local_slopes_figure(dims, slopes: dict, limits: dict, measured: dict) -> Fig
     axis.set_ylabel("local exponent of the capacity")
     axis.legend(ncols=2)
     return figure
+
+
+def exponents_figure(alphas, limit, sharp: dict, stored: dict, live: dict) -> Figure:
+    """Figure 2: Muon's exponent against α, limit and sharp curve, stored and live measurements with their intervals.
+
+    alphas, limit: (n,) the limit curve. sharp: label ↦ (αs, exponents over the sizes of that label).
+    stored, live: α ↦ (slope, low, high).
+    """
+    figure, (axis,) = new_axes()
+    axis.plot(alphas, limit, ":", color=COLOURS["theory"], lw=1.4, label=r"limit $1 + 1/2\alpha$")
+    sources = {"stored": (stored, "o", COLOURS["polar"]), "live": (live, "s", COLOURS["smoothed_sign"])}
+    for (label, (xs, slopes)), (points, marker, colour) in zip(sharp.items(), sources.values(), strict=True):
+        axis.plot(xs, slopes, "-", color=colour, lw=1.2, label=f"prediction, {label}")
+        slope, low, high = np.transpose(list(points.values()))
+        bars = [slope - low, high - slope]
+        axis.errorbar(list(points), slope, bars, fmt=marker, color=colour, capsize=3, label=f"measured, {label}")
+    axis.set_xlabel(r"exponent $\alpha$ of the frequencies")
+    axis.set_ylabel("fitted exponent of the capacity")
+    axis.legend()
+    return figure

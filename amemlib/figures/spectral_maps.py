@@ -97,3 +97,25 @@ def fixed_steps_figure(dims, slopes: dict, limits: dict, measured: dict) -> Figu
     axes[0].set_ylabel("local exponent of the capacity")
     axes[-1].legend(loc="center right")
     return figure
+
+
+def spectrum_after_figure(before, after: dict) -> Figure:
+    """Sorted singular values of one gradient, left as they are, right what several maps make of them.
+
+    before: (d,) decreasing, s / ‖G‖_F. after: map ↦ (d,) values f(s) in the same order.
+    """
+    figure, (left, right) = new_axes(2)
+    index = np.arange(1, len(before) + 1)
+    left.plot(index, before, "-", color=COLOURS["theory"], lw=1.8)
+    left.set_title("before", fontsize=11)
+    for name, values in after.items():
+        colour, _, label = _look(name)
+        right.plot(index, values, "-", color=colour, lw=1.8, label=label)
+    right.set_title("after", fontsize=11)
+    for axis in (left, right):
+        axis.set_xlabel("index $k$")
+        axis.set_yscale("log")
+    left.set_ylabel(r"$s_k / \|G\|_F$")
+    right.set_ylabel("$f(s_k)$")
+    right.legend()
+    return figure
