@@ -6,7 +6,7 @@ from matplotlib.patches import FancyBboxPatch
 
 from amemlib.figures.style import COLOURS, SERIES, new_axes
 
-_BOX_WIDTH, _BOX_HEIGHT, _LINE = 0.92, 0.5, 0.15
+_BOX_WIDTH, _BOX_HEIGHT, _LINE = 0.96, 0.52, 0.16
 
 
 def proof_tree_figure(rows: list[list[str]], needs: dict[str, list[str]], proved: dict[str, str]) -> Figure:
@@ -15,7 +15,7 @@ def proof_tree_figure(rows: list[list[str]], needs: dict[str, list[str]], proved
     rows: the boxes from the top down, each a text whose first line names it. needs: name ↦ names of what it uses.
     proved: name ↦ the chapter that proves it, which gives the box its colour.
     """
-    figure, (axis,) = new_axes(figsize=(6.4, 1.25 * len(rows) + 0.6))
+    figure, (axis,) = new_axes(figsize=(5.4, 1.05 * len(rows) + 0.8))
     place = {}
     for depth, row in enumerate(rows):
         for column, text in enumerate(row):
@@ -36,13 +36,13 @@ def proof_tree_figure(rows: list[list[str]], needs: dict[str, list[str]], proved
             for k, line in enumerate(lines):
                 shift = ((len(lines) - 1) / 2 - k) * _LINE
                 weight = "bold" if k == 0 else "normal"
-                axis.text(x, y + shift, line, ha="center", va="center", fontsize=11, weight=weight, zorder=3)
+                axis.text(x, y + shift, line, ha="center", va="center", fontsize=10.2, weight=weight, zorder=3)
     for chapter, colour in colours.items():
         axis.plot([], [], "s", color=colour, ms=10, label=chapter)
     width = max(len(row) for row in rows) / 2
     axis.set(xlim=(-width, width), ylim=(-len(rows) + 0.62, 0.35))
     axis.axis("off")
-    figure.legend(loc="outside lower center", ncols=3, title="proved in", fontsize=11, title_fontsize=11)
+    figure.legend(loc="outside lower center", ncols=3, title="proved in", fontsize=10.2, title_fontsize=10.2)
     return figure
 
 
