@@ -81,10 +81,21 @@
     }
   }
 
+  /* Names and landmarks that the theme leaves out. */
+  function name() {
+    const home = document.querySelector(".sidebar-primary-items__start > .sidebar-primary-item:has(.navbar-brand)");
+    home?.setAttribute("role", "navigation");
+    home?.setAttribute("aria-label", "Front page");
+  }
+
   async function start() {
+    name();
     enlarge();
     follow();
     await window.MathJax?.startup?.promise;
+    // the fonts of the formulas are asked for when they are laid out
+    document.body.getBoundingClientRect();
+    await new Promise((go) => requestAnimationFrame(() => setTimeout(go)));
     await document.fonts.ready;
     fitAll();
     document.documentElement.dataset.fitted = "yes";

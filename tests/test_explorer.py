@@ -1,12 +1,9 @@
 """The explorer: its numbers are the library's, in a headless Chromium, and its page works by keys, link and phone."""
 
-import asyncio
 import functools
 import json
 import re
 import subprocess
-import tempfile
-import urllib.request
 from pathlib import Path
 from shutil import which
 
@@ -15,25 +12,19 @@ import explorer_data
 import numpy as np
 import pytest
 import torch
-from tornado.websocket import websocket_connect
 
 import amemlib as am
 from amemlib.equivalents import SpectralLaw
 from amemlib.equivalents.many_steps import ManyStepEquivalent, half_recovered_thresholds, thresholded_weights
 
 ROOT = Path(__file__).resolve().parents[1]
-CHROMIUM = which("chromium") or which("chromium-browser") or which("google-chrome")
 TOLERANCE = 0.01
 POWER_LAWS = [(1.1, 128, 5000), (1.25, 64, 1000), (1.5, 256, 50_000), (2.0, 128, 20_000)]
 OPTIMIZERS = {"polar": "polar", "smoothed": "smoothed_sign", "newton": "newton", "sgd": "sgd"}
 
-KEYS = {"Tab": 9, "ArrowRight": 39}
-COMPUTED = """new Promise((go) => {
-    const look = () => document.querySelector('#amem-explorer').dataset.capacity ? go() : setTimeout(look, 20);
-    look();
-})"""
+COMPUTED = "document.querySelector('#amem-explorer').getAttribute('aria-busy') === 'false'"
 
-needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: the page cannot be opened")
+needs_browser = pytest.mark.skipif(browse.CHROMIUM is None, reason="no Chromium on this machine")
 
 
 def page(folder):
@@ -46,43 +37,21 @@ def page(folder):
     return path
 
 
-async def visit(address, hashes, script, width, before):
-    """Open the page at each hash in turn, type `before` keys, and evaluate `script`: its values and the complaints."""
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        flags = ["--headless", "--no-sandbox", "--remote-debugging-port=0", f"--user-data-dir={profile}"]
-        with subprocess.Popen([CHROMIUM, *flags], stderr=subprocess.PIPE, text=True) as browser:
-            try:
-                listening = next(line for line in browser.stderr if "DevTools listening on" in line)
-                port = int(listening.split(":")[2].split("/")[0])
-                new = urllib.request.Request(f"http://127.0.0.1:{port}/json/new", method="PUT")
-                with urllib.request.urlopen(new) as answer:
-                    socket = await websocket_connect(json.load(answer)["webSocketDebuggerUrl"], max_message_size=2**28)
-                tab = browse.Tab(socket)
-                for domain in ("Page", "Runtime", "Log", "Network"):
-                    await tab.call(f"{domain}.enable")
-                size = {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": False}
-                await tab.call("Emulation.setDeviceMetricsOverride", **size)
-                values = []
-                for fragment in hashes:
-                    await tab.call("Page.navigate", url="about:blank")
-                    await tab.call("Page.navigate", url=address.as_uri() + fragment)
-                    await tab.until(lambda message: message.get("method") == "Page.loadEventFired")
-                    await tab.value(COMPUTED)
-                    for key in before:
-                        for kind in ("keyDown", "keyUp"):
-                            event = {"key": key, "code": key, "windowsVirtualKeyCode": KEYS[key]}
-                            await tab.call("Input.dispatchKeyEvent", type=kind, **event)
-                    if before:
-                        await tab.value("new Promise((go) => setTimeout(go, 1500))")
-                    values.append(await tab.value(script))
-                complaints = [text for event in tab.events if "method" in event for text in browse.complaints(event)]
-            finally:
-                browser.terminate()
-    return values, complaints
-
-
 def open_page(folder, script, hashes=("",), width=1280, before=()):
-    return asyncio.run(visit(page(folder), hashes, script, width, before))
+    """Open the page at each hash in turn, type `before` keys, and evaluate `script`: its values and the complaints."""
+    address, values = page(folder), []
+    with browse.chromium() as browser, browse.tab(browser, "desktop") as (tab, complaints):
+        tab.set_viewport_size({"width": width, "height": 844})
+        for fragment in hashes:
+            browse.open_page(tab, address, fragment)
+            tab.wait_for_function(COMPUTED)
+            for key in before:
+                tab.keyboard.press(key)
+            if before:
+                tab.wait_for_timeout(100)
+                tab.wait_for_function(COMPUTED)
+            values.append(tab.evaluate(script))
+    return values, complaints
 
 
 def cases():
