@@ -119,6 +119,22 @@ def test_the_search_knows_the_words_of_the_field():
         assert re.search(rf"[{{,\"]{word}\"?:", index), f"the search finds nothing for {word!r}"
 
 
+@every_page
+def test_the_page_describes_itself_and_offers_its_notebook_once(page):
+    head = soup(HTML / f"{page}.html")
+    for name in ("description", "og:title", "og:description", "og:image"):
+        [tag] = head.select(f'meta[name="{name}"], meta[property="{name}"]')
+        assert len(tag["content"]) > 5 and not re.search(r"\\[A-Za-z]|\$", tag["content"]), tag
+    assert head.select('link[rel~="icon"]')
+    notebooks = head.select(".btn-download-notebook-button")
+    assert len(notebooks) == (ROOT / f"{page}.ipynb").exists()
+
+
+def test_next_follows_the_reading_order():
+    guide = soup(HTML / "chapters" / "guide.html")
+    assert guide.select_one('link[rel="next"]')["href"] == "associative-memory.html"
+
+
 def test_the_tracked_tree_stays_small():
     """Under 40 MiB, pictures in the notebooks included, none of which is above 200 kB."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)

@@ -62,6 +62,10 @@ def cases():
                     continue
                 yield {"source": "power", "alpha": alpha, "dim": dim, "nItems": n_items, "batchSize": batch_size,
                        "lamOverT0": 0.5, "optimizer": optimizer}  # fmt: skip
+    for n_items in (320, 20_000):
+        for lam, optimizer in ((0.01, "smoothed"), (0.5, "smoothed"), (10, "smoothed"), (0, "newton")):
+            yield {"source": "power", "alpha": 1.5, "dim": 32, "nItems": n_items, "batchSize": None, "lamOverT0": lam,
+                   "optimizer": optimizer}  # fmt: skip
     for code in ("en", "fi"):
         for optimizer in ("polar", "newton"):
             yield {"source": code, "alpha": 1.5, "dim": 256, "nItems": 20_000, "batchSize": None, "lamOverT0": 1,
@@ -90,7 +94,11 @@ def compare(states, answers):
         q = None
         if answer["values"]:
             q = torch.from_numpy(np.repeat(answer["values"], np.array(answer["counts"], dtype=int)))
-        lam = state["lamOverT0"] * answer["t0"] if state["optimizer"] == "smoothed" else 0.0
+        lam = 0.0
+        if state["optimizer"] == "smoothed":
+            t0 = am.theory.bulk_scale(state["alpha"], state["nItems"], state["dim"])
+            assert answer["t0"] == pytest.approx(t0, rel=1e-9)
+            lam = state["lamOverT0"] * t0
         expected = am.expected_capacity(problem, OPTIMIZERS[state["optimizer"]], lam, q)
         assert answer["capacity"] == pytest.approx(expected, rel=TOLERANCE), state
 
@@ -153,6 +161,55 @@ def test_a_link_keeps_the_state(tmp_path):
     assert not complaints
 
 
+SHOWN = """JSON.stringify([Object.fromEntries([...document.querySelectorAll('#amem-explorer [data-show]')].map(
+    (one) => [one.dataset.show, one.textContent])), {...document.querySelector('#amem-explorer').dataset}])"""
+
+
+@needs_browser
+def test_no_count_stands_beside_an_exponent_of_other_steps(tmp_path):
+    values, complaints = open_page(tmp_path, SHOWN, hashes=("#optimizer=sgd&other=polar&steps=5&d=7&n=3.5", "#d=7&n=3"))
+    (many, kept), (one, _) = map(json.loads, values)
+    assert many["capacity"] == "none known" and kept["capacity"] == "NaN" and "SGD" in many["note"]
+    exponents = [am.theory.recovery_exponent(name, 1.5, 5) for name in ("sgd", "muon")]
+    assert many["exponent"] == " and ".join(f"{exponent:.3f}" for exponent in exponents)
+    assert float(kept["other"]) > 0 and one["note"] == "" and float(one["capacity"]) > float(one["other"])
+    text = (ROOT / "chapters" / "explorer.md").read_text(encoding="utf-8")
+    assert "Batch for half the count" in text and "Critical batch" not in text
+    assert not complaints
+
+
+@needs_browser
+def test_two_optimizers_are_laid_over_each_other_with_the_records_points(tmp_path):
+    curves = """JSON.stringify([[...document.querySelectorAll('#amem-explorer svg')].map((svg) => [svg.dataset.plot,
+        [...svg.querySelectorAll('.curve')].map((path) => path.classList[1])]),
+        document.querySelectorAll('circle.point').length, amemExplorerData.records,
+        amemExplorer.againstDimension({source: 'power', alpha: 1.5, nItems: 50000, batchSize: Infinity,
+            optimizer: 'polar', lamOverT0: 1}, [128, 512])])"""
+    values, _ = open_page(tmp_path, curves, hashes=("", "#other=none", "#alpha=1.3"))
+    (plots, points, records, predicted), (alone, _, _, _), (_, none, _, _) = map(json.loads, values)
+    assert {name: set(shown) for name, shown in plots} == dict.fromkeys(
+        ("ranks", "dimensions", "spectrum"), {"polar", "sgd"}
+    )
+    assert all(shown == ["polar"] for _, shown in alone) and none == 0
+    [record] = am.sweep.read_records("one-step", "confirm-alpha-1.5")
+    stored = [one for one in records if one["optimizer"] == "polar" and one["alpha"] == 1.5]
+    assert points == len(stored) == len(record["config"]["dims"])
+    np.testing.assert_allclose([one["count"] for one in stored], record["measured"]["counts"]["polar"], atol=0.01)
+    problem = {dim: am.Problem.power_law(50_000, dim, 1.5) for dim in (128, 512)}
+    for dim, count in predicted:
+        # bins of a tenth, for a picture
+        assert count == pytest.approx(am.expected_capacity(problem[dim], "polar"), rel=0.02)
+
+
+@needs_browser
+def test_on_a_phone_the_readout_stays_in_sight(tmp_path):
+    where = """(() => { document.querySelector('[name=steps]').scrollIntoView({block: 'center'});
+        const box = document.querySelector('#amem-explorer dl').getBoundingClientRect();
+        return [box.top, box.bottom, innerHeight]; })()"""
+    [[top, bottom, height]], _ = open_page(tmp_path, where, width=390)
+    assert 0 <= top < bottom <= height / 3
+
+
 @needs_browser
 @pytest.mark.parametrize("width", [390, 1280])
 def test_it_is_used_by_keys_and_fits_a_phone(tmp_path, width):
@@ -161,10 +218,10 @@ def test_it_is_used_by_keys_and_fits_a_phone(tmp_path, width):
         [...document.querySelectorAll('#amem-explorer svg')].map((svg) => [svg.querySelector('title').textContent,
             svg.querySelectorAll('path').length, svg.querySelectorAll('text').length]),
         [...document.querySelectorAll('#amem-explorer [name]')].every((input) => input.labels.length === 1)])"""
-    values, complaints = open_page(tmp_path, script, width=width, before=["Tab"] * 3 + ["ArrowRight"] * 2)
+    values, complaints = open_page(tmp_path, script, width=width, before=["Tab"] * 4 + ["ArrowRight"] * 2)
     name, value, spoken, sideways, pictures, labelled = json.loads(values[0])
     assert (name, value, spoken) == ("alpha", "1.6", "1.60") and sideways <= 0 and labelled
-    assert all(len(title) > 20 and paths >= 1 and texts > 6 for title, paths, texts in pictures)
+    assert all(len(title) > 20 and paths >= 2 and texts > 6 for title, paths, texts in pictures)
     assert not complaints
 
 
@@ -174,6 +231,7 @@ def test_the_tables_are_those_that_their_tool_makes():
     assert {code: table["name"] for code, table in stored["languages"].items()} == explorer_data.LANGUAGES
     # one language here, all of them by `python tools/explorer_data.py check`
     assert stored["languages"]["en"] == {"name": "English"} | explorer_data.language_table("en")
+    assert stored["records"] == explorer_data.counted()
     assert len(stored["normals"]) == 128 and len(stored["hermite"]["24"][0]) == 24
 
 

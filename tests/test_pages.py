@@ -94,3 +94,20 @@ def test_a_picture_opens_and_closes_by_keys(browser):
         assert shown.is_visible() and shown.bounding_box()["width"] > 390
         page.keyboard.press("Escape")
         assert not shown.is_visible() and not complaints
+
+
+def results_of(page, query):
+    page.goto((browse.HTML / "search.html").as_uri() + f"?q={query.replace(' ', '+')}")
+    page.wait_for_selector("#search-results li a", timeout=30_000)
+    page.wait_for_function("document.querySelector('.search-summary')?.textContent.match(/found|finished/i)")
+    return page.locator("#search-results > ul > li > a").evaluate_all("(links) => links.map((link) => link.pathname)")
+
+
+@pytest.mark.parametrize(
+    ("query", "chapter"),
+    [("critical batch", "minibatches"), ("deflation", "deflation"), ("newton", "newton"), ("one step", "one-step")],
+)
+def test_the_search_ranks_a_chapter_first_for_its_own_title(browser, query, chapter):
+    with browse.tab(browser, "desktop") as (page, complaints):
+        assert results_of(page, query)[0].endswith(f"/{chapter}.html")
+        assert not complaints

@@ -13,10 +13,12 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats.qmc import Sobol
 
+import amemlib as am
 from amemlib import vocabularies
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGET = ROOT / "assets" / "explorer-data.js"
+PAGE_NAMES = {"polar": "polar", "smoothed_sign": "smoothed", "sgd": "sgd"}
 LANGUAGES = {"en": "English", "de": "German", "es": "Spanish", "fi": "Finnish", "ru": "Russian", "zh": "Chinese"}
 
 
@@ -29,12 +31,35 @@ def language_table(code: str) -> dict:
     return {"below": sorted(number), "count": [number[step] for step in sorted(number)]}
 
 
+def counted() -> list[dict]:
+    """Stored means of one step's counts, which the page shows beside its curves: the confirming records' points."""
+    points = []
+    for alpha in ("1.25", "1.5", "2"):
+        [record] = am.sweep.read_records("one-step", f"confirm-alpha-{alpha}")
+        config, counts = record["config"], record["measured"]["counts"]
+        spectral, sgd = (config["n_items"], config["dims"]), (config["sgd_items"], config["sgd_dims"])
+        for name, (n_items, dims) in (("polar", spectral), ("smoothed_sign", spectral), ("sgd", sgd)):
+            for dim, count in zip(dims, counts[name], strict=True):
+                points.append(
+                    {
+                        "optimizer": PAGE_NAMES[name],
+                        "alpha": config["alpha"],
+                        "nItems": n_items,
+                        "lam": config["lam_over_t0"] if name == "smoothed_sign" else 0,
+                        "dim": dim,
+                        "count": round(count, 2),
+                    }
+                )
+    return points
+
+
 def data() -> dict:
     """Everything the page's script reads, plain numbers."""
     hermite = {str(n): [x.tolist() for x in np.polynomial.hermite_e.hermegauss(n)] for n in (3, 24)}
     draws = ndtri(Sobol(8, rng=np.random.default_rng(0)).random_base2(7))
     return {
         "languages": {code: {"name": name} | language_table(code) for code, name in LANGUAGES.items()},
+        "records": counted(),
         "hermite": hermite,
         "normals": np.round(draws, 5).tolist(),
     }
