@@ -38,10 +38,8 @@ book: notebooks  ## execute what is stale, build the book strictly, print the fr
 notebooks: $(SETUP)  ## write the notebooks and execute those that are stale
 	$(BIN)/python tools/notebooks.py run
 
-figures: $(SETUP)  ## redraw the front page's pictures, the ledger and the map of the book
-	$(BIN)/python tools/front.py write
-	$(BIN)/python tools/ledger.py write
-	$(BIN)/python tools/guide.py write
+figures: $(SETUP)  ## bring everything generated up to date: front page's pictures, ledger, map, explorer's numbers
+	$(BIN)/python tools/generate.py write
 
 html: $(HTML)  ## build the pages from the stored outputs
 # Always the whole book: an incremental build forgets the warnings of pages that it does not read again.

@@ -732,6 +732,11 @@
     return node;
   }
 
+  function powerOfTen(place, svg, power) {
+    const text = element("text", place, svg, "10");
+    element("tspan", { dy: -6, "font-size": 10 }, text, String(power).replace("-", "−"));
+  }
+
   /* Axes of a picture, x logarithmic in powers of ten. Returns the maps from data to the picture. */
   function axes(name, xRange, yTicks, xLabel, yLabel, description, logarithmic) {
     const svg = box.querySelector(`svg[data-plot="${name}"]`), left = 62, right = 10, top = 10, bottom = 52;
@@ -747,12 +752,13 @@
     for (let power = Math.ceil(low); power <= high; power++) {
       if ((power - Math.ceil(low)) % every) continue;
       element("line", { x1: x(10 ** power), x2: x(10 ** power), y1: top, y2: height - bottom, class: "rule" }, svg);
-      const tick = element("text", { x: x(10 ** power), y: height - bottom + 20, "text-anchor": "middle" }, svg, "10");
-      element("tspan", { dy: -6, "font-size": 10 }, tick, String(power).replace("-", "−"));
+      powerOfTen({ x: x(10 ** power), y: height - bottom + 20, "text-anchor": "middle" }, svg, power);
     }
     for (const value of yTicks) {
       element("line", { x1: left, x2: width - right, y1: y(value), y2: y(value), class: "rule" }, svg);
-      element("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, svg, value > 99 ? format(value) : String(+value.toPrecision(2)));
+      const place = { x: left - 6, y: y(value) + 4, "text-anchor": "end" };
+      if (logarithmic) powerOfTen(place, svg, Math.round(Math.log10(value)));
+      else element("text", place, svg, String(+value.toPrecision(2)));
     }
     element("text", { x: (left + width - right) / 2, y: height - 6, "text-anchor": "middle" }, svg, xLabel);
     const middle = (top + height - bottom) / 2;

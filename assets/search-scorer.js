@@ -1,9 +1,9 @@
 /* Sphinx's weights, and a page whose own title holds every word that is asked for before all others. */
 var Scorer = {
   score: ([docname, title, anchor, , score]) => {
-    const words = (new URLSearchParams(location.search).get("q") || "").toLowerCase().split(/\s+/).filter(Boolean);
-    const own = !anchor && words.length && words.every((word) => title.toLowerCase().includes(word));
-    return score + (own ? 1000 : 0);
+    const query = (new URLSearchParams(location.search).get("q") || "").toLowerCase().trim(), own = title.toLowerCase();
+    if (anchor || !query || !query.split(/\s+/).every((word) => own.includes(word))) return score;
+    return score + 1000 + (own.startsWith(query) ? 500 : 0) + 100 * query.length / own.length;
   },
   objNameMatch: 11, objPartialMatch: 6, objPrio: { 0: 15, 1: 5, 2: -5 }, objPrioDefault: 0,
   title: 15, partialTitle: 7, term: 5, partialTerm: 2,

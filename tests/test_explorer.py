@@ -229,7 +229,7 @@ def test_the_tables_are_those_that_their_tool_makes():
     script = (ROOT / "assets" / "explorer-data.js").read_text(encoding="utf-8")
     stored = json.loads(script.partition(" = ")[2].rstrip(";\n"))
     assert {code: table["name"] for code, table in stored["languages"].items()} == explorer_data.LANGUAGES
-    # one language here, all of them by `python tools/explorer_data.py check`
+    # one language here, all of them by `python tools/generate.py check`
     assert stored["languages"]["en"] == {"name": "English"} | explorer_data.language_table("en")
     assert stored["records"] == explorer_data.counted()
     assert len(stored["normals"]) == 128 and len(stored["hermite"]["24"][0]) == 24

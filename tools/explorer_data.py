@@ -1,11 +1,9 @@
 """The numbers that the explorer needs and a browser cannot make: word frequencies, quadrature nodes, Sobol points.
 
-`write` makes assets/explorer-data.js, `check` compares. A script and not a JSON file, because a page opened from a disk
-may not fetch.
+A script and not a JSON file, because a page opened from a disk may not fetch.
 """
 
 import json
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -16,8 +14,6 @@ from scipy.stats.qmc import Sobol
 import amemlib as am
 from amemlib import vocabularies
 
-ROOT = Path(__file__).resolve().parents[1]
-TARGET = ROOT / "assets" / "explorer-data.js"
 PAGE_NAMES = {"polar": "polar", "smoothed_sign": "smoothed", "sgd": "sgd"}
 LANGUAGES = {"en": "English", "de": "German", "es": "Spanish", "fi": "Finnish", "ru": "Russian", "zh": "Chinese"}
 
@@ -72,17 +68,6 @@ def text() -> str:
     return f"{origin}\nglobalThis.amemExplorerData = {body};\n"
 
 
-def main(command: str) -> int:
-    if command == "write":
-        TARGET.write_text(text(), encoding="utf-8")
-        return 0
-    if TARGET.read_text(encoding="utf-8") != text():
-        print(f"{TARGET.relative_to(ROOT)} is out of date: run python tools/explorer_data.py write")
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    if len(sys.argv) != 2 or sys.argv[1] not in ("write", "check"):
-        sys.exit("usage: python tools/explorer_data.py write|check")
-    sys.exit(main(sys.argv[1]))
+def pages(root: Path) -> dict[Path, str]:
+    """What the page's script of numbers should hold."""
+    return {root / "assets" / "explorer-data.js": text()}

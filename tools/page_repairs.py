@@ -54,11 +54,12 @@ def describe(app, pagename, templatename, context, doctree) -> None:
     paragraphs = [" ".join(one.astext().split()) for one in doctree.findall(nodes.paragraph)]
     teaches = next((match[1] for text in paragraphs if (match := TEACHES.search(text))), None)
     text = teaches or next((text for text in paragraphs if len(text) > 40), app.config.html_title)
+    text = plain(text)
     text = text[:1].upper() + (text if len(text) <= SNIPPET else text[:SNIPPET].rpartition(" ")[0] + " …")[1:]
     base = app.config.html_baseurl
     values = {
         "description": text,
-        "og:title": re.sub("<[^>]+>", "", context["title"]),
+        "og:title": plain(re.sub("<[^>]+>", "", context["title"])),
         "og:description": text,
         "og:type": "article",
         "og:url": f"{base}{pagename}.html",
@@ -70,6 +71,11 @@ def describe(app, pagename, templatename, context, doctree) -> None:
         for name, value in values.items()
     )
     context["metatags"] = context.get("metatags", "") + "\n".join(lines)
+
+
+def plain(text: str) -> str:
+    """`text` with its formulas in letters: a preview typesets none."""
+    return re.sub(r"[{}$]", "", re.sub(r"\\([A-Za-z]+) ?", r"\1 ", re.sub(r"\\[^A-Za-z]", "", text)))
 
 
 def write_one_page_like_many(app: Sphinx) -> None:
