@@ -6,11 +6,14 @@ from html import escape
 from pathlib import Path
 
 from docutils import nodes
+from PIL import Image
 from sphinx.application import Sphinx
 
 ROLES = re.compile(r' role="(?:list|doc-biblioentry)"')
 TEACHES = re.compile(r"You learn: (.+?\.)(?= Reading time|$)")
 SNIPPET = 200
+CSS_DOTS = 110
+"""Pixels of a page that an inch of a figure takes."""
 PREVIEW = "one-step.png"
 FORMULA = re.compile(r'[(“]?<span class="math notranslate nohighlight">[^<]*</span>[,.;:!?)”’–-]+')
 
@@ -78,6 +81,16 @@ def plain(text: str) -> str:
     return re.sub(r"[{}$]", "", re.sub(r"\\([A-Za-z]+) ?", r"\1 ", re.sub(r"\\[^A-Za-z]", "", text)))
 
 
+def size_pictures(app, doctree) -> None:
+    """A figure has its size in inches whatever its resolution: more pixels make it sharper, not larger."""
+    for image in doctree.findall(nodes.image):
+        path = Path(app.srcdir, image["uri"])
+        if path.suffix == ".png" and path.exists() and "width" not in image:
+            with Image.open(path) as picture:
+                dots = picture.info.get("dpi", (CSS_DOTS, 0))[0]
+                image["width"] = f"{round(picture.width * CSS_DOTS / dots)}px"
+
+
 def write_one_page_like_many(app: Sphinx) -> None:
     """sphinx-exercise registers its nodes for the one-page builder by name, which hides everybody's nodes for HTML."""
     app.registry.translation_handlers.pop("singlehtml", None)
@@ -85,6 +98,7 @@ def write_one_page_like_many(app: Sphinx) -> None:
 
 def setup(app: Sphinx) -> dict:
     app.connect("builder-inited", write_one_page_like_many)
+    app.connect("doctree-read", size_pictures)
     for handler in (declare_thebe_once, drop_broken_roles, keep_punctuation, copy_notebook, describe):
         app.connect("html-page-context", handler, priority=900)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
