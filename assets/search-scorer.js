@@ -1,7 +1,8 @@
 /* Sphinx's weights, and a page whose own title holds every word that is asked for before all others. */
 var Scorer = {
   score: ([docname, title, anchor, , score]) => {
-    const query = (new URLSearchParams(location.search).get("q") || "").toLowerCase().trim(), own = title.toLowerCase();
+    const query = (new URLSearchParams(location.search).get("q") || "").toLowerCase().trim();
+    const own = title.toLowerCase().replace(/^[\d.]+\s*/, "");
     if (anchor || !query || !query.split(/\s+/).every((word) => own.includes(word))) return score;
     return score + 1000 + (own.startsWith(query) ? 500 : 0) + 100 * query.length / own.length;
   },
