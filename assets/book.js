@@ -20,6 +20,7 @@
     }
     if (!tooWide(box)) return;
     box.classList.add("wide");
+    if (!tooWide(box)) return box.classList.remove("wide");
     box.tabIndex = 0;
     box.setAttribute("role", "group");
     box.setAttribute("aria-label", "Equation, scrolls sideways");
@@ -96,8 +97,10 @@
     // the fonts of the formulas are asked for when they are laid out
     document.body.getBoundingClientRect();
     await new Promise((go) => requestAnimationFrame(() => setTimeout(go)));
-    await document.fonts.ready;
-    fitAll();
+    for (let times = 0; times < 2; times++) {
+      await document.fonts.ready;
+      fitAll();
+    }
     document.documentElement.dataset.fitted = "yes";
   }
 

@@ -2,7 +2,7 @@
 var Scorer = {
   score: ([docname, title, anchor, , score]) => {
     const query = (new URLSearchParams(location.search).get("q") || "").toLowerCase().trim();
-    const own = title.toLowerCase().replace(/^[\d.]+\s*/, "");
+    const own = title.replace(/<[^>]*>/g, "").toLowerCase().replace(/^[\d.]+\s*/, "");
     if (anchor || !query || !query.split(/\s+/).every((word) => own.includes(word))) return score;
     return score + 1000 + (own.startsWith(query) ? 500 : 0) + 100 * query.length / own.length;
   },
