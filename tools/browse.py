@@ -47,7 +47,7 @@ MEASURE = """() => {
     unsigned: wide.filter((box) => !signed(box)).map(name),
     inline: [...document.querySelectorAll('article span.math')].filter((span) => right(span)
       > right(span.closest('article')) + 1 && !span.closest('table, .pst-scrollable-table-container')).map(name),
-    focus: [...document.querySelectorAll('article [tabindex="0"]')].filter((box) => !scrolls(box)
+    focus: [...document.querySelectorAll('article [tabindex="0"]')].filter((box) => box.clientWidth && !scrolls(box)
       && !box.closest('#amem-explorer')).map((box) => box.className || box.tagName),
     broken: [...document.images].filter((image) => image.complete && !image.naturalWidth).map((image) => image.src),
   };
