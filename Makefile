@@ -19,7 +19,7 @@ SHAPES := --jaxtyping-packages=amemlib,typecheck.check
 NOTEBOOKS = $(wildcard chapters/*.ipynb)
 
 .DELETE_ON_ERROR:
-.PHONY: help setup notebooks figures html book test quick weekly lint bench shots a11y pdf links clean distclean
+.PHONY: help setup notebooks figures html book test quick weekly lint bench pages serve pdf links clean distclean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -38,10 +38,8 @@ book: notebooks  ## execute what is stale, build the book strictly, print the fr
 notebooks: $(SETUP)  ## write the notebooks and execute those that are stale
 	$(BIN)/python tools/notebooks.py run
 
-figures: $(SETUP)  ## redraw the front page's pictures, the ledger and the map of the book
-	$(BIN)/python tools/front.py write
-	$(BIN)/python tools/ledger.py write
-	$(BIN)/python tools/guide.py write
+figures: $(SETUP)  ## bring everything generated up to date: front page's pictures, ledger, map, explorer's numbers
+	$(BIN)/python tools/generate.py write
 
 html: $(HTML)  ## build the pages from the stored outputs
 # Always the whole book: an incremental build forgets the warnings of pages that it does not read again.
@@ -75,11 +73,11 @@ bench: $(SETUP)  ## time the kernels beside their peers (minutes); the record go
 	done
 	$(BENCH)/bin/python -m benchmarks --output $(BENCH_RECORD) $(BENCH_OPTIONS)
 
-shots: $(HTML)  ## open every page in Chromium; pictures in _build/shots
-	$(BIN)/python tools/browse.py
+pages: $(HTML)  ## open every page in Chromium, both widths, light and dark; pictures in _build/shots
+	$(BIN)/python tools/browse.py --shots
 
-a11y: $(HTML)  ## run axe-core over every page in Chromium (fetches axe-core with npm)
-	$(BIN)/python tools/a11y.py
+serve: $(HTML)  ## show the book at http://localhost:8000, where the search can show what it found
+	$(BIN)/python -m http.server 8000 --bind 127.0.0.1 --directory _build/html
 
 pdf: $(SETUP)  ## the whole book as one PDF, printed by Chromium
 	$(BIN)/python tools/pdf.py

@@ -1,4 +1,4 @@
-"""The ledger of every statement of the paper: `write` makes its page and the front page's table, `check` compares.
+"""The ledger of every statement of the paper: what its page and the front page's table should hold.
 
 The one source is chapters/ledger, a file a group of rows. A row that is not open names the chapter section that treats
 the statement, the test that holds it, and the stored record that its number is read from: numbers, sizes, devices and
@@ -7,7 +7,6 @@ verdicts are never typed, they come from the record.
 
 import json
 import re
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -214,18 +213,3 @@ def pages(root: Path) -> dict[Path, str]:
         root / "chapters" / "evidence.md": page(rows, root),
         readme: front(readme.read_text(encoding="utf-8"), rows, headline(root)),
     }
-
-
-def main(command: str) -> int:
-    stale = {path: text for path, text in pages(ROOT).items() if not path.exists() or path.read_text() != text}
-    if command == "write":
-        for path, text in stale.items():
-            path.write_text(text, encoding="utf-8")
-        return 0
-    for path in stale:
-        print(f"{path.relative_to(ROOT)} is not what chapters/ledger gives: run python tools/ledger.py write")
-    return bool(stale)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else "write"))
