@@ -12,7 +12,7 @@ import yaml
 from portable import INLINE, Book
 
 ROOT = Path(__file__).resolve().parents[1]
-MATHJAX = ROOT / "assets" / "mathjax" / "tex-chtml-full.js"
+MATHJAX = ROOT / "assets" / "mathjax" / "tex-mml-chtml-mathjax-tex.js"
 TABLES = re.compile(
     r'\.(?:Command|Character|Delimiter|Environment)Map\("(?:AMS\w+-)?'
     r'(?:macros|mathchar0mi|mathchar0mo|mathchar7|delimiter|environment|boldsymbol)"[^{]*\{'
