@@ -14,8 +14,8 @@ from portable import INLINE, Book
 ROOT = Path(__file__).resolve().parents[1]
 MATHJAX = ROOT / "assets" / "mathjax" / "tex-mml-chtml-mathjax-tex.js"
 TABLES = re.compile(
-    r'\.(?:Command|Character|Delimiter|Environment)Map\("(?:AMS\w+-)?'
-    r'(?:macros|mathchar0mi|mathchar0mo|mathchar7|delimiter|environment|boldsymbol)"[^{]*\{'
+    r'new \w+\("(?:AMS\w+-)?'
+    r'(?:macros|[lu]cGreek|mathchar0mi|mathchar0mo|mathchar7|delimiter|environment|boldsymbol)",[^{]*?\{'
 )
 CODE_CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(?:---\n(?P<options>.*?)\n---\n)?.*?^```$", re.MULTILINE | re.DOTALL)
 DISPLAY = re.compile(r"\$\$.*?\$\$|^\\begin\{(align\*?|equation\*?)\}.*?^\\end\{\1\}", re.MULTILINE | re.DOTALL)
