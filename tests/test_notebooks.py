@@ -1,5 +1,6 @@
 """The chapters' notebooks: plain for every reader, executed, reproducible, and caught when they are not."""
 
+import importlib
 import re
 import shutil
 from pathlib import Path
@@ -326,3 +327,32 @@ def test_the_template_of_a_chapter_is_one(tmp_path, monkeypatch):
     monkeypatch.setattr("matplotlib.pyplot.show", lambda: None)
     for cell in notebooks.code_cells(notebook, generated=False):
         exec(compile(cell.source, "template", "exec"), namespace)
+
+
+STORED = {path.stem: notebooks.read(path) for path in sorted((ROOT / "chapters").rglob("*.ipynb"))}
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_a_key_covers_every_module_that_the_cells_name(name):
+    """A function that a cell takes from amemlib comes from a module in the list that the key is made of."""
+    modules = set(STORED[name].metadata.amemlib["modules"])
+    code = "\n".join(cell.source for cell in notebooks.code_cells(STORED[name], generated=False))
+    used = [f"amemlib.figures.{figure}" for figure in re.findall(r"\bam\.figures\.(\w+_figure)\b", code)]
+    used += [f"amemlib.{function}" for function in re.findall(r"\bam\.(\w+)\(", code)]
+    for path in used:
+        package, _, function = path.rpartition(".")
+        home = getattr(importlib.import_module(package), function).__module__
+        assert home in modules, f"{path} is from {home}"
+    assert set(modules) <= {"amemlib", *(f"amemlib.{module}" for module in modules_of_the_house())}
+
+
+def modules_of_the_house():
+    """Every module of amemlib by its dotted name."""
+    files = (path.relative_to(ROOT / "amemlib").with_suffix("") for path in (ROOT / "amemlib").rglob("*.py"))
+    return {".".join(file.parts).removesuffix(".__init__") for file in files}
+
+
+def test_a_change_in_one_figure_wakes_its_chapter_and_few_others():
+    loaded = {name: stored.metadata.amemlib["modules"] for name, stored in STORED.items()}
+    readers = [name for name, modules in loaded.items() if "amemlib.figures.newton" in modules]
+    assert "newton" in readers and len(readers) <= 3
