@@ -117,6 +117,8 @@ def sharpen_notebook() -> None:
     """Let the kernel, where there is one, show figures as `sharp_png`."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if shell is not None:
+        # the kernel's own way is set when the first figure asks for a backend, and would replace this one
+        plt.close(plt.figure())
         shell.display_formatter.formatters["image/png"].for_type(Figure, sharp_png)
 
 
