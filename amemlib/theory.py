@@ -18,36 +18,93 @@ SIGNAL_CURVATURE_BOUND = 4 / math.pi
 
 def check_alpha(alpha: float, above: float = 0.5) -> float:
     """Return `alpha` as a float; raise `ValueError` unless it is finite and larger than `above`."""
-    try:
-        value = float(alpha)
-    except (TypeError, ValueError):
-        raise TypeError(f"alpha must be a real number, got {alpha!r}") from None
+    value = check_real("alpha", alpha)
     if not (math.isfinite(value) and value > above):
-        raise ValueError(f"alpha must be a finite number > {above:g}, got {alpha!r}")
+        raise ValueError(f"alpha must be a finite number > {above:g}, got {shown(alpha)}")
     return value
 
 
 def check_count(name: str, value: int, least: int = 1) -> int:
-    """Return `value` as an int; raise `TypeError` or `ValueError` unless it is a whole number ≥ `least`."""
+    """Return `value` as an int; raise `TypeError` or `ValueError` unless it is a whole number in [`least`, 2⁶³)."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{name} must be a whole number, got {value!r}")
+        raise TypeError(f"{name} must be a whole number, got {shown(value)}")
     if value < least:
-        raise ValueError(f"{name} must be at least {least}, got {value!r}")
+        raise ValueError(f"{name} must be at least {least}, got {shown(value)}")
+    if value >= 2**63:
+        raise ValueError(f"{name} must be below 2^63, got {shown(value)}")
     return int(value)
 
 
 def check_positive(name: str, value: float) -> float:
     """Return `value` as a float; raise `ValueError` unless it is finite and > 0."""
-    if not (math.isfinite(value) and value > 0):
-        raise ValueError(f"{name} must be finite and > 0, got {value!r}")
-    return float(value)
+    number = check_real(name, value)
+    if not (math.isfinite(number) and number > 0):
+        raise ValueError(f"{name} must be finite and > 0, got {shown(value)}")
+    return number
 
 
 def check_non_negative(name: str, value: float) -> float:
     """Return `value` as a float; raise `ValueError` unless it is finite and ≥ 0."""
-    if not (math.isfinite(value) and value >= 0):
-        raise ValueError(f"{name} must be finite and ≥ 0, got {value!r}")
-    return float(value)
+    number = check_real(name, value)
+    if not (math.isfinite(number) and number >= 0):
+        raise ValueError(f"{name} must be finite and ≥ 0, got {shown(value)}")
+    return number
+
+
+def check_real(name: str, value: float) -> float:
+    """Return `value` as a float, NaN and infinities included; raise `TypeError` unless it is one real number."""
+    if not isinstance(value, (bool, str, bytes)):
+        try:
+            return float(value)
+        except OverflowError:
+            raise ValueError(f"{name} must be a number that float64 holds, got {shown(value)}") from None
+        # a tensor that has no one real number raises RuntimeError or NotImplementedError
+        except (TypeError, ValueError, RuntimeError):
+            pass
+    raise TypeError(f"{name} must be a real number, got {shown(value)}")
+
+
+def check_numbers(name: str, values) -> np.ndarray:
+    """Return `values` as a float64 array; raise `TypeError` unless it holds real numbers, and none of them masked."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(f"{name} must be an array without a mask, got {shown(values)}")
+    try:
+        array = np.asarray(values)
+        # strings of digits and the real part of a complex number would be taken for numbers
+        if array.dtype.kind in "iufO":
+            return array.astype(float)
+    except (TypeError, ValueError, RuntimeError, OverflowError):
+        pass
+    raise TypeError(f"{name} must hold real numbers, got {shown(values)}")
+
+
+def check_instance(name: str, value, kind: type) -> None:
+    """Raise `TypeError` unless `value` is a `kind`."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} must be an instance of {kind.__name__}, got {shown(value)}")
+
+
+def check_function(name: str, value) -> None:
+    """Raise `TypeError` unless `value` can be called."""
+    if not callable(value):
+        raise TypeError(f"{name} must be a function, got {shown(value)}")
+
+
+def check_result(names: str, result):
+    """Return a number or an array; raise `ValueError` where it is not finite, as the arguments were: out of range."""
+    if not np.isfinite(result).all():
+        raise ValueError(f"{names} must keep the result within float64, got {shown(result)}")
+    return result
+
+
+def shown(value) -> str:
+    """A value as an error quotes it: its repr, in one line and not longer than a line."""
+    try:
+        text = " ".join(repr(value).split())
+    # Python refuses to write out integers of more than 4300 digits
+    except ValueError:
+        text = f"{type(value).__name__} of {value.bit_length()} bits"
+    return text if len(text) <= 80 else text[:60] + " … " + text[-16:]
 
 
 def recovery_exponent(method: str, alpha: float, steps: int = 1) -> float:
@@ -66,7 +123,9 @@ def recovery_exponent(method: str, alpha: float, steps: int = 1) -> float:
     if method == "sgd":
         kappa = 0.0
         for _ in range(steps):
-            kappa = next_exponent("sgd", alpha, kappa)
+            before, kappa = kappa, next_exponent("sgd", alpha, kappa)
+            if kappa == before:
+                break
         return kappa
     if method == "newton":
         alpha = check_alpha(alpha, above=1.0)
@@ -84,7 +143,7 @@ def next_exponent(method: str, alpha: float, kappa: float) -> float:
     Muon: (1 − 1/2α) κ + 1/α, for κ ≥ 1. SGD: κ + 1/2α as long as κ ≤ 1, then the same. The fixed point is 2.
     Raises `ValueError` for an unknown method, for a κ outside [0, 2], and for Muon at κ < 1, where it never is.
     """
-    alpha = check_alpha(alpha)
+    alpha, kappa = check_alpha(alpha), check_real("kappa", kappa)
     if method not in ("sgd", "muon"):
         raise ValueError(f"method must be one of 'sgd', 'muon', got {method!r}")
     if not (1 if method == "muon" else 0) <= kappa <= 2:
@@ -106,20 +165,26 @@ def recovery_thresholds(
     """
     if method not in ("sgd", "muon"):
         raise ValueError(f"method must be one of 'sgd', 'muon', got {method!r}")
-    limit = math.inf if batch_size == math.inf else batch_size ** observed_exponent(alpha)
-    check_positive("constant", constant)
+    if batch_size == math.inf:
+        limit = math.inf
+    else:
+        limit = check_positive("batch_size", batch_size) ** observed_exponent(alpha)
+    constant = check_positive("constant", constant)
     alpha, dim = check_alpha(alpha), check_count("dim", dim)
     threshold, thresholds = float(dim) if method == "muon" else 1.0, []
     for _ in range(check_count("steps", steps)):
         gain = dim if method == "sgd" and threshold <= dim else dim**2 / threshold
-        threshold = max(constant * min(threshold * gain ** (1 / (2 * alpha)), limit), 1.0)
+        threshold = check_result("constant", max(constant * min(threshold * gain ** (1 / (2 * alpha)), limit), 1.0))
         thresholds.append(round(threshold))
     return tuple(thresholds)
 
 
 def muon_smoothing(alpha: float, n_items: int, dim: int, next_threshold: float) -> float:
     """λ_t = p_{d_{t+1}} √d = d_{t+1}^{−α} √d / ζ_N(α), Theorem 9 without its power of log d; absolute, like every λ."""
-    return math.sqrt(check_count("dim", dim)) / sgd_learning_rate(alpha, n_items, next_threshold)
+    return check_result(
+        "alpha and next_threshold",
+        math.sqrt(check_count("dim", dim)) / sgd_learning_rate(alpha, n_items, next_threshold),
+    )
 
 
 def sgd_learning_rate(alpha: float, n_items: int, next_threshold: float) -> float:
@@ -127,7 +192,8 @@ def sgd_learning_rate(alpha: float, n_items: int, next_threshold: float) -> floa
 
     Muon with η = √d and λ_t multiplies a small singular value by √d / λ_t, which is this number at its own d_{t+1}.
     """
-    return power_law_sum(alpha, n_items) * check_positive("next_threshold", next_threshold) ** check_alpha(alpha)
+    power = np.float64(check_positive("next_threshold", next_threshold)) ** check_alpha(alpha)
+    return check_result("alpha and next_threshold", float(power_law_sum(alpha, n_items) * power))
 
 
 def critical_batch_exponent(method: str, alpha: float) -> float:
@@ -151,16 +217,21 @@ def observed_items(alpha: float, n_items: int, batch_size: float) -> float:
 
     Needs α > 1. The exact expectation for any frequencies is `equivalents.expected_distinct_items`.
     """
-    exponent = observed_exponent(alpha)
+    exponent, batch_size = observed_exponent(alpha), check_non_negative("batch_size", batch_size)
     return math.gamma(1 - exponent) * (batch_size / power_law_sum(alpha, n_items)) ** exponent
 
 
 def power_law_sum(alpha: float, n_items: int) -> float:
     """ζ_N(α) = Σ_{i ≤ N} i^{−α}, the normalisation of the power law; for any real α, to rounding error."""
-    n_items = check_count("n_items", n_items)
+    n_items, alpha = check_count("n_items", n_items), check_real("alpha", alpha)
     if alpha > 1:
-        return float(hurwitz_zeta(alpha, 1) - hurwitz_zeta(alpha, n_items + 1))
-    return float(np.sum(np.arange(1, n_items + 1, dtype=np.float64) ** -alpha))
+        return check_result("alpha", float(hurwitz_zeta(alpha, 1) - hurwitz_zeta(alpha, n_items + 1)))
+    try:
+        ranks = np.arange(1, n_items + 1, dtype=np.float64)
+    except (MemoryError, ValueError):
+        raise ValueError(f"n_items must be a number of terms that fit in memory, got {n_items}") from None
+    with np.errstate(over="ignore"):
+        return check_result("alpha", float(np.sum(ranks**-alpha)))
 
 
 def bulk_scale(alpha: float, n_items: int, dim: int) -> float:
@@ -182,7 +253,7 @@ def newton_schulz_steps(alpha: float, n_items: int, dim: int, slope: float) -> i
     then 97 % of polar's or more (chapter "The best map"). Grows like α log d / log slope.
     Raises `ValueError` for a slope ≤ 1, which lifts nothing.
     """
-    if not (math.isfinite(slope) and slope > 1):
+    if not 1 < check_real("slope", slope) < math.inf:
         raise ValueError(f"slope must be a finite number > 1, got {slope!r}")
     norm = math.sqrt(power_law_sum(2 * check_alpha(alpha), n_items)) / power_law_sum(alpha, n_items)
     return max(1, math.ceil(math.log(2 * norm / bulk_scale(alpha, n_items, dim)) / math.log(slope)))
