@@ -91,7 +91,9 @@ def loss_and_gradient(
     for items, Z, own, largest in _own_logits(W, emb, q.nonzero()[:, 0]):
         outputs = torch.zeros_like(Z)
         rivals, own = _rival_sums(Z, own, largest, items, emb.U, outputs)
-        residual = (emb.U[items].double() * rivals[:, None] - outputs) / (rivals + own.exp2())[:, None]
+        # where logits are so large that rounding alone puts the own one far below the shift, all terms vanish
+        total_weight = (rivals + own.exp2()).clamp(min=torch.finfo(torch.float64).tiny)
+        residual = (emb.U[items].double() * rivals[:, None] - outputs) / total_weight[:, None]
         G += (q[items, None] * residual).T @ emb.V[items].double()
         total += q[items] @ _item_loss(rivals, own)
     return check_result("W and q", float(total)), G
@@ -198,8 +200,9 @@ def _rival_sums(
 
     The sums go over the rows of U; items: where the own ones stand among them, anything else if they do not.
     While the logits cannot overflow there is no shift and no pass to find one; while float32 resolves them and its
-    products are not rounded to fewer digits still, the embeddings' own precision is enough. torch's attention kernel computes Σ_j p̂_j u_j in one call, but its sums hold
-    the own item: from float32 its u_i − Σ_j p̂_j u_j is wrong by 10⁻⁵ to 10⁻⁴ where items are learned.
+    products are not rounded to fewer digits still, the embeddings' own precision is enough. torch's attention kernel
+    computes Σ_j p̂_j u_j in one call, but its sums hold the own item: from float32 its u_i − Σ_j p̂_j u_j is wrong by
+    10⁻⁵ to 10⁻⁴ where items are learned.
     """
     precision = U.dtype if largest < 100 and _single_suffices(largest, U) else torch.float64
     Z = Z.to(precision)

@@ -105,7 +105,7 @@ def margins(W: Float[Tensor, "d d"], emb: Embeddings) -> Float[Tensor, " N"]:
     """
     _check_memory(W, emb)
     U, V, W, exponent = emb.U.double(), emb.V, W.double(), 0
-    scales = [float(unit_scale(X)) for X in (U, V, W)]
+    scales = [unit_scale(X).item() for X in (U, V, W)]
     if not all(2.0**-100 < scale < 2.0**100 for scale in scales):
         U, V, W = (X.double() * scale for X, scale in zip((U, V, W), scales, strict=True))
         exponent = -sum(int(math.log2(scale)) for scale in scales)

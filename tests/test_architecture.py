@@ -16,8 +16,9 @@ FILES = {path.relative_to(HOUSE).as_posix(): path for path in sorted(HOUSE.rglob
 ARROWS = {
     "theory": "",
     "runtime": "",
-    "scaling": "",
-    "problem": "theory",
+    "arithmetic": "",
+    "scaling": "theory",
+    "problem": "theory arithmetic",
     "spectral": "problem",
     "sampling": "problem",
     "gradients": "problem",
@@ -31,7 +32,7 @@ ARROWS = {
     "experiments": "optim sampling recovery equivalents expansions scaling distributed tasks attention runtime "
     "vocabularies",
     "sweep": "experiments",
-    "vocabularies": "theory",
+    "vocabularies": "problem",
     "figures": "scaling theory runtime",
     "__main__": "sweep figures",
 }

@@ -6,9 +6,12 @@ import numpy as np
 from scipy.optimize import brentq
 from torch import Tensor
 
+from amemlib.problem import check_frequencies
+
 BIN_WIDTH = 0.01
 LOG_STEP = 0.1
 NOISE_CLASSES = 32
+_SPAN = 1e-100
 GAUSS_HERMITE = np.polynomial.hermite_e.hermegauss(24)
 
 
@@ -41,8 +44,15 @@ def typical_scale(values: np.ndarray, counts: np.ndarray, dim: int) -> float:
 
 
 def binned(q: Tensor, width: float) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct frequencies in decreasing order and their counts; those within a factor 1 + `width` share their mean."""
+    """Distinct frequencies in decreasing order and their counts; those within a factor 1 + `width` share their mean.
+
+    Raises `ValueError` where they are so far apart, or from 1, that squares of them leave float64.
+    """
+    check_frequencies("q", q)
     q = np.sort(q.detach().cpu().double().numpy())[::-1]
+    least = q[q > 0][-1]
+    if not (_SPAN * q[0] <= least and _SPAN <= q[0] <= 1 / _SPAN):
+        raise ValueError(f"q must lie in [1e-100, 1e100], 1e100 apart at most, got {least:.3g} … {q[0]:.3g}")
     labels = np.full(len(q), np.inf)
     seen = q > 0
     labels[seen] = np.floor(-np.log(q[seen] / q[0]) / width)
