@@ -13,7 +13,7 @@ from torch import Tensor
 
 from amemlib.arithmetic import product_rounding, without_autocast
 from amemlib.problem import Embeddings, check_embeddings, check_frequencies, check_tensor, row_norms
-from amemlib.theory import check_count, check_positive, check_result
+from amemlib.theory import check_count, check_positive, check_result, check_sequence
 
 _ROWS = 8192
 _TILES = {"cpu": (512, 1024), "cuda": (8192, 8192)}
@@ -137,9 +137,7 @@ def item_losses_along(
     convex in η. In float64 throughout. Returns (K, N) float64; raises `ValueError` for an η that is not > 0 and finite.
     """
     _check_memory("direction", direction, emb)
-    if not isinstance(learning_rates, Iterable):
-        raise TypeError(f"learning_rates must hold numbers > 0, got {learning_rates!r}")
-    rates = [check_positive("learning_rates", lr) for lr in learning_rates]
+    rates = [check_positive("learning_rates", lr) for lr in check_sequence("learning_rates", learning_rates)]
     losses = torch.empty(len(rates), emb.n_items, dtype=torch.float64, device=emb.U.device)
     for items, Z, own, _ in _own_logits(direction, emb, torch.arange(emb.n_items, device=emb.U.device)):
         excess = (Z @ emb.U.double().T - own[:, None]) / _LOG2_E

@@ -42,7 +42,7 @@ def sample_embedding_rows(
     """
     check_instance("problem", problem, Problem)
     check_instance("rows", rows, slice)
-    if dtype not in (torch.float32, torch.float64):
+    if not isinstance(dtype, torch.dtype) or dtype not in (torch.float32, torch.float64):
         raise TypeError(f"dtype must be torch.float32 or torch.float64, got {shown(dtype)}")
     try:
         device = torch.empty(0, device=device).device

@@ -16,7 +16,15 @@ from torch import Tensor
 
 from amemlib.arithmetic import unit_scale
 from amemlib.problem import check_square, check_tensor
-from amemlib.theory import check_count, check_function, check_non_negative, check_positive, check_real, shown
+from amemlib.theory import (
+    check_count,
+    check_function,
+    check_non_negative,
+    check_positive,
+    check_real,
+    check_sequence,
+    shown,
+)
 
 NEWTON_SCHULZ_COEFFICIENTS = {
     # z ↦ 3z/2 − z³/2, Lemma 29
@@ -116,7 +124,8 @@ def polar_express(
     `smallest` < 0, or both so small that float64 cannot tell them from 0 beside ‖G‖_F.
     """
     _check_matrices(G)
-    floor = math.hypot(check_non_negative("lam", lam), check_non_negative("smallest", smallest))
+    lam, smallest = check_non_negative("lam", lam), check_non_negative("smallest", smallest)
+    floor = math.hypot(lam, smallest)
     if G.shape[-2] < G.shape[-1]:
         return polar_express(G.mT, lam, smallest).mT
     X = G.double()
@@ -126,19 +135,18 @@ def polar_express(
     scale = unit_scale(X)
     X, floor = X * scale, floor * float(scale)
     norm = _frobenius_norm(X)
-    lower = floor / norm.max().item()
+    lower = min(floor / norm.max().item(), 1.0)
     if lower < 2 * _EPS:
         least, floor = (x / float(scale) for x in (2 * _EPS * norm.max().item(), floor))
         raise ValueError(f"lam or smallest must be at least {least:.1e}, got {floor!r}")
     X = X / norm
     # a power of two, so that one table serves many gradients
-    for a, b, c in polar_express_coefficients(min(2.0 ** math.floor(math.log2(lower)), 1.0)):
+    for a, b, c in polar_express_coefficients(2.0 ** math.floor(math.log2(lower))):
         A = X.mT @ X
         X = a * X + X @ (b * A + c * A @ A)
     return X[..., : G.shape[-2], :]
 
 
-@functools.cache
 def polar_express_coefficients(lower: float, steps: int | None = None) -> tuple[tuple[float, float, float], ...]:
     """(a, b, c) of the odd quintics whose composition is closest to 1 on [lower, 1] among all of this many steps.
 
@@ -149,7 +157,12 @@ def polar_express_coefficients(lower: float, steps: int | None = None) -> tuple[
     """
     if not _EPS <= check_positive("lower", lower) <= 1:
         raise ValueError(f"lower must be in [2^-52, 1], got {lower!r}")
-    count = math.inf if steps is None else check_count("steps", steps)
+    return _polar_express_coefficients(float(lower), None if steps is None else check_count("steps", steps))
+
+
+@functools.cache
+def _polar_express_coefficients(lower: float, steps: int | None) -> tuple[tuple[float, float, float], ...]:
+    count = math.inf if steps is None else steps
     result: list[tuple[float, float, float]] = []
     upper = 1.0
     while len(result) < count and (steps is not None or lower < 1 - 8 * _EPS):
@@ -208,7 +221,10 @@ def newton_schulz(
 def newton_schulz_scalar(s: Tensor, steps: int = 5, coefficients: str | Sequence[float] = "cubic") -> Tensor:
     """What `newton_schulz` does to a singular value s ∈ [0, 1] (already divided by ‖G‖_F): the iterated polynomial."""
     check_tensor("s", s, (...,))
-    return compose_quintics(s, [newton_schulz_coefficients(coefficients)] * check_count("steps", steps))
+    result = compose_quintics(s, [newton_schulz_coefficients(coefficients)] * check_count("steps", steps))
+    if not torch.isfinite(result).all():
+        raise ValueError("s must hold values in [0, 1] or near, where the iteration does not diverge")
+    return result
 
 
 def compose_quintics(s: Tensor, coefficients: Iterable[Sequence[float]]) -> Tensor:
@@ -228,7 +244,7 @@ def newton_schulz_coefficients(coefficients: str | Sequence[float]) -> tuple[flo
             names = ", ".join(map(repr, NEWTON_SCHULZ_COEFFICIENTS))
             raise ValueError(f"coefficients must be three numbers or one of {names}, got {coefficients!r}")
         return NEWTON_SCHULZ_COEFFICIENTS[coefficients]
-    numbers = tuple(check_real("coefficients", c) for c in coefficients) if isinstance(coefficients, Iterable) else ()
+    numbers = tuple(check_real("coefficients", c) for c in check_sequence("coefficients", coefficients))
     if len(numbers) != 3 or not all(map(math.isfinite, numbers)):
         raise ValueError(f"coefficients must be three finite numbers (a, b, c), got {shown(coefficients)}")
     return numbers
@@ -261,8 +277,14 @@ def divided_difference(x: Tensor, y: Tensor, f: Callable, df: Callable, scale: f
     """
     for name, points in (("x", x), ("y", y)):
         check_tensor(name, points, (...,))
-    check_positive("scale", scale)
-    x, y = torch.broadcast_tensors(x, y)
+    check_function("f", f)
+    check_function("df", df)
+    if check_positive("scale", scale) < 1e-300:
+        raise ValueError(f"scale must be at least 1e-300, got {scale!r}")
+    try:
+        x, y = torch.broadcast_tensors(x, y)
+    except RuntimeError:
+        raise ValueError(f"y must broadcast with x, {tuple(x.shape)}, got {tuple(y.shape)}") from None
     close = (x - y).abs() < _CLOSE * scale
     result = (f(x) - f(y)) / torch.where(close, 1.0, x - y)
     tau, weights = _gauss_legendre(x)
@@ -351,8 +373,9 @@ def signal_slopes(
     Returns two (n,) float64 tensors.
     """
     check_square("G", G)
-    for name, X in (("G", G), ("U", U), ("V", V)):
-        check_tensor(name, X, (len(G) if X is G else len(U), len(G)))
+    check_tensor("G", G, (len(G), len(G)))
+    check_tensor("U", U, ("n", len(G)))
+    check_tensor("V", V, (len(U), len(G)))
     P, s, Qh = torch.linalg.svd(G.double())
     if s[-1] == 0:
         raise ValueError("G must have no singular value 0, where f(s) / s is not defined, got one")
@@ -362,7 +385,10 @@ def signal_slopes(
     AB = A * B
     slopes = ((A**2 @ (minus + plus)) * B**2 + (AB @ (minus - plus)) * AB).sum(1) / 2
     r = f(s) / s
-    return slopes, (B**2).sum(1) * (A**2 @ r) + (A**2).sum(1) * (B**2 @ r)
+    bounds = (B**2).sum(1) * (A**2 @ r) + (A**2).sum(1) * (B**2 @ r)
+    if not (torch.isfinite(slopes) & torch.isfinite(bounds)).all():
+        raise ValueError("U, V, f and df must keep the slopes and their bounds within float64")
+    return slopes, bounds
 
 
 def signal_curve(
@@ -409,7 +435,10 @@ def signal_curve(
         value = (c + step * D) / denominator
         slope = D / denominator - 2 * value**2
         curves.append(torch.stack([value, slope, -2 * value * (D / denominator + 2 * slope)]) @ weights)
-    return tuple(torch.stack(curves, -1))
+    result = torch.stack(curves, -1)
+    if not torch.isfinite(result).all():
+        raise ValueError("U, V and t must keep the curve within float64")
+    return tuple(result)
 
 
 def _dilated(G: Tensor, E: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -19,7 +19,7 @@ SIGNAL_CURVATURE_BOUND = 4 / math.pi
 def check_alpha(alpha: float, above: float = 0.5) -> float:
     """Return `alpha` as a float; raise `ValueError` unless it is finite and larger than `above`."""
     value = check_real("alpha", alpha)
-    if not (math.isfinite(value) and value > above):
+    if not above < value < 1e300:
         raise ValueError(f"alpha must be a finite number > {above:g}, got {shown(alpha)}")
     return value
 
@@ -78,6 +78,22 @@ def check_numbers(name: str, values) -> np.ndarray:
     raise TypeError(f"{name} must hold real numbers, got {shown(values)}")
 
 
+def check_sequence(name: str, values) -> list:
+    """Return `values` as a list; raise `TypeError` unless one can go through them."""
+    if not isinstance(values, (str, bytes)):
+        try:
+            return list(values)
+        except (TypeError, RuntimeError):
+            pass
+    raise TypeError(f"{name} must be a sequence, got {shown(values)}")
+
+
+def check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    """Raise `ValueError` unless `value` is one of the strings `allowed`."""
+    if not isinstance(value, str) or value not in allowed:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {shown(value)}")
+
+
 def check_instance(name: str, value, kind: type) -> None:
     """Raise `TypeError` unless `value` is a `kind`."""
     if not isinstance(value, kind):
@@ -118,6 +134,7 @@ def recovery_exponent(method: str, alpha: float, steps: int = 1) -> float:
     Conjecture. Raises `ValueError` for an unknown method, for α outside its range, and where there is no prediction.
     """
     steps = check_count("steps", steps)
+    check_choice("method", method, ("sgd", "muon", "newton"))
     if method == "muon":
         return 2 - (1 - 1 / (2 * check_alpha(alpha))) ** steps
     if method == "sgd":
@@ -127,14 +144,10 @@ def recovery_exponent(method: str, alpha: float, steps: int = 1) -> float:
             if kappa == before:
                 break
         return kappa
-    if method == "newton":
-        alpha = check_alpha(alpha, above=1.0)
-        if steps > 1:
-            raise ValueError(
-                f"steps must be 1 for method 'newton', got {steps}: no prediction is known beyond one step"
-            )
-        return 1 + 1 / (2 * alpha)
-    raise ValueError(f"method must be one of 'sgd', 'muon', 'newton', got {method!r}")
+    alpha = check_alpha(alpha, above=1.0)
+    if steps > 1:
+        raise ValueError(f"steps must be 1 for method 'newton', got {steps}: no prediction is known beyond one step")
+    return 1 + 1 / (2 * alpha)
 
 
 def next_exponent(method: str, alpha: float, kappa: float) -> float:
@@ -144,8 +157,7 @@ def next_exponent(method: str, alpha: float, kappa: float) -> float:
     Raises `ValueError` for an unknown method, for a κ outside [0, 2], and for Muon at κ < 1, where it never is.
     """
     alpha, kappa = check_alpha(alpha), check_real("kappa", kappa)
-    if method not in ("sgd", "muon"):
-        raise ValueError(f"method must be one of 'sgd', 'muon', got {method!r}")
+    check_choice("method", method, ("sgd", "muon"))
     if not (1 if method == "muon" else 0) <= kappa <= 2:
         raise ValueError(f"kappa must lie in [{1 if method == 'muon' else 0}, 2] for {method!r}, got {kappa!r}")
     return kappa + 1 / (2 * alpha) if method == "sgd" and kappa <= 1 else (1 - 1 / (2 * alpha)) * kappa + 1 / alpha
@@ -163,11 +175,9 @@ def recovery_thresholds(
     from d_0 = d for Muon and d_0 = 1 for SGD. The gradient of step 0 is whole all the same: nothing is removed there.
     A finite B needs α > 1. Constants compound: d_t ∝ θ^{2α (1 − (1 − 1/2α)^t)} on Muon's recursion.
     """
-    if method not in ("sgd", "muon"):
-        raise ValueError(f"method must be one of 'sgd', 'muon', got {method!r}")
-    if batch_size == math.inf:
-        limit = math.inf
-    else:
+    check_choice("method", method, ("sgd", "muon"))
+    limit = check_real("batch_size", batch_size)
+    if limit != math.inf:
         limit = check_positive("batch_size", batch_size) ** observed_exponent(alpha)
     constant = check_positive("constant", constant)
     alpha, dim = check_alpha(alpha), check_count("dim", dim)
@@ -181,9 +191,9 @@ def recovery_thresholds(
 
 def muon_smoothing(alpha: float, n_items: int, dim: int, next_threshold: float) -> float:
     """λ_t = p_{d_{t+1}} √d = d_{t+1}^{−α} √d / ζ_N(α), Theorem 9 without its power of log d; absolute, like every λ."""
+    rate = sgd_learning_rate(alpha, n_items, next_threshold)
     return check_result(
-        "alpha and next_threshold",
-        math.sqrt(check_count("dim", dim)) / sgd_learning_rate(alpha, n_items, next_threshold),
+        "alpha and next_threshold", math.sqrt(check_count("dim", dim)) / rate if rate > 0 else math.inf
     )
 
 
@@ -202,8 +212,7 @@ def critical_batch_exponent(method: str, alpha: float) -> float:
     Muon: β = α + 1/2. SGD: β = 1/2. It is α times `recovery_exponent`: the batch whose B^{1/α} items are the capacity.
     Raises `ValueError` for an unknown method or α ≤ 1 (below it B^{1/α} does not count the observed items).
     """
-    if method not in ("sgd", "muon"):
-        raise ValueError(f"method must be one of 'sgd', 'muon', got {method!r}")
+    check_choice("method", method, ("sgd", "muon"))
     return check_alpha(alpha, above=1.0) * recovery_exponent(method, alpha)
 
 

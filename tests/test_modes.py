@@ -106,7 +106,8 @@ def old_precision(name):
 
 
 SAME = lambda *tensors: tensors  # noqa: E731
-SETTINGS = [torch.backends.cuda.matmul, torch.backends.mkldnn.matmul] if hasattr(torch.backends, "fp32_precision") else []
+NEW = hasattr(torch.backends, "fp32_precision")
+SETTINGS = [torch.backends.cuda.matmul, torch.backends.mkldnn.matmul] if NEW else []
 MODES = {
     "plain": (contextlib.nullcontext, SAME),
     "autocast bfloat16": (lambda: torch.autocast("cpu", torch.bfloat16), SAME),

@@ -4,12 +4,12 @@ import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
-from amemlib.equivalents.fixed_point import binned
+from amemlib.equivalents.fixed_point import binned, check_span
 from amemlib.equivalents.newton import NewtonEquivalent
 from amemlib.equivalents.sgd import sgd_recovery_probabilities
 from amemlib.equivalents.smoothed_sign import SpectralEquivalent
-from amemlib.problem import Problem, check_frequencies
-from amemlib.theory import check_instance, check_non_negative, check_result, shown
+from amemlib.problem import Problem
+from amemlib.theory import check_choice, check_instance, check_non_negative, check_result
 
 _SGD_BIN_WIDTH = 0.05
 
@@ -29,17 +29,15 @@ def expected_capacity(
     Raises `ValueError` for an unknown map, a λ < 0, or frequencies of the wrong length.
     """
     check_instance("problem", problem, Problem)
+    check_choice("spectral_map", spectral_map, ("polar", "smoothed_sign", "sgd", "newton"))
     q = problem.frequencies if frequencies is None else frequencies
-    check_frequencies("frequencies", q, problem.n_items)
+    check_span("frequencies", q, problem.n_items)
     if spectral_map == "sgd":
         values, counts = binned(q, _SGD_BIN_WIDTH)
         return check_result("frequencies", float(counts @ sgd_recovery_probabilities(values, counts, problem.dim)))
     if spectral_map == "newton":
         newton = NewtonEquivalent.solve(q, problem.dim)
         return check_result("frequencies", float(newton.counts @ newton.recovery_probabilities()))
-    if spectral_map not in ("polar", "smoothed_sign"):
-        allowed = "'polar', 'smoothed_sign', 'sgd', 'newton'"
-        raise ValueError(f"spectral_map must be one of {allowed}, got {shown(spectral_map)}")
     check_non_negative("lam", lam)
     equivalent = SpectralEquivalent.solve(q, problem.dim, 0.0 if spectral_map == "polar" else lam)
     return check_result("frequencies and lam", float(equivalent.counts @ equivalent.recovery_probabilities()))

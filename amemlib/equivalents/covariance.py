@@ -9,7 +9,7 @@ from jaxtyping import Float
 from scipy.special import log_ndtr
 from torch import Tensor
 
-from amemlib.equivalents.fixed_point import GAUSS_HERMITE, binned, typical_scale
+from amemlib.equivalents.fixed_point import GAUSS_HERMITE, binned, check_span, typical_scale
 from amemlib.equivalents.smoothed_sign import SpectralEquivalent
 from amemlib.problem import Embeddings, Problem, check_embeddings, check_frequencies, check_tensor
 from amemlib.theory import check_instance, check_non_negative, check_result
@@ -70,7 +70,7 @@ class CovarianceEquivalent:
         lam: float = 0.0,
     ) -> "CovarianceEquivalent":
         """Solve for frequencies q (N,), the eigenvalues of Σ_u and Σ_v (all positive), and λ = `lam` ≥ 0."""
-        check_non_negative("lam", lam)
+        lam = check_non_negative("lam", lam)
         sigma_u = _check_eigenvalues("output_eigenvalues", output_eigenvalues)
         sigma_v = _check_eigenvalues("input_eigenvalues", input_eigenvalues, len(sigma_u))
         dim = len(sigma_u)
@@ -187,7 +187,7 @@ def expected_covariance_capacity(
     """
     check_instance("problem", problem, Problem)
     q = problem.frequencies if frequencies is None else frequencies
-    check_frequencies("frequencies", q, problem.n_items)
+    check_span("frequencies", q, problem.n_items)
     _check_eigenvalues("output_eigenvalues", output_eigenvalues, problem.dim)
     equivalent = CovarianceEquivalent.solve(q, output_eigenvalues, input_eigenvalues, lam)
     names = "frequencies, eigenvalues and lam"

@@ -10,8 +10,8 @@ from jaxtyping import Float
 from scipy.special import log_ndtr
 from torch import Tensor
 
-from amemlib.equivalents.fixed_point import BIN_WIDTH, GAUSS_HERMITE, NOISE_CLASSES, binned, typical_scale
-from amemlib.problem import Problem, check_frequencies, check_tensor
+from amemlib.equivalents.fixed_point import BIN_WIDTH, GAUSS_HERMITE, NOISE_CLASSES, binned, check_span, typical_scale
+from amemlib.problem import Problem, check_tensor
 from amemlib.theory import check_alpha, check_count, check_function, check_instance, check_positive, check_result
 
 _LAW_BIN_WIDTH = 0.02
@@ -47,7 +47,8 @@ class SpectralLaw:
         scale = check_positive("scale", scale)
         angle = np.geomspace(1e-6, 1, 4000)
         # equal steps in log θ towards s = 0, in log (π/2α − θ) towards s = ∞
-        theta = math.pi / (2 * check_alpha(alpha)) * np.concatenate([angle / 2, 1 - angle[-2::-1] / 2])
+        alpha = check_alpha(alpha)
+        theta = math.pi / (2 * alpha) * np.concatenate([angle / 2, 1 - angle[-2::-1] / 2])
         r = np.cos(alpha * theta) / np.cos((alpha - 1) * theta)
         s = r**-alpha * np.sin(theta) / np.cos((alpha - 1) * theta)
         with np.errstate(all="ignore"):
@@ -143,7 +144,7 @@ def expected_map_capacity(
     """
     check_instance("problem", problem, Problem)
     q = problem.frequencies if frequencies is None else frequencies
-    check_frequencies("frequencies", q, problem.n_items)
+    check_span("frequencies", q, problem.n_items)
     law = SpectralLaw.solve(q, problem.dim)
     values, counts = binned(q, _LAW_BIN_WIDTH)
     weights = torch.from_numpy(values)

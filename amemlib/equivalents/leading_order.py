@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
-from amemlib.theory import check_alpha, check_count, check_non_negative
+from amemlib.theory import check_alpha, check_choice, check_count, check_non_negative
 
 _LEAST_Y = 1e-12
 
@@ -30,11 +30,10 @@ def rare_item_snr(spectral_map: str, alpha: float, lam_over_t0: float = 0.0) -> 
     newton: cos(π/2α)^α / √(α − 1), for α > 1. An item of frequency p stands √d p × this / t₀ deviations high.
     Raises `ValueError` for an unknown map or an α outside its range.
     """
+    check_choice("spectral_map", spectral_map, ("polar", "smoothed_sign", "newton"))
     if spectral_map == "newton":
         alpha = check_alpha(alpha, above=1.0)
         return math.cos(math.pi / (2 * alpha)) ** alpha / math.sqrt(alpha - 1)
-    if spectral_map not in ("polar", "smoothed_sign"):
-        raise ValueError(f"spectral_map must be one of 'polar', 'smoothed_sign', 'newton', got {spectral_map!r}")
     alpha = check_alpha(alpha)
     lam = 0.0 if spectral_map == "polar" else check_non_negative("lam_over_t0", lam_over_t0)
     if lam == 0:
