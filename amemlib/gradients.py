@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from amemlib.arithmetic import product_rounding, without_autocast
+from amemlib.arithmetic import largest_entry, product_rounding, without_autocast
 from amemlib.problem import Embeddings, check_embeddings, check_frequencies, check_tensor, row_norms
 from amemlib.theory import check_count, check_positive, check_result, check_sequence
 
@@ -225,7 +225,7 @@ def _rival_sums(
 
 def _single_suffices(largest: float, U: Tensor) -> bool:
     """Whether float32 products are float32 products, and hold N terms of up to 2^largest ‖u‖ and logits over ‖u‖."""
-    entry = float(torch.linalg.vector_norm(U, math.inf))
+    entry = largest_entry(U).item()
     return product_rounding() == 0 and 2.0**-60 < entry and largest + math.log2(len(U) * entry) < 126
 
 
@@ -276,7 +276,7 @@ def _check_range(emb: Embeddings) -> None:
     # float32 embeddings cannot leave it so far that products with frequencies vanish or overflow
     if emb.U.dtype == torch.float64:
         for name, X in (("emb.U", emb.U), ("emb.V", emb.V)):
-            largest = float(torch.linalg.vector_norm(X, math.inf))
+            largest = largest_entry(X).item()
             if largest and not _RANGE[0] < largest < _RANGE[1]:
                 allowed = f"from {_RANGE[0]:g} to {_RANGE[1]:g}"
                 raise ValueError(f"{name} must have a largest entry {allowed} for a gradient, got {largest:.3g}")

@@ -132,7 +132,10 @@ def tensors() -> list:
         kinds += [flat, good * 0, good * 1e-300, good * 1e300, good * 1e-160, -good, good[:0], good[None], good.long()]
         kinds += [good.to(torch.complex128), good.to(torch.float8_e4m3fn), good.half(), good.bfloat16(), good.float()]
         kinds += [good.to("meta"), good.to_sparse(), good.numpy(), np.ma.masked_array(good.numpy(), good.numpy() < 0.5)]
-        kinds += [torch.quantize_per_tensor(good.float(), 0.1, 0, torch.qint8), good > 0, good.tolist()]
+        with warnings.catch_warnings():
+            # torch is about to give quantised tensors up
+            warnings.simplefilter("ignore")
+            kinds += [torch.quantize_per_tensor(good.float(), 0.1, 0, torch.qint8), good > 0, good.tolist()]
         kinds += [good.clone().requires_grad_(), good.repeat_interleave(2, 0)[::2], good.T if good.ndim == 2 else good]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

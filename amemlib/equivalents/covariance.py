@@ -139,7 +139,10 @@ class CovarianceEquivalent:
         rare, relative = self._mean_noise()
         classes = np.minimum(np.arange(len(self.values)) * _RIVAL_CLASSES // len(self.values), _RIVAL_CLASSES - 1)
         total = np.bincount(classes, self.counts)
-        rivals = np.stack([np.bincount(classes, self.counts * row) / total for row in relative])
+        # fewer distinct frequencies than classes leave some empty
+        held = total > 0
+        rivals = np.stack([np.bincount(classes, self.counts * row)[held] / total[held] for row in relative])
+        total = total[held]
         K_v = self.input_filter @ self.input_filter.T / self.dim
         # what each direction of the output side receives of W v_i for a rare i
         kernel = self.cross / (self.output_filter @ self.output_filter.T)
