@@ -144,6 +144,31 @@ LIBRARY = [
     (lambda: am.sample_embeddings(P, 0, dtype=torch.float16), TypeError, ["dtype", "float16", "torch.float32 or"]),
     (lambda: am.thresholded_gradient(EMB, P.frequencies, 7), ValueError, ["n_recovered", "7", "at most N = 6"]),
     (lambda: am.thresholded_gradient(EMB, P.frequencies, -1), ValueError, ["n_recovered", "-1", "at least 0"]),
+    # what once gave a number that meant nothing
+    (lambda: am.longest_prefix(torch.tensor([2, 2])), TypeError, ["mask", "bool", "int64"]),
+    (lambda: am.theory.observed_items(1.5, 10, -1), ValueError, ["batch_size", "-1", "≥ 0"]),
+    (lambda: am.theory.recovery_thresholds("sgd", 1.5, 64, 2, 1.0, NAN), ValueError, ["batch_size", "nan", "> 0"]),
+    (
+        lambda: am.expected_capacity(am.Problem.from_frequencies([1, 1e-160], 4), "polar"),
+        ValueError,
+        ["frequencies", "1e-160", "1e100 apart"],
+    ),
+    (lambda: am.fit_exponent(np.ma.array([1, 2, 3], mask=[0, 1, 0]), [1, 2, 3]), TypeError, ["x ", "mask"]),
+    (lambda: am.Problem.from_frequencies(np.ma.array([1, 2], mask=[0, 1]), 4), TypeError, ["p ", "mask"]),
+    (lambda: am.Problem.from_frequencies(["1", "2"], 4), TypeError, ["p ", "'1'", "real numbers"]),
+    (lambda: am.Problem.from_frequencies(np.array([1, 2j]), 4), TypeError, ["p ", "real numbers"]),
+    (lambda: am.loss_and_gradient(1e308 * EYE, EMB, P.frequencies), ValueError, ["W and emb", "1e+290", "inf"]),
+    # tensors that are no plain arrays of floating-point numbers
+    *[
+        (lambda X=X: am.polar(X), TypeError, ["G ", "dense floating-point", kind])
+        for X, kind in [
+            (EYE.to_sparse(), "sparse_coo of float64"),
+            (EYE.to(torch.complex128), "complex128"),
+            (EYE.to(torch.float8_e5m2), "float8_e5m2"),
+        ]
+    ],
+    (lambda: am.polar(EYE.to("meta")), ValueError, ["G ", "meta", "numbers"]),
+    (lambda: am.recovered(EYE, None), TypeError, ["emb ", "Embeddings", "None"]),
     # embeddings that do not fit together
     (lambda: am.Embeddings(EMB.U, EMB.V.float()), TypeError, ["U and V", "float64", "float32", "one dtype"]),
     (lambda: am.Embeddings(EMB.U, EMB.V.to("meta")), ValueError, ["U and V", "cpu", "meta", "one device"]),
