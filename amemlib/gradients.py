@@ -80,8 +80,8 @@ def loss_and_gradient(
     them. An item's own term is left out of its sums, u_i − Σ_j p̂_j u_j = (l u_i − Σ_{j≠i} e_j u_j) / (l + e_i) with
     l = Σ_{j≠i} e_j, so that what is left of a learned item does not cancel. From float32 embeddings the relative
     error of both grows in proportion to the logits, which float32 knows to 2⁻²⁴ of the largest: it is below 10⁻⁶ while
-    logits are below 7 nats and below 10⁻⁵ up to 69 nats, from where on all is float64. float64 embeddings leave rounding
-    error only, at about twice the time on a CPU. Returns (float, (d, d) float64).
+    logits are below 7 nats and below 10⁻⁵ up to 69 nats, from where on all is float64. float64 embeddings leave
+    rounding error only, at about twice the time on a CPU. Returns (float, (d, d) float64).
     Raises `ValueError` or `TypeError` for a W that is not a finite (d, d) matrix or frequencies of the wrong length.
     """
     _check_memory("W", W, emb)

@@ -133,11 +133,11 @@ def polar_express(
         eye = torch.eye(X.shape[-1], dtype=X.dtype, device=X.device)
         X = torch.cat([X, (lam * eye).expand(*X.shape[:-2], -1, -1)], -2)
     scale = unit_scale(X)
-    X, floor = X * scale, floor * float(scale)
+    X, floor = X * scale, floor * scale.item()
     norm = _frobenius_norm(X)
     lower = min(floor / norm.max().item(), 1.0)
     if lower < 2 * _EPS:
-        least, floor = (x / float(scale) for x in (2 * _EPS * norm.max().item(), floor))
+        least, floor = (x / scale.item() for x in (2 * _EPS * norm.max().item(), floor))
         raise ValueError(f"lam or smallest must be at least {least:.1e}, got {floor!r}")
     X = X / norm
     # a power of two, so that one table serves many gradients
