@@ -16,6 +16,7 @@ BENCH_RECORD := $(BENCH)/cpu.json
 PAGES := README.md _config.yml _toc.yml $(shell find chapters assets tools -type f -not -path '*/__pycache__/*')
 # Shapes and dtypes in the signatures are checked everywhere but where bad input must meet the library's own errors.
 SHAPES := --jaxtyping-packages=amemlib,typecheck.check
+UNCHECKED := tests/test_bad_input.py tests/test_hostile.py
 NOTEBOOKS = $(wildcard chapters/*.ipynb)
 
 .DELETE_ON_ERROR:
@@ -50,15 +51,15 @@ $(HTML): $(SETUP) $(PAGES)
 test: $(SETUP)  ## everything that must hold, cheapest first
 	$(MAKE) --no-print-directory lint
 	$(BIN)/python tools/notebooks.py check
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(SHAPES) --ignore=tests/test_bad_input.py tests
-	$(BIN)/python -m pytest -q tests/test_bad_input.py
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(SHAPES) $(UNCHECKED:%=--ignore=%) tests
+	$(BIN)/python -m pytest -q $(UNCHECKED)
 	$(if $(NOTEBOOKS),$(BIN)/python -m pytest -q --nbval --nbval-current-env --nbval-cell-timeout=300 -n 2 --dist loadfile chapters)
 
 quick: $(SETUP)  ## the tests for the work at hand: no notebook is executed, no process started
 	$(MAKE) --no-print-directory lint
 	$(BIN)/python tools/notebooks.py check
-	$(BIN)/python -m pytest -q -m "not weekly and not process" $(SHAPES) --ignore=tests/test_bad_input.py tests
-	$(BIN)/python -m pytest -q tests/test_bad_input.py
+	$(BIN)/python -m pytest -q -m "not weekly and not process" $(SHAPES) $(UNCHECKED:%=--ignore=%) tests
+	$(BIN)/python -m pytest -q $(UNCHECKED)
 
 weekly: $(SETUP)  ## what is too slow for every day; writes tests/weekly.yml, which is committed
 	$(BIN)/python tools/weekly.py

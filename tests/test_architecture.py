@@ -20,7 +20,8 @@ ARROWS = {
     "theory": "checks",
     "runtime": "fingerprint",
     "scaling": "checks",
-    "problem": "theory",
+    "arithmetic": "",
+    "problem": "theory arithmetic",
     "spectral": "problem",
     "sampling": "problem",
     "gradients": "problem",
@@ -38,7 +39,7 @@ ARROWS = {
     "experiments": "optim sampling recovery equivalents expansions scaling sharding tasks attention training runtime "
     "vocabularies verdicts",
     "sweep": "experiments records",
-    "vocabularies": "theory",
+    "vocabularies": "problem",
     "figures": "scaling theory lazy",
     "labs": "experiments figures",
     "__main__": "sweep figures",
