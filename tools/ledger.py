@@ -36,7 +36,7 @@ HEADER = """\
 
 Every statement of the paper, one row each, and this project's own at the end: where this book treats it, what was
 measured at which size and on which device, and the verdict. Numbers are read from stored records, and those were made
-with seeds from 1000 on, which nobody looked at while the chapters were written. Where a statement has several parts the
+with seeds from 1000 on, which nobody had looked at when the rules were set. Where a statement has several parts the
 verdict is that of the worst.
 
 Two questions are asked of a measurement: does it meet what is predicted for these very sizes, with nothing fitted, and
@@ -53,7 +53,8 @@ does it meet the statement's limit? The rule that it meets must refuse other law
 The rules of the verdicts are code, in `amemlib/experiments`, and were fixed before the seeds that they judge. Two
 things changed after a first run on fresh seeds: the rule for minibatches was widened, and its record made anew with
 seeds from 2000 on ([Minibatches](minibatches.md)); Newton's formula was corrected, and the same counts compared with
-it again ([Newton's method](newton.md)). Assertions in the chapters are another matter: many of their bands were
+it again ([Newton's method](newton.md)). Later the rules were split into the two questions and given rival laws, with
+their bands as they were, and the records judged again: no word became a better one. Assertions in the chapters are another matter: many of their bands were
 chosen with the exploratory record (seeds from 0 on) in view. They keep the stored numbers and the text together, and
 no verdict rests on them.
 """
