@@ -54,9 +54,10 @@ The rules of the verdicts are code, in `amemlib/experiments`, and were fixed bef
 things changed after a first run on fresh seeds: the rule for minibatches was widened, and its record made anew with
 seeds from 2000 on ([Minibatches](minibatches.md)); Newton's formula was corrected, and the same counts compared with
 it again ([Newton's method](newton.md)). Later the rules were split into the two questions and given rival laws, with
-their bands as they were, and the records judged again: no word became a better one. Assertions in the chapters are another matter: many of their bands were
-chosen with the exploratory record (seeds from 0 on) in view. They keep the stored numbers and the text together, and
-no verdict rests on them.
+their bands as they were, and the records judged again: no word became a better one.
+
+Assertions in the chapters are another matter: many of their bands were chosen with the exploratory record (seeds from 0
+on) in view. They keep the stored numbers and the text together, and no verdict rests on them.
 """
 
 
