@@ -34,7 +34,7 @@ LAW = equivalents.SpectralLaw.power_law(1.5)
 EYE = torch.eye(D, dtype=torch.float64)
 CURVE = (torch.tanh, lambda z: torch.cosh(z) ** -2, lambda z: -2 * torch.tanh(z) / torch.cosh(z) ** 2)
 
-# every public function of the numerical rooms, with arguments that are right
+# public functions of the numerical rooms, with arguments that are right
 GOOD = {
     am.Problem: dict(frequencies=Q, dim=D, alpha=1.5),
     am.Problem.power_law: dict(n_items=N, dim=D, alpha=1.5),
