@@ -31,7 +31,7 @@ def counted() -> list[dict]:
     """Stored means of one step's counts, which the page shows beside its curves: the confirming records' points."""
     points = []
     for alpha in ("1.25", "1.5", "2"):
-        [record] = am.sweep.read_records("one-step", f"confirm-alpha-{alpha}")
+        [record] = am.read_records("one-step", f"confirm-alpha-{alpha}")
         config, counts = record["config"], record["measured"]["counts"]
         spectral, sgd = (config["n_items"], config["dims"]), (config["sgd_items"], config["sgd_dims"])
         for name, (n_items, dims) in (("polar", spectral), ("smoothed_sign", spectral), ("sgd", sgd)):
