@@ -192,7 +192,7 @@ def test_two_optimizers_are_laid_over_each_other_with_the_records_points(tmp_pat
         ("ranks", "dimensions", "spectrum"), {"polar", "sgd"}
     )
     assert all(shown == ["polar"] for _, shown in alone) and none == 0
-    [record] = am.sweep.read_records("one-step", "confirm-alpha-1.5")
+    [record] = am.read_records("one-step", "confirm-alpha-1.5")
     stored = [one for one in records if one["optimizer"] == "polar" and one["alpha"] == 1.5]
     assert points == len(stored) == len(record["config"]["dims"])
     np.testing.assert_allclose([one["count"] for one in stored], record["measured"]["counts"]["polar"], atol=0.01)
