@@ -194,7 +194,8 @@ def headline(root: Path) -> str:
         f"**Nothing is fitted.** {grid}; Muon, smoothed Muon and Newton: of {sum(number[name] for name in maps)} mean "
         f"counts, none is further than {rounded_up(max(worst[name] for name in maps))} from its prediction. SGD's, at "
         f"d = {config['sgd_dims'][0]:,} to {config['sgd_dims'][-1]:,}, stay within {rounded_up(worst['sgd'])} "
-        f"(standard errors up to {rounded_up(record['measured']['noise']['sgd'])}). [How it is done](chapters/sharp.md)."
+        f"(standard errors up to {rounded_up(record['measured']['noise']['sgd'])}). "
+        "[How it is done](chapters/sharp.md)."
     )
 
 
