@@ -2,7 +2,7 @@
 
 import os
 
-from amemlib import lazy
+from amemlib import fingerprint, lazy  # the fingerprint first: it notes what the process loads
 
 # OpenMP reads this when torch first loads it: threads that wait actively slow a busy machine down many times over
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

@@ -143,7 +143,7 @@ def test_a_longer_grid_computes_only_what_is_new(tmp_path):
 
 def test_changed_code_does_not_meet_old_cells(tmp_path, monkeypatch):
     Toy().run(tmp_path)
-    monkeypatch.setattr("amemlib.fingerprint.code_hash", lambda module="": "another")
+    monkeypatch.setattr("amemlib.fingerprint.loaded_hash", lambda module="": "another")
     changed = Toy()
     changed.run(tmp_path)
     assert changed.calls == Counter(range(6))
@@ -224,7 +224,7 @@ def test_shipped_records_are_read_in_the_order_of_their_names(tmp_path, monkeypa
     for name in ("b", "a"):
         records.write_record({"experiment": "toy"}, folder / f"{name}.json")
     (folder / "notes.txt").write_text("not a record")
-    monkeypatch.setattr(records, "files", lambda package: tmp_path)
+    monkeypatch.setattr(records.resources, "files", lambda package: tmp_path)
     assert [record["name"] for record in records.read_records("toy")] == ["a", "b"]
     assert [record["name"] for record in records.read_records("toy", "b")] == ["b"]
     with pytest.raises(ValueError, match="experiment must have a stored record .*, got 'other'"):
