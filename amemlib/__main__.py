@@ -30,24 +30,28 @@ def main(arguments: list[str] | None = None) -> int:
         options.command(options)
         sys.stdout.flush()
         return 0
-    except KeyboardInterrupt:
-        line, status = "interrupted; the same command takes up where it stopped", 130
-    except (ValueError, TypeError, ImportError) as error:
-        line, status = _with_settings(_one_line(error), options.set), 2
-    except ArithmeticError as error:
-        line, status = _with_settings(f"{type(error).__name__}: {_one_line(error)}", options.set), 2
-    except (Exception, CancelledError) as error:
-        line, status = _fault(error, options.set), 1
-    if options.debug:
-        traceback.print_exc()
-    print(f"amemlib: {line}", file=sys.stderr)
-    _forget_output()
-    return status
+    except (Exception, KeyboardInterrupt, CancelledError) as error:
+        if options.debug:
+            traceback.print_exception(error)
+        line, status = _line_and_status(error, options.set)
+        print(f"amemlib: {line}", file=sys.stderr)
+        _forget_output()
+        return status
 
 
-def _fault(error: BaseException, settings: list[str]) -> str:
-    """What to say of a fault that is none of the input's."""
+def _line_and_status(error: BaseException, settings: list[str]) -> tuple[str, int]:
     said = _one_line(error)
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted; the same command takes up where it stopped", 130
+    if isinstance(error, (ValueError, TypeError, ImportError)):
+        return _with_settings(said, settings), 2
+    if isinstance(error, ArithmeticError):
+        return _with_settings(f"{type(error).__name__}: {said}", settings), 2
+    return _fault(error, said, settings), 1
+
+
+def _fault(error: BaseException, said: str, settings: list[str]) -> str:
+    """What to say of a fault that is none of the input's."""
     if isinstance(error, BrokenPipeError):
         return "nobody reads the output any more"
     kept = "the cells that have finished are kept, the same command takes up there"
