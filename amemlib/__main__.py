@@ -59,6 +59,8 @@ def _fault(error: BaseException, said: str, settings: list[str]) -> str:
         return f"a worker has died, killed or out of memory; {kept}"
     if isinstance(error, MemoryError) or any(words in said.lower() for words in ("allocate memory", "out of memory")):
         return _with_settings(f"not enough memory: {said}; {kept}", settings)
+    if isinstance(error, FileNotFoundError) and error.filename:
+        return f"{error.strerror}: {str(error.filename)!r}: was its folder removed?"
     if isinstance(error, OSError) and error.strerror:
         said = error.strerror + (f": {str(error.filename)!r}" if error.filename else "")
     elif not isinstance(error, sharding.LostRank):

@@ -50,8 +50,8 @@ def run(experiment: Experiment, config, results: str | Path = "results", device:
     """
     chosen = runtime.device(device)
     began = time.perf_counter()
+    cells = experiment.cells(config, chosen.type)
     store = CellStore(results, experiment.name, runtime.provenance(chosen))
-    cells = list(experiment.cells(config, chosen.type))
     is_first = sharding.rank_and_world_size()[0] == 0
     if is_first:
         files.remove_litter(store.folder)
