@@ -36,7 +36,7 @@ def write_whole(content: str | bytes, path: Path, mode: int = 0o666) -> None:
     # the name says whose it is, so that `remove_litter` can tell it from a file that somebody is writing
     temporary = path.with_name(f".amemlib_{_HOST}_{os.getpid()}_{secrets.token_hex(4)}.tmp")
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         try:
             with open(descriptor, "wb") as file:
                 file.write(content)
@@ -79,7 +79,7 @@ def read_bytes(path: Path) -> bytes | None:
     """
     try:
         # a FIFO without a writer would be waited for
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except FileNotFoundError:
         return None
     except OSError as error:

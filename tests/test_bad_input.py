@@ -317,7 +317,7 @@ COMMANDS = [
     ([*RUN, "--set", "dims=8,1_6"], ["dims", "'8,1_6'", "whole number"]),
     ([*RUN, "--set", "seeds=99999999999"], ["seed", "at most 1000000 cells", "299999999997"]),
     (["run", "one-step", "--profile", ""], ["profile", "''", "smoke, cpu, gpu"]),
-    ([*RUN, "--results", ""], ["results", "''", "folder"]),
+    ([*RUN, "--results", ""], ["results", "''", "folder", "it has no name"]),
     ([*RUN, "--results", "x" * 300], ["results", "x" * 300, "too long"]),
     ([*RUN, "--output", ""], ["output", "''", "folder"]),
     ([*RUN, "--output", "x" * 300], ["output", "x" * 300, "too long"]),
