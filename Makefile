@@ -9,7 +9,10 @@ export OMP_WAIT_POLICY := passive
 export AMEM_PROFILE := cpu
 export PYTHONUTF8 := 1
 
-SETUP := $(VENV)/.done
+# LOCK=1 takes every package from requirements.lock and stops where a file has another hash, in a .venv made anew.
+LOCK ?=
+PINS := requirements.$(if $(LOCK),lock,txt)
+SETUP := $(VENV)/.done$(if $(LOCK),-locked)
 HTML := _build/html/.done
 BENCH := _build/bench
 BENCH_RECORD := $(BENCH)/cpu.json
@@ -25,10 +28,10 @@ NOTEBOOKS = $(wildcard chapters/*.ipynb)
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
-setup: $(SETUP)  ## install the pinned environment in .venv
-$(SETUP): requirements.txt pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -r requirements.txt
+setup: $(SETUP)  ## install the pinned environment in .venv; with LOCK=1 by the hashes of requirements.lock
+$(SETUP): $(PINS) pyproject.toml
+	$(if $(LOCK),$(PYTHON) -m venv --clear $(VENV),test -x $(BIN)/python || $(PYTHON) -m venv $(VENV))
+	$(BIN)/python -m pip install --quiet $(if $(LOCK),--require-hashes --only-binary :all:) -r $(PINS)
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 

@@ -2,10 +2,13 @@
 
 import os
 
-from amemlib import lazy
+from amemlib import fingerprint, lazy  # the fingerprint first: it notes what the process loads
 
 # OpenMP reads this when torch first loads it: threads that wait actively slow a busy machine down many times over
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+if "WORLD_SIZE" in os.environ:
+    # a rank that loses another says so in a line of its own, torch in a page of C++ frames
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
 
 __getattr__, __dir__, __all__ = lazy.attach(
     __name__,

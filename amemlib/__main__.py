@@ -1,9 +1,14 @@
 """The command line: `python -m amemlib list | run | show | judge`."""
 
 import argparse
+import functools
+import io
 import json
 import os
 import sys
+import traceback
+from asyncio import CancelledError
+from concurrent.futures import BrokenExecutor
 from contextlib import nullcontext
 
 from amemlib import experiments, records, runtime, sharding, sweep
@@ -11,18 +16,76 @@ from amemlib.verdicts import word
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command; the exit status is 0, or 2 with one line on stderr for bad input."""
-    parser = _parser()
-    options = parser.parse_args(arguments)
+    """Run one command; the exit status is 0, 2 with one line on stderr for bad input, 1 with one for the machine.
+
+    `--debug` puts Python's traceback before that line.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        # where the terminal's encoding lacks a letter, its code; a redirected stream may be of another kind
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    options = argparse.Namespace(debug=False, set=[])
     try:
+        _parser().parse_args(arguments, options)
         options.command(options)
-    except (ValueError, TypeError, ImportError) as error:
-        print(f"amemlib: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("amemlib: interrupted; the same command takes up where it stopped", file=sys.stderr)
-        return 130
-    return 0
+        sys.stdout.flush()
+        return 0
+    except (Exception, KeyboardInterrupt, CancelledError) as error:
+        if options.debug:
+            traceback.print_exception(error)
+        line, status = _line_and_status(error, options.set)
+        print(f"amemlib: {line}", file=sys.stderr)
+        _forget_output()
+        return status
+
+
+def _line_and_status(error: BaseException, settings: list[str]) -> tuple[str, int]:
+    said = _one_line(error)
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted; the same command takes up where it stopped", 130
+    if isinstance(error, (ValueError, TypeError, ImportError)):
+        return _with_settings(said, settings), 2
+    if isinstance(error, ArithmeticError):
+        return _with_settings(f"{type(error).__name__}: {said}", settings), 2
+    return _fault(error, said, settings), 1
+
+
+def _fault(error: BaseException, said: str, settings: list[str]) -> str:
+    """What to say of a fault that is none of the input's."""
+    if isinstance(error, BrokenPipeError):
+        return "nobody reads the output any more"
+    kept = "the cells that have finished are kept, the same command takes up there"
+    if isinstance(error, BrokenExecutor):
+        return f"a worker has died, killed or out of memory; {kept}"
+    if isinstance(error, MemoryError) or any(words in said.lower() for words in ("allocate memory", "out of memory")):
+        return _with_settings(f"not enough memory: {said}; {kept}", settings)
+    if isinstance(error, FileNotFoundError) and error.filename:
+        return f"{error.strerror}: {str(error.filename)!r}: was its folder removed?"
+    if isinstance(error, OSError) and error.strerror:
+        said = error.strerror + (f": {str(error.filename)!r}" if error.filename else "")
+    elif not isinstance(error, sharding.LostRank):
+        said = f"{type(error).__name__}: {said}"
+    return f"{said}; {kept}; --debug shows more"
+
+
+def _with_settings(line: str, settings: list[str]) -> str:
+    """The line, and the settings of `--set` if it names none of them: an extreme one may be what made the fault."""
+    named = any(setting.partition("=")[0] in line for setting in settings)
+    return line if named or not settings else f"{line} (with {' '.join(settings)})"
+
+
+def _one_line(error: BaseException) -> str:
+    said = (str(error).strip().splitlines() or [""])[0]
+    return (said if len(said) <= 700 else f"{said[:700]}…") or type(error).__name__
+
+
+def _forget_output() -> None:
+    """Let nothing be written when Python ends: a closed pipe or a full disk would raise once more, after our line."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        with open(os.devnull, "wb") as nothing:
+            os.dup2(nothing.fileno(), sys.stdout.fileno())
 
 
 def _list(options) -> None:
@@ -32,14 +95,15 @@ def _list(options) -> None:
 
 def _run(options) -> None:
     experiment = experiments.find_experiment(options.experiment)
-    config = experiments.configure(experiment, options.profile or runtime.profile(), _overrides(options.set))
-    if options.output:
+    profile = runtime.profile() if options.profile is None else options.profile
+    config = experiments.configure(experiment, profile, _overrides(options.set))
+    if options.output is not None:
         records.check_writable(options.output)
     with _ranks(options, experiment), _executor(options) as executor:
         record = sweep.run(experiment, config, options.results, options.device, executor)
         if sharding.rank_and_world_size()[0] > 0:
             return
-    if options.output:
+    if options.output is not None:
         records.write_record(record, options.output)
     print(json.dumps(record) if options.json else table(record))
 
@@ -54,7 +118,7 @@ def _ranks(options, experiment):
         )
     if options.workers is not None or options.dask is not None:
         raise ValueError("workers and dask must not be given under torchrun, whose ranks work on every cell together")
-    return sharding.process_group()
+    return sharding.process_group(options.rank_timeout)
 
 
 def _executor(options):
@@ -127,8 +191,11 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="python -m amemlib", description="Run the experiments of the book.")
     commands = parser.add_subparsers(required=True, metavar="list | run | show | judge")
-    commands.add_parser("list", help="the experiments").set_defaults(command=_list)
-    run = commands.add_parser("run", help="run an experiment, or what is missing of an interrupted run")
+    debug = _Parser(add_help=False)
+    debug.add_argument("--debug", action="store_true", help="show Python's traceback of an error")
+    command = functools.partial(commands.add_parser, parents=[debug])
+    command("list", help="the experiments").set_defaults(command=_list)
+    run = command("run", help="run an experiment, or what is missing of an interrupted run")
     run.set_defaults(command=_run)
     run.add_argument("experiment")
     run.add_argument("--profile", help="smoke, cpu or gpu (default: the environment variable AMEM_PROFILE, or cpu)")
@@ -138,13 +205,20 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--device", default="auto", help="auto, cpu or cuda")
     run.add_argument("--workers", type=int, help="run cells in this many processes, one thread each")
     run.add_argument("--dask", metavar="ADDRESS", help="run cells on the Dask cluster of this scheduler")
+    run.add_argument(
+        "--rank-timeout",
+        type=float,
+        default=sharding.TIMEOUT,
+        metavar="SECONDS",
+        help="under torchrun, how long a rank waits for another",
+    )
     run.add_argument("--results", default="results", help="folder of finished cells (default: results)")
     run.add_argument("--output", help="also write the record to this file")
     run.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
-    show = commands.add_parser("show", help="the stored records of an experiment")
+    show = command("show", help="the stored records of an experiment")
     show.set_defaults(command=_show)
     show.add_argument("experiment")
-    judge = commands.add_parser("judge", help="give stored records the verdicts of today's rules")
+    judge = command("judge", help="give stored records the verdicts of today's rules")
     judge.set_defaults(command=_judge)
     judge.add_argument("records", nargs="+", metavar="RECORD")
     return parser

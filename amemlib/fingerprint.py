@@ -1,12 +1,14 @@
 """The hash of code and of all that it imports from amemlib: what decides whether a stored result is still good.
 
 A room of its own that imports nothing but the standard library: who checks notebooks or pages has no torch at hand.
+`amemlib` imports it before any other room, so that it knows which files the process has loaded.
 """
 
 import ast
 import functools
 import hashlib
 from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
 
 
@@ -20,6 +22,26 @@ def code_hash(module: str = "") -> str:
     return _digest(root, _imported_files(root, module) if module else root.rglob("*.py"))
 
 
+@functools.cache
+def loaded_hash(module: str = "") -> str:
+    """`code_hash` of what this process has loaded, which a file on disk may no longer be.
+
+    Imports all that `module` needs. Raises `ValueError` if one of the files was changed since amemlib was imported:
+    which of the two texts runs here cannot be told then.
+    """
+    root = Path(__file__).parent
+    paths = sorted(_imported_files(root, module) if module else root.rglob("*.py"))
+    for path in paths if module else ():
+        import_module(".".join(["amemlib", *path.relative_to(root).with_suffix("").parts]).removesuffix(".__init__"))
+    for path in paths:
+        if _file_hash(path) != _AT_START.get(path):
+            raise ValueError(
+                f"amemlib must be on disk what this process has loaded, got a change of {path.relative_to(root)} "
+                "since then: start the process, or the cluster's workers, again"
+            )
+    return code_hash(module)
+
+
 def modules_hash(modules: Iterable[str]) -> str:
     """Fingerprint of these modules of amemlib and of nothing that they import; one that is gone counts as empty.
 
@@ -27,6 +49,10 @@ def modules_hash(modules: Iterable[str]) -> str:
     """
     root = Path(__file__).parent
     return _digest(root, {path for path in (_path_of(root, module) for module in modules) if not _homes(path)})
+
+
+def _file_hash(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes() if path.exists() else b"").hexdigest()
 
 
 def _digest(root: Path, paths: Iterable[Path]) -> str:
@@ -82,3 +108,7 @@ def _is_docstring(statement: ast.stmt) -> bool:
         and isinstance(statement.value, ast.Constant)
         and isinstance(statement.value.value, str)
     )
+
+
+_AT_START = {path: _file_hash(path) for path in Path(__file__).parent.rglob("*.py")}
+"""The files of amemlib as they were before any other room was imported."""

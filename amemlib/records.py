@@ -5,11 +5,11 @@ A room of its own beside the folder of the records that ship: reading one needs 
 
 import json
 import os
-import tempfile
-from importlib.resources import files
+import stat
+from importlib import resources
 from pathlib import Path
 
-from amemlib import runtime
+from amemlib import files, runtime
 from amemlib.verdicts import word
 
 RECORDS = Path(__file__).resolve().parent / "records"
@@ -21,23 +21,34 @@ def check_writable(path: str | Path) -> None:
 
     Among the shipped records only from a clean tree.
     """
+    asked = "output must be a file in a folder that can be written"
+    if not os.fspath(path):
+        raise ValueError(f"{asked}, got ''")
     path = Path(path)
-    if path.resolve().is_relative_to(RECORDS) and not runtime.is_clean(runtime.commit()):
+    try:
+        # through links; a device or a FIFO is written to, a file is put in place of another
+        target = path.resolve()
+        place = path if _exists_as_no_file(path) else target.parent
+        reason = "" if target.parent.is_dir() and not path.is_dir() and os.access(place, os.W_OK) else "no such place"
+    except (OSError, RuntimeError) as error:
+        # a circle of links is a RuntimeError before Python 3.13
+        raise ValueError(f"{asked}, got {str(path)!r}: {getattr(error, 'strerror', error)}") from None
+    shipped = target.is_relative_to(RECORDS)
+    if shipped and not runtime.is_clean(runtime.commit()):
         raise ValueError(
             f"output must lie outside {RECORDS} while a .py file has changes that no commit holds: "
             "a stored record names the commit that made it"
         )
-    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise ValueError(f"output must be a file in a folder that can be written, got {str(path)!r}")
+    if reason:
+        raise ValueError(f"{asked}, got {str(path)!r}: {reason}")
 
 
 def write_record(record: dict, path: str | Path) -> None:
-    """Write a record as indented JSON, whole or not at all. Raises `ValueError` for a place that cannot be written."""
-    try:
-        write_whole(json.dumps(record, indent=1, ensure_ascii=False) + "\n", Path(path))
-    except OSError as error:
-        reason = error.strerror or error
-        raise ValueError(f"output must be a file that can be written, got {str(path)!r}: {reason}") from None
+    """Write a record as indented JSON, a file whole or not at all; what is no regular file is written to directly.
+
+    Raises `OSError` where the disk is full or the place is gone.
+    """
+    files.write_to(json.dumps(record, indent=1, ensure_ascii=False) + "\n", Path(path))
 
 
 def read_records(experiment: str, prefix: str = "") -> list[dict]:
@@ -45,7 +56,7 @@ def read_records(experiment: str, prefix: str = "") -> list[dict]:
 
     Each gains "name", the file's stem, and "words", one for each of its verdicts. Raises `ValueError` if there is none.
     """
-    folder = files("amemlib") / "records" / experiment
+    folder = resources.files("amemlib") / "records" / experiment
     names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     names = [name for name in names if name.startswith(prefix) and name.endswith(".json")]
     if not names:
@@ -61,16 +72,8 @@ def read_records(experiment: str, prefix: str = "") -> list[dict]:
     return found
 
 
-def write_whole(text: str, path: Path) -> None:
-    """Write a text file whole or not at all, on disk before this returns."""
-    file = tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".tmp", delete=False, encoding="utf-8")
+def _exists_as_no_file(path: Path) -> bool:
     try:
-        with file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(file.name, 0o644)
-        os.replace(file.name, path)
-    except BaseException:
-        os.unlink(file.name)
-        raise
+        return not stat.S_ISREG(path.stat().st_mode)
+    except FileNotFoundError:
+        return False

@@ -68,16 +68,24 @@ def provenance(compute_device) -> dict:
 
 
 def commit() -> str | None:
-    """The git commit of the checkout that holds this package, "+" if it has uncommitted changes; None outside one."""
+    """The git commit of the checkout that holds this package, None outside one or without git.
+
+    With "+" unless git knows that no .py file has uncommitted changes.
+    """
     here = Path(__file__).parent
     if not (here.parent / ".git").exists():
         return None
+    # without the lock of the index, which another git may be waiting for
     git = functools.partial(subprocess.run, cwd=here, capture_output=True, text=True)
-    head = git(["git", "rev-parse", "--short=12", "HEAD"])
+    try:
+        head = git(["git", "rev-parse", "--short=12", "HEAD"])
+        changed = git(["git", "--no-optional-locks", "status", "--porcelain", "--", "*.py"])
+    except OSError:
+        # no git, or none that may be run
+        return None
     if head.returncode:
         return None
-    changed = git(["git", "status", "--porcelain", "--", "*.py"]).stdout.strip()
-    return head.stdout.strip() + ("+" if changed else "")
+    return head.stdout.strip() + ("+" if changed.returncode or changed.stdout.strip() else "")
 
 
 def is_clean(commit: str | None) -> bool:

@@ -7,9 +7,13 @@ called by all ranks together; without `process_group`, by the only one.
 """
 
 import os
+import signal
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 
 import torch
 import torch.distributed as dist
@@ -17,6 +21,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from amemlib import gradients, recovery
+from amemlib.checks import check_positive
 from amemlib.problem import Embeddings, Problem, check_frequencies
 from amemlib.sampling import sample_embedding_rows
 
@@ -35,26 +40,119 @@ class Shard:
     world_size: int
 
 
+class LostRank(RuntimeError):
+    """Another rank has gone, or is not heard of for longer than the group's timeout."""
+
+
+TIMEOUT = 1800.0
+"""Seconds that a rank waits for another one before it gives up."""
+
+
 @contextmanager
-def process_group() -> Iterator[None]:
+def process_group(timeout: float = TIMEOUT) -> Iterator[None]:
     """Join the processes that torchrun started, NCCL if each has a GPU of its own, else gloo; alone otherwise.
 
-    Raises `ValueError` if the environment names a group that does not come together.
+    Raises `ValueError` if the environment names no possible group, `LostRank` if it does not come together, or if a
+    rank then waits longer than `timeout` seconds for another one. A rank ends with the torchrun that started it.
     """
     if "WORLD_SIZE" not in os.environ:
         yield
         return
+    check_positive("timeout", timeout)
     gpu = torch.cuda.is_available()
+    rank, size = _place(gpu)
     if gpu:
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    if "TORCHELASTIC_RUN_ID" in os.environ:
+        threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
+    within = timedelta(seconds=timeout)
     try:
-        dist.init_process_group("nccl" if gpu else "gloo")
+        store, rank, size = next(dist.rendezvous("env://", timeout=within))
+        dist.init_process_group(
+            "nccl" if gpu else "gloo",
+            store=dist.PrefixStore("group", store),
+            rank=rank,
+            world_size=size,
+            timeout=within,
+        )
     except (RuntimeError, ValueError) as error:
-        raise ValueError(f"the ranks of torchrun must reach each other, got: {error}") from None
+        raise LostRank(f"rank {rank} of {size} has not met the others: {_first_line(error)}") from None
+    with _named_when_ended(rank, size):
+        try:
+            yield
+        except LostRank as error:
+            # no farewell: the others are not there to answer
+            raise LostRank(f"rank {rank} of {size} {error}{_silent(store, rank, size)}") from None
+        except BaseException:
+            dist.destroy_process_group()
+            raise
+        dist.destroy_process_group()
+
+
+def _place(gpu: bool) -> tuple[int, int]:
+    """RANK and WORLD_SIZE of the environment; `ValueError` for what no launcher sets."""
+    numbers = {}
+    for name in ("RANK", "WORLD_SIZE", "MASTER_PORT") + (("LOCAL_RANK",) if gpu else ()):
+        text = os.environ.get(name, "")
+        if not (text.isascii() and text.isdigit()):
+            raise ValueError(f"{name} must be a whole number, as torchrun sets it, got {text!r}")
+        numbers[name] = int(text)
+    if not os.environ.get("MASTER_ADDR"):
+        raise ValueError("MASTER_ADDR must be the machine of rank 0, as torchrun sets it, got ''")
+    rank, size = numbers["RANK"], numbers["WORLD_SIZE"]
+    if rank >= size:
+        raise ValueError(f"RANK must be below WORLD_SIZE, {size}, got {rank}")
+    return rank, size
+
+
+@contextmanager
+def _named_when_ended(rank: int, size: int) -> Iterator[None]:
+    """Answer SIGTERM, with which torchrun ends the ranks that are left, with an error that says which one this was."""
+
+    def end(*_):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise LostRank("was told to end, as another rank has ended")
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, end)
     try:
         yield
     finally:
-        dist.destroy_process_group()
+        signal.signal(signal.SIGTERM, before)
+
+
+def _silent(store, rank: int, size: int, patience: float = 2.0) -> str:
+    """Which ranks do not say that they have stopped as well."""
+    try:
+        store.set(f"stopped/{rank}", "")
+        time.sleep(patience)
+        silent = [other for other in range(size) if not store.check([f"stopped/{other}"])]
+    except (RuntimeError, LostRank):
+        # rank 0 keeps the store
+        return "; rank 0 does not answer" if rank else ""
+    return f"; no word of rank {', '.join(map(str, silent))}" if silent else ""
+
+
+def _end_with_parent(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
+
+
+@contextmanager
+def _waiting() -> Iterator[None]:
+    try:
+        yield
+    except LostRank:
+        raise
+    except RuntimeError as error:
+        raise LostRank(f"lost another rank: {_first_line(error)}") from None
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0][:160] if str(error).strip() else type(error).__name__
 
 
 def rank_and_world_size() -> tuple[int, int]:
@@ -141,14 +239,16 @@ def from_first_rank(value):
     if not dist.is_initialized():
         return value
     box = [value]
-    dist.broadcast_object_list(box)
+    with _waiting():
+        dist.broadcast_object_list(box)
     return box[0]
 
 
 def _total(x: Tensor) -> Tensor:
     if dist.is_initialized():
         x = x.contiguous()
-        dist.all_reduce(x)
+        with _waiting():
+            dist.all_reduce(x)
     return x
 
 
@@ -161,11 +261,13 @@ def _others(shard: Shard) -> Iterator[Tensor]:
         arriving = torch.empty(n_rows, shard.emb.dim, dtype=block.dtype, device=block.device)
         ahead, behind = (shard.rank + 1) % shard.world_size, (shard.rank - 1) % shard.world_size
         pair = [dist.P2POp(dist.isend, block, behind), dist.P2POp(dist.irecv, arriving, ahead)]
-        requests = dist.batch_isend_irecv(pair)
+        with _waiting():
+            requests = dist.batch_isend_irecv(pair)
         if hop > 1:
             yield block
-        for request in requests:
-            request.wait()
+        with _waiting():
+            for request in requests:
+                request.wait()
         block = arriving
     if shard.world_size > 1:
         yield block

@@ -1,29 +1,39 @@
 """Runs an experiment's cells, keeps every finished one, makes records of them and judges records again.
 
 A finished cell is a small file addressed by its content: the function, its arguments and the fingerprint of the code
-that it runs. An interrupted run takes up where it stopped, and changed code never meets old numbers.
+that it runs. An interrupted run takes up where it stopped, and changed code never meets old numbers: whoever runs a
+cell compares the code that it has loaded with the key, and a file that does not hold what its key says is set aside.
 """
 
+import asyncio
 import functools
 import hashlib
+import inspect
 import json
+import logging
 import math
 import multiprocessing
+import os
+import signal
+import socket
+import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import CodeType
 
 import torch
 from tqdm import tqdm
 
-from amemlib import fingerprint, runtime, sharding
+from amemlib import files, fingerprint, runtime, sharding, training
 from amemlib.checks import check_count
 from amemlib.experiments import Cell, Experiment, config_of, find_experiment
-from amemlib.records import check_writable, write_record, write_whole
+from amemlib.records import check_writable, write_record
 from amemlib.verdicts import worst
 
 
@@ -34,22 +44,32 @@ def run(experiment: Experiment, config, results: str | Path = "results", device:
     executor: anything whose `submit(function, **arguments)` returns an object with `result()`: `process_executor`,
         `dask_executor`, a submitit executor, any `concurrent.futures.Executor`; None runs in this process.
     Under torchrun (`sharding.process_group`) all ranks call this together for a sharded experiment, rank 0 keeps the
-    cells. Progress goes to stderr. Raises `ValueError` for a folder that cannot be written, before any work is done.
+    cells. Progress goes to stderr, and so does a line for each stored cell that is damaged: it is set aside and
+    computed again. Raises `ValueError` for a folder that cannot be written, before any work is done, and where the
+    code that a worker has loaded is not that of the key.
     """
     chosen = runtime.device(device)
     began = time.perf_counter()
+    cells = experiment.cells(config, chosen.type)
     store = CellStore(results, experiment.name, runtime.provenance(chosen))
-    cells = list(experiment.cells(config, chosen.type))
+    is_first = sharding.rank_and_world_size()[0] == 0
+    if is_first:
+        files.remove_litter(store.folder)
     # all ranks must agree on what is missing, though one of them may look while another writes
-    done = sharding.from_first_rank([store.read(cell) for cell in cells])
+    done, codes = sharding.from_first_rank(
+        ([store.read(cell) for cell in cells], [loaded_code(cell.function) for cell in cells]) if is_first else None
+    )
     missing = [index for index, result in enumerate(done) if result is None]
     submit = _run_here if executor is None else executor.submit
-    is_first = sharding.rank_and_world_size()[0] == 0
-    futures = {index: submit(cells[index].function, **cells[index].arguments) for index in missing}
+    futures = {}
+    for index in missing:
+        task = functools.partial(_run_checked, cells[index].function, codes[index], store.checkpoints)
+        futures[index] = submit(task, **cells[index].arguments)
     progress = {"desc": experiment.name, "unit": "cell", "disable": not is_first}
     with tqdm(total=len(cells), initial=len(cells) - len(missing), **progress) as bar:
         for index in _in_order_of_completion(futures):
-            done[index] = futures[index].result()
+            # as it will be read again: a resumed run must see what this one saw
+            done[index] = json.loads(json.dumps(futures[index].result()))
             if is_first:
                 store.write(cells[index], done[index])
             bar.update()
@@ -98,18 +118,33 @@ def judge_stored(path: str | Path) -> dict:
     return judged
 
 
+def loaded_code(function: Callable) -> str:
+    """Fingerprint of the code that this process has loaded for a cell's function.
+
+    Of what its module imports from amemlib; for a function from elsewhere, of all amemlib and its own bytecode. Raises
+    `ValueError` where amemlib changed on disk after it was loaded.
+    """
+    if function.__module__.startswith("amemlib."):
+        return fingerprint.loaded_hash(function.__module__)
+    own = repr(_bytecode(inspect.unwrap(function).__code__))
+    return hashlib.sha256((fingerprint.loaded_hash() + own).encode()).hexdigest()[:16]
+
+
 class CellStore:
     """The finished cells of one experiment: a file `<folder>/<experiment>/<key>.json` each.
 
-    The key is a hash of the function's name, its arguments and the fingerprint of what its module imports from amemlib
-    (of all amemlib, if the function is not from there). A file appears whole or not at all, so a run may be killed at
-    any moment and several processes may share the folder.
+    The key is a hash of the function's name, its arguments and `loaded_code`; the file holds these three as well, and a
+    digest of all that it holds. A file appears whole or not at all, so a run may be killed at any moment and several
+    processes may share the folder. `checkpoints` is the place of half-finished cells, `<folder>/.checkpoints`.
     """
 
     def __init__(self, folder: str | Path, experiment: str, provenance: dict):
         self.folder = Path(folder) / experiment
+        self.checkpoints = Path(folder).absolute() / ".checkpoints"
         self.provenance = provenance
         try:
+            if not os.fspath(folder):
+                raise OSError("it has no name")
             self.folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.folder):
                 pass
@@ -118,58 +153,136 @@ class CellStore:
             raise ValueError(f"results must be a folder that can be written, got {str(folder)!r}: {reason}") from None
 
     def read(self, cell: Cell) -> dict | None:
-        """The stored result of a cell, None if there is none; `ValueError` if its file was damaged from outside."""
-        path = self._path(cell)
+        """The stored result of a cell, None if there is none; what is no whole file of this cell is set aside."""
+        row = _row_of(cell)
+        path = self._path(row)
         try:
-            return json.loads(path.read_text(encoding="utf-8"))["result"]
+            content = files.read_bytes(path)
+            return None if content is None else _result_in(content, row)
+        except (files.NotAFile, ValueError, RecursionError) as error:
+            reason = " ".join(str(error).split())[:80]
+        try:
+            aside = files.set_aside(path).name
         except FileNotFoundError:
+            # another run of the same cells was faster
             return None
-        except (ValueError, KeyError, TypeError):
-            raise ValueError(
-                f"results must hold whole cells, got a damaged file {path}: delete it and run again"
-            ) from None
+        print(f"amemlib: {path} is a damaged cell ({reason}): kept as {aside}, computed again", file=sys.stderr)
+        return None
 
     def write(self, cell: Cell, result: dict) -> None:
-        """Store the result of a cell, on disk before this returns."""
-        row = {"function": cell.function.__name__, "arguments": cell.arguments, "result": result}
-        write_whole(json.dumps(row | {"provenance": self.provenance}), self._path(cell))
+        """Store the result of a cell, on disk before this returns. Raises `OSError` where the disk is full or gone."""
+        row = _row_of(cell)
+        whole = row | {"result": result, "provenance": self.provenance}
+        files.write_whole(json.dumps(whole | {"digest": _hash_of(whole)}), self._path(row))
 
-    def _path(self, cell: Cell) -> Path:
-        module = cell.function.__module__
-        code = fingerprint.code_hash(module if module.startswith("amemlib.") else "")
-        content = json.dumps([cell.function.__name__, cell.arguments, code], sort_keys=True)
-        return self.folder / f"{hashlib.sha256(content.encode()).hexdigest()[:24]}.json"
+    def _path(self, row: dict) -> Path:
+        return self.folder / f"{_hash_of(row)[:24]}.json"
+
+
+def _row_of(cell: Cell) -> dict:
+    """What a cell is: its key is the hash of this."""
+    return {
+        "function": cell.function.__name__,
+        "arguments": json.loads(json.dumps(cell.arguments)),
+        "code": loaded_code(cell.function),
+    }
+
+
+def _result_in(content: bytes, row: dict) -> dict:
+    """The result in the file of a cell; `ValueError` unless it is whole and of this cell."""
+    stored = json.loads(content.decode("utf-8"))
+    if not isinstance(stored, dict) or not isinstance(stored.get("result"), dict):
+        raise ValueError("it holds no result")
+    if stored.pop("digest", None) != _hash_of(stored):
+        raise ValueError("its digest is not that of its content")
+    # as text: a NaN among the arguments equals itself there
+    if _hash_of({key: stored.get(key) for key in row}) != _hash_of(row):
+        raise ValueError("it holds another cell")
+    return stored["result"]
+
+
+def _hash_of(value) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def _bytecode(code: CodeType) -> tuple:
+    """What a function does, without where it stands: its instructions, names and constants, those of inner functions
+    as well. A set has no order of its own."""
+    constants = [
+        _bytecode(value) if isinstance(value, CodeType) else sorted(map(repr, value)) if isinstance(value, frozenset)
+        else value
+        for value in code.co_consts
+    ]  # fmt: skip
+    return code.co_code, code.co_names, code.co_varnames, constants
+
+
+def _run_checked(function: Callable[..., dict], code: str, checkpoints: Path, /, **arguments) -> dict:
+    """The result of a cell, from whatever process it is that runs it; `ValueError` if that has loaded other code."""
+    found = loaded_code(function)
+    if found != code:
+        raise ValueError(
+            f"workers must have loaded the code of this run, got {found} for {function.__name__} on "
+            f"{socket.gethostname()} where {code} is asked for: start the workers again"
+        )
+    with training.checkpoints_in(checkpoints):
+        return function(**arguments)
 
 
 @contextmanager
 def process_executor(workers: int) -> Iterator[Executor]:
-    """`workers` processes on this machine with one thread each; cells that have not begun are dropped on an error."""
+    """`workers` processes on this machine with one thread each; cells that have not begun are dropped on an error.
+
+    No worker outlives this process, however it ends.
+    """
     check_count("workers", workers)
-    pool = ProcessPoolExecutor(
-        workers, multiprocessing.get_context("spawn"), initializer=torch.set_num_threads, initargs=(1,)
-    )
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), initializer=_start_worker)
     try:
         yield pool
     finally:
         pool.shutdown(cancel_futures=True)
 
 
+def _start_worker() -> None:
+    torch.set_num_threads(1)
+    # Ctrl-C reaches the whole group: a worker that waits for work would answer it with a traceback
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    # the parent's end of a pipe closes with it, also on SIGKILL
+    multiprocessing.parent_process().join()
+    os._exit(1)
+
+
 @contextmanager
 def dask_executor(address: str, timeout: float = 10) -> Iterator[Executor]:
     """The workers of a Dask cluster as an executor; amemlib must be installed there as it is here.
 
-    Raises `ImportError` without `amemlib[dask]`, `ValueError` if no scheduler answers at `address` within `timeout` s.
+    Raises `ImportError` without `amemlib[dask]`, `ValueError` if no scheduler answers at `address` within `timeout` s,
+    `ConnectionError` if it is lost later.
     """
     try:
         from distributed import Client
     except ImportError:
         raise ImportError('distributed is not installed; pip install "amemlib[dask]" brings it') from None
     try:
+        if not address:
+            raise ValueError("it has no name")
         client = Client(address, timeout=timeout, set_as_default=False)
     except (OSError, ValueError) as error:
         raise ValueError(f"dask must be the address of a running scheduler, got {address!r}: {error}") from None
-    with client:
-        yield client.get_executor(pure=False)
+    # what it says of a lost scheduler is a page of tracebacks
+    log = logging.getLogger("distributed.client")
+    level = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        with client:
+            yield client.get_executor(pure=False)
+    except (CancelledError, asyncio.CancelledError):
+        raise ConnectionError(f"lost the Dask scheduler at {address}") from None
+    finally:
+        log.setLevel(level)
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,15 @@ An optimizer here is a function from weights and a constant learning rate to the
 """
 
 import functools
+import hashlib
+import io
 import math
 import os
 import pickle
-import tempfile
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from amemlib import files
 from amemlib.checks import check_count
 from amemlib.spectral import spectral_map
 
@@ -88,19 +93,16 @@ def train(
     probe: weights ↦ plain dict; the history holds it with `step` and `loss`, the mean training loss since the last
     probe, for step 0 and every `probe_every` steps.
     checkpoint: a file, written at every probe and removed at the end; a run that finds it goes on from there and ends
-    with the same numbers. ceiling: a run has diverged once the mean loss between two probes is above it or not finite;
-    it ends there, with the step, and its probes stop before. On one CPU thread the result is a function of the
-    arguments.
+    with the same numbers; one that finds it damaged, or somebody else's, sets it aside and starts anew. ceiling: a run
+    has diverged once the mean loss between two probes is above it or not finite; it ends there, with the step, and its
+    probes stop before. On one CPU thread the result is a function of the arguments.
     """
     check_count("steps", steps)
     check_count("probe_every", probe_every)
     weights = {name: tensor.detach().clone().requires_grad_() for name, tensor in weights.items()}
     optimizers = optimizer(weights)
-    step, history, diverged = 0, [], None
-    if checkpoint is not None and checkpoint.exists():
-        step, history = _load(checkpoint, weights, optimizers)
-    else:
-        history.append({"step": 0, "loss": None} | probe(weights))
+    state, diverged = _load(checkpoint, weights, optimizers) if checkpoint else None, None
+    step, history = state or (0, [{"step": 0, "loss": None} | probe(weights)])
     total = torch.zeros((), device=next(iter(weights.values())).device)
     while step < steps:
         value = loss(weights, batches(step))
@@ -150,24 +152,72 @@ def _above(s: Tensor, cut: float) -> Tensor:
     return (s > cut * s[0]).to(s)
 
 
+@contextmanager
+def checkpoints_in(folder: Path | None) -> Iterator[None]:
+    """Let what runs inside keep its checkpoints in a folder."""
+    token = _FOLDER.set(folder)
+    try:
+        yield
+    finally:
+        _FOLDER.reset(token)
+
+
+def checkpoint_file(key: str) -> Path | None:
+    """Where a run of this key keeps its checkpoint: in the folder of `checkpoints_in`, nowhere outside of one."""
+    folder = _FOLDER.get()
+    return None if folder is None else folder / f"{key}.pt"
+
+
+_FOLDER: ContextVar[Path | None] = ContextVar("checkpoints", default=None)
+
+
 def _save(path: Path, step: int, history: list[dict], weights: dict[str, Tensor], optimizers: list) -> None:
     state = {"step": step, "history": history, "weights": {name: W.detach() for name, W in weights.items()}}
     state["optimizers"] = [optimizer.state_dict() for optimizer in optimizers]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as file:
-        torch.save(state, file)
-    os.replace(file.name, path)
+    buffer = io.BytesIO()
+    torch.save(state, buffer)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    files.write_whole(_digest(path, buffer.getvalue()) + buffer.getvalue(), path, mode=0o600)
 
 
-def _load(path: Path, weights: dict[str, Tensor], optimizers: list) -> tuple[int, list[dict]]:
+def _load(path: Path, weights: dict[str, Tensor], optimizers: list) -> tuple[int, list[dict]] | None:
+    """Step and history of a checkpoint, whose state goes into weights and optimizers; None if there is none to use."""
+    content = _whole(path)
+    if content is None:
+        return None
     try:
-        state = torch.load(path, map_location="cpu", weights_only=True)
+        state = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
         with torch.no_grad():
             for name, W in weights.items():
                 W.copy_(state["weights"][name])
         for optimizer, saved in zip(optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(saved)
         return state["step"], state["history"]
-    except (RuntimeError, ValueError, KeyError, TypeError, EOFError, OSError, pickle.UnpicklingError) as error:
+    except (RuntimeError, ValueError, KeyError, TypeError, EOFError, pickle.UnpicklingError) as error:
+        # whole, but of something else
         reason = (str(error) or type(error).__name__).splitlines()[0][:80]
         raise ValueError(f"checkpoint must hold this run, got {str(path)!r} ({reason}): delete it") from None
+
+
+def _whole(path: Path) -> bytes | None:
+    """What `_save` wrote, None if there is nothing or if it is damaged or another user's: that is set aside."""
+    try:
+        content = files.read_bytes(path)
+        if content is None:
+            return None
+        if path.stat().st_uid != os.geteuid():
+            reason = "it is another user's"
+        elif content[:32] != _digest(path, content[32:]):
+            reason = "its digest is not that of its content"
+        else:
+            return content[32:]
+    except files.NotAFile as error:
+        reason = str(error)
+    aside = files.set_aside(path).name
+    print(f"amemlib: {path} is a damaged checkpoint ({reason}): kept as {aside}, begun again", file=sys.stderr)
+    return None
+
+
+def _digest(path: Path, content: bytes) -> bytes:
+    # the name is what says whose state it is: a file under another's name is damaged
+    return hashlib.sha256(path.name.encode() + b"\0" + content).digest()

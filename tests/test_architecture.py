@@ -16,6 +16,7 @@ FILES = {path.relative_to(HOUSE).as_posix(): path for path in sorted(HOUSE.rglob
 # name and not before a chapter calls it: `runtime.start_chapter` sets the style of `figures`.
 ARROWS = {
     "checks": "",
+    "files": "",
     "fingerprint": "",
     "theory": "checks",
     "runtime": "fingerprint",
@@ -33,9 +34,9 @@ ARROWS = {
     "sharding": "gradients recovery sampling",
     "tasks": "sampling",
     "attention": "tasks",
-    "training": "spectral",
+    "training": "files spectral",
     "verdicts": "",
-    "records": "runtime verdicts",
+    "records": "files runtime verdicts",
     "experiments": "optim sampling recovery equivalents expansions scaling sharding tasks attention training runtime "
     "vocabularies verdicts",
     "sweep": "experiments records",

@@ -313,6 +313,17 @@ COMMANDS = [
     ([*RUN, "--set", "seeds=0"], ["seeds", "0", "at least 1"]),
     ([*RUN, "--set", "first_seed=-1"], ["first_seed", "-1", "at least 0"]),
     ([*RUN, "--set", "lam_over_t0=-1"], ["lam_over_t0", "-1.0", "≥ 0"]),
+    ([*RUN, "--set", "alpha=1_5"], ["alpha", "'1_5'", "a number"]),
+    ([*RUN, "--set", "dims=8,1_6"], ["dims", "'8,1_6'", "whole number"]),
+    ([*RUN, "--set", "seeds=99999999999"], ["seed", "at most 1000000 cells", "299999999997"]),
+    (["run", "one-step", "--profile", ""], ["profile", "''", "smoke, cpu, gpu"]),
+    ([*RUN, "--results", ""], ["results", "''", "folder", "it has no name"]),
+    ([*RUN, "--results", "x" * 300], ["results", "x" * 300, "too long"]),
+    ([*RUN, "--output", ""], ["output", "''", "folder"]),
+    ([*RUN, "--output", "x" * 300], ["output", "x" * 300, "too long"]),
+    ([*RUN, "--output", "file/inside"], ["output", "'file/inside'", "folder"]),
+    ([*RUN, "--dask", ""], ["dask", "''", "address"]),
+    (["judge", "x" * 300], ["record", "x" * 300, "too long"]),
     ([*RUN, "--device", "tpu"], ["device", "'tpu'", "auto, cpu, cuda"]),
     ([*RUN, "--results", "file"], ["results", "'file'", "folder"]),
     ([*RUN, "--results", "file/inside"], ["results", "'file/inside'", "folder"]),
@@ -324,7 +335,7 @@ COMMANDS = [
 ]
 
 
-@pytest.mark.parametrize("arguments, words", COMMANDS, ids=[" ".join(arguments) for arguments, _ in COMMANDS])
+@pytest.mark.parametrize("arguments, words", COMMANDS, ids=[" ".join(arguments)[:60] for arguments, _ in COMMANDS])
 def test_the_command_line_ends_with_2_and_one_line_and_writes_nothing(arguments, words, tmp_path, monkeypatch, capsys):
     (tmp_path / "file").write_text("in the way")
     monkeypatch.chdir(tmp_path)

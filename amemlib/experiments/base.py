@@ -18,6 +18,8 @@ COUNT_BAND = 0.05
 """How far a mean count may lie from its sharp prediction, beyond two standard errors."""
 SHARP_DIM = 256
 """From which d on the sharp prediction is held to that: below, the head items differ too much from their mean."""
+MOST_CELLS = 10**6
+"""Calls in one grid: a list of more would fill the memory before the first one begins."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,13 @@ class Grid:
         return tuple(len(values) for values in self.axes.values())
 
     def cells(self, config, device: str) -> list[Cell]:
-        """The calls in the order of the axes; `TypeError` for a parameter that nothing gives a value."""
+        """The calls in the order of the axes; `TypeError` for a parameter that nothing gives a value.
+
+        `ValueError` for more than `MOST_CELLS`.
+        """
+        count = math.prod(self.shape)
+        if count > MOST_CELLS:
+            raise ValueError(f"the values of {', '.join(self.axes)} must make at most {MOST_CELLS} cells, got {count}")
         known = {"device": device} | vars(config) | self.fixed
         bundles = [
             list(values.values()) if isinstance(values, Mapping) else [{name: value} for value in values]
@@ -220,6 +228,9 @@ def _parse(key: str, text: str, kind):
     element = {float: float, int: int, tuple[int, ...]: int, tuple[float, ...]: float, tuple[str, ...]: str}[kind]
     word = {float: "a number", int: "a whole number", str: "a word"}[element]
     try:
+        if element is not str and ("_" in text or not text.isascii()):
+            # Python reads 1_5 as 15
+            raise ValueError
         if kind in (float, int):
             return element(text)
         return tuple(element(part) for part in text.split(","))

@@ -4,9 +4,6 @@ import functools
 import hashlib
 import json
 import math
-import os
-import tempfile
-from pathlib import Path
 
 import torch
 
@@ -14,7 +11,7 @@ from amemlib import fingerprint, runtime
 from amemlib.attention import Network, accuracy, forward, initial_weights, recall_loss, value_memory
 from amemlib.recovery import recovered
 from amemlib.tasks import RecallTask, Sequences, sample_sequences, uniform
-from amemlib.training import OPTIMIZERS, train
+from amemlib.training import OPTIMIZERS, checkpoint_file, train
 
 COMPARED = ("muon", "adamw", "sgd")
 DIVERGED = 3.0
@@ -45,7 +42,7 @@ def measure_run(
     The data of a seed are the same for every optimizer and dimension. `learnt` holds for each output the first probed
     step from which W_V recalls it for good (None: never), `ood_by_output` the final OOD accuracy of each output,
     `spectrum` the singular values of the change of W_V. A run that diverges has the step in `diverged` and its curves
-    stop before. Goes on from its own checkpoint (`checkpoint_folder`) if one was left by an interrupted run.
+    stop before. Goes on from its own checkpoint (`training.checkpoints_in`) if one was left by an interrupted run.
     """
     arguments = dict(locals())
     task = RecallTask(n_items, length, pairs, trigger_alpha, output_alpha)
@@ -64,7 +61,7 @@ def measure_run(
         steps,
         probe_every,
         functools.partial(probe, sets=sets, n_items=n_items),
-        checkpoint_folder() / f"{_key(arguments)}.pt",
+        checkpoint_file(_key(arguments)),
         ceiling=DIVERGED * math.log(task.vocabulary),
     )
     curves = {key: [row[key] for row in run.history] for key in run.history[0] if key != "recalled"}
@@ -114,11 +111,6 @@ def learnt_steps(steps: list[int], recalled: list[list[int]]) -> list[int | None
     return learnt
 
 
-def checkpoint_folder() -> Path:
-    """Where interrupted runs leave their state: AMEM_CHECKPOINTS, or a folder of the system's temporary files."""
-    return Path(os.environ.get("AMEM_CHECKPOINTS") or Path(tempfile.gettempdir()) / "amemlib-checkpoints")
-
-
 def _key(arguments: dict) -> str:
-    content = json.dumps([arguments, fingerprint.code_hash(__name__)], sort_keys=True)
+    content = json.dumps([arguments, fingerprint.loaded_hash(__name__)], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()[:24]
