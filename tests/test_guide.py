@@ -6,6 +6,10 @@ import guide
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+NOTEBOOKS = [
+    path.relative_to(ROOT / "chapters").with_suffix("").as_posix()
+    for path in sorted((ROOT / "chapters").rglob("*.ipynb"))
+]
 CHAPTERS = {one.name: one for chapters in guide.parts(ROOT).values() for one in chapters}
 
 
@@ -14,7 +18,7 @@ def test_the_map_is_up_to_date():
     assert guide.with_map(text, ROOT) == text, "run `make figures`"
 
 
-@pytest.mark.parametrize("name", [path.stem for path in sorted((ROOT / "chapters").glob("*.ipynb"))])
+@pytest.mark.parametrize("name", NOTEBOOKS)
 def test_a_chapter_says_what_it_needs_and_what_it_costs(name):
     if name != "notation":
         assert name in CHAPTERS, "its first line is *You need: … You learn: … Reading time: N minutes; …*"

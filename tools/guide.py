@@ -4,6 +4,7 @@
 """
 
 import html
+import posixpath
 import re
 import sys
 from dataclasses import dataclass
@@ -16,14 +17,14 @@ BEGIN, END = "<!-- map: tools/guide.py writes what follows -->", "<!-- end of ma
 FIRST_LINE = re.compile(
     r"^\*You need: (?P<needs>.+?) You learn: (?P<learns>.+?\.) Reading time: (?P<minutes>\d+) minutes", re.MULTILINE
 )
-LINK = re.compile(r"\]\((?P<file>[\w-]+)\.md\)")
+LINK = re.compile(r"\]\((?P<file>[\w./-]+)\.md\)")
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 ROW, LEFT, WIDTH, MARGIN, DOT = 30, 132, 460, 110, 5
 
 
 @dataclass(frozen=True)
 class Chapter:
-    """A chapter's file stem, its title, the stems of the chapters it needs, what it teaches, and how long it takes."""
+    """A chapter's path below chapters, its title, the paths of those it needs, what it teaches, how long it takes."""
 
     name: str
     title: str
@@ -37,7 +38,8 @@ def parts(root: Path) -> dict[str, list[Chapter]]:
     toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
     found = {}
     for part in toc["parts"]:
-        texts = {Path(e["file"]).name: (root / f"{e['file']}.md").read_text(encoding="utf-8") for e in part["chapters"]}
+        names = [entry["file"].removeprefix("chapters/") for entry in part["chapters"]]
+        texts = {name: (root / "chapters" / f"{name}.md").read_text(encoding="utf-8") for name in names}
         chapters = [chapter(name, text) for name, text in texts.items() if FIRST_LINE.search(text)]
         if chapters:
             found[part["caption"]] = chapters
@@ -46,7 +48,8 @@ def parts(root: Path) -> dict[str, list[Chapter]]:
 
 def chapter(name: str, text: str) -> Chapter:
     line = FIRST_LINE.search(text)
-    needs = tuple(dict.fromkeys(match["file"] for match in LINK.finditer(line["needs"])))
+    links = (match["file"] for match in LINK.finditer(line["needs"]))
+    needs = tuple(dict.fromkeys(posixpath.normpath(posixpath.join(posixpath.dirname(name), link)) for link in links))
     return Chapter(name, TITLE.search(text)[1], needs, line["learns"], int(line["minutes"]))
 
 

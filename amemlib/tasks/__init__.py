@@ -1,6 +1,7 @@
 """Tasks for memories and networks: each a frozen description, a sampler of its instances, and a check of them.
 
-One file a task. `recall`: in-context recall (Section 6.2).
+One file a task. `recall`: in-context recall (Section 6.2). `causal`: in-context causal graphs, imported by its own
+name.
 """
 
 from amemlib.tasks.recall import (
