@@ -21,10 +21,9 @@ from amemlib.equivalents import (
     thresholded_weights,
     weighted_sgd_capacity,
 )
-from amemlib.experiments import DEFLATION, DeflationConfig
-from amemlib.experiments.deflation import deflation_cells, deflation_summary, schedule, step_maps
+from amemlib.experiments.deflation import BATCH_RULES, EXPERIMENT, RULES, DeflationConfig, run_schedule
 from amemlib.optim import thresholded_trajectory
-from amemlib.verdicts import FINITE_SIZE, NOT_REPRODUCED
+from amemlib.verdicts import CONSISTENT, FINITE_SIZE, NOT_REPRODUCED, REPRODUCED, UNDECIDED, word
 
 matplotlib.use("Agg")
 SMALL = DeflationConfig(dims=(16, 24), n_items=600, seeds=1, steps=3, sgd_steps=3, batch_dim=16, batch_sizes=(64, 512))
@@ -121,14 +120,11 @@ def test_the_bulk_is_that_of_a_gaussian_matrix_when_many_items_are_gone():
 def test_theorem_9_counts_after_every_step():
     problem, emb = drawn(256, 8192)
     for rule in ("smoothed_sign", "polar"):
-        plan = schedule(rule, 1.5, 8192, 256, 3, 0.5)
+        plan = RULES[rule].schedule(1.5, 8192, 256, 3, 0.5)
         w = thresholded_weights(problem.frequencies, plan.removed)
         equivalent = ManyStepEquivalent.solve(w, 256, plan.lams)
         sharp = equivalent.recovery_probabilities() @ equivalent.counts
-        iterates = thresholded_trajectory(
-            emb, [problem.frequencies] * 3, plan.removed, step_maps(rule, plan), (1.0,) * 3
-        )
-        counts = [am.capacity(W, emb) for W in iterates]
+        counts = [int(mask.sum()) for mask in run_schedule(plan, emb, [problem.frequencies] * 3)]
         # one draw of nearly independent events scatters by about half the root of its mean
         assert (np.abs(counts - sharp) < 0.10 * sharp + 1.0 * np.sqrt(sharp)).all()
         assert counts[2] > 1.4 * counts[0], "more steps, more items"
@@ -151,7 +147,7 @@ def test_theorem_10_counts_and_what_one_variance_misses():
     counts, x = [], None
     for seed in (2000, 2001):
         problem, emb = drawn(256, 4096, seed=seed)
-        plan = schedule("sgd", 1.5, 4096, 256, 4, 1.0)
+        plan = theory.sgd_schedule(1.5, 4096, 256, 4, 1.0)
         x = sgd_weights(thresholded_weights(problem.frequencies, plan.removed), plan.learning_rates)
         counts.append([am.capacity(am.thresholded_gradient(emb, row, 0), emb) for row in x])
     mean = np.mean(counts, 0)
@@ -162,7 +158,7 @@ def test_theorem_10_counts_and_what_one_variance_misses():
 
 def test_theorem_10_no_schedule_gains_more_new_items():
     problem, emb = drawn(256, 8192)
-    plan = schedule("sgd", 1.5, 8192, 256, 4, 1.0)
+    plan = theory.sgd_schedule(1.5, 8192, 256, 4, 1.0)
     w, last = thresholded_weights(problem.frequencies, plan.removed), plan.removed[-1]
     new = []
     for power in (0.0, 1.0, 4.0):
@@ -172,14 +168,16 @@ def test_theorem_10_no_schedule_gains_more_new_items():
 
 
 def test_the_cells_and_the_summary_fit_together():
-    cells = deflation_cells(SMALL, "cpu")
+    cells = EXPERIMENT.cells(SMALL, "cpu")
     assert len(cells) == 3 * 2 + 2 * 2 + 2
-    summary = deflation_summary(SMALL, [cell.function(**cell.arguments) for cell in cells])
-    assert np.shape(summary.measured["counts"]["sgd"]) == (2, 3)
-    assert np.shape(summary.measured["batch_counts"]["smoothed_sign"]) == (2, 3)
-    assert summary.verdicts["polar"] == FINITE_SIZE, "no dimension is large enough to judge"
-    assert set(summary.verdicts) >= {"smoothed_sign", "sgd", "batches", *(f"lemma_{n}" for n in range(30, 37))}
-    record = dataclasses.asdict(summary) | {"config": dataclasses.asdict(SMALL)}
+    measured, predicted = EXPERIMENT.read(SMALL, [cell.function(**cell.arguments) for cell in cells])
+    assert np.shape(measured["counts"]["sgd"]) == (2, 3)
+    assert np.shape(measured["batch_counts"]["smoothed_sign"]) == (2, 3)
+    assert np.shape(measured["seed_batch_sharp"]["sgd"]) == (2, 1, 3)
+    verdicts = EXPERIMENT.verdicts(SMALL, measured, predicted)
+    assert word(verdicts["polar"]) == UNDECIDED, "no dimension is large enough to judge"
+    assert set(verdicts) == {*RULES, "batches", *(f"lemma_{n}" for n in range(30, 37))}
+    record = {"config": dataclasses.asdict(SMALL), "measured": measured, "predicted": predicted}
     drawn_figures = [
         am.figures.thresholded_counts_figure(record, ("smoothed_sign", "polar"), ("a", "b")),
         am.figures.sgd_steps_figure(record, -1),
@@ -188,42 +186,71 @@ def test_the_cells_and_the_summary_fit_together():
     for figure in drawn_figures:
         assert all(axis.get_xlabel() and axis.lines for axis in figure.axes)
     points = drawn_figures[1].axes[0].containers[0].lines[0].get_ydata()
-    thresholds = np.array(summary.predicted["thresholds"]["sgd"][-1])
-    assert np.allclose(points * thresholds, summary.measured["counts"]["sgd"][-1])
+    thresholds = np.array(predicted["thresholds"]["sgd"][-1])
+    assert np.allclose(points * thresholds, measured["counts"]["sgd"][-1])
     plt.close("all")
 
 
-def test_a_count_far_from_its_prediction_is_not_reproduced(monkeypatch):
-    config = dataclasses.replace(SMALL, dims=(128, 256), n_items=8192)
-    sharp = {}
+JUDGED = dataclasses.replace(SMALL, dims=(128, 256), n_items=8192, seeds=2, first_seed=2000)
 
-    def fake(rule, plan, w, dim):
-        length = len(plan.thresholds)
-        return {"counts": [100.0] * length, "within": [1.0] * length} | (
-            {"even": [1.0] * length} if rule == "sgd" else {}
-        )
 
-    monkeypatch.setattr("amemlib.experiments.deflation.expected_counts", fake)
-    run = {"counts": [100] * 3, "within": [1] * 3, "stayed": [1.0] * 2}
-    batch = {"counts": [10] * 3, "sharp": [10.0] * 3, "distinct": [20] * 3}
-    cells = deflation_cells(config, "cpu")
-    lemma = {f"lemma_{n}": 0.5 for n in (30, 31, 32, 33, 35, 36)} | {
-        "lemma_35_scale": {"population": [1.0]},
-        "lemma_36_scale": {"population": [1.0]},
+def made_up(factor=1.0, excess=0.0, lemma=0.5, **batches):
+    """Verdicts on counts at `factor` times their prediction and slopes `excess` above their limit.
+
+    batches: counts, sharp or distinct of the minibatch runs, (rules, batch sizes), the same after every step.
+    """
+    methods = {name: rule.method for name, rule in RULES.items()}
+    kappa = {name: [theory.recovery_exponent(method, 1.5, t) for t in (1, 2, 3)] for name, method in methods.items()}
+    sharp = {name: [[dim**k for k in row] for dim in JUDGED.dims] for name, row in kappa.items()}
+    measured = {
+        "slope": {name: [k + excess for k in row] for name, row in kappa.items()},
+        "seed_counts": {
+            name: [[[0.99 * factor * x for x in row], [1.01 * factor * x for x in row]] for row in rows]
+            for name, rows in sharp.items()
+        },
+        "lemmas": {f"lemma_{n}": lemma for n in range(30, 37)},
     }
-    results = [
-        {"measure_deflation": run, "measure_batches": batch, "measure_step_lemmas": lemma}[cell.function.__name__]
-        for cell in cells
-    ]
-    assert deflation_summary(config, results).verdicts["sgd"] == FINITE_SIZE
-    off = [result | {"counts": [150] * 3} if result is run else result for result in results]
-    assert deflation_summary(config, off).verdicts["sgd"] == NOT_REPRODUCED
-    unseen = [result | {"distinct": [3] * 3} if result is batch else result for result in results]
-    assert deflation_summary(config, unseen).verdicts["batches"] == NOT_REPRODUCED
-    assert not sharp
+    values = {"counts": [[60, 300], [30, 100]], "sharp": [[60, 300], [30, 100]], "distinct": [[99, 500]] * 2} | batches
+    for key, rows in values.items():
+        steps = np.broadcast_to(np.array(rows, float)[:, :, None, None], (2, 2, JUDGED.seeds, 3))
+        measured[f"seed_batch_{key}"] = dict(zip(BATCH_RULES, steps.tolist(), strict=True))
+    return EXPERIMENT.verdicts(JUDGED, measured, {"slope": kappa, "counts": sharp})
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize(
+    ("factor", "excess", "said"),
+    [(1.0, 0.0, REPRODUCED), (1.0, 0.2, FINITE_SIZE), (1.4, 0.0, UNDECIDED), (1.4, 0.2, NOT_REPRODUCED)],
+)
+def test_counts_and_exponents_of_a_rule_are_two_questions(rule, factor, excess, said):
+    found = made_up(factor, excess)[rule]
+    assert word(found) == said
+    other = "Muon" if rule == "sgd" else "SGD"
+    assert {other, "a full memory", "one step more", "no growth"} <= set(found["refused"])
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({}, REPRODUCED),
+        ({"counts": [[60, 300], [30, 150]]}, NOT_REPRODUCED),  # off what the draws predict
+        ({"distinct": [[20, 500]] * 2}, NOT_REPRODUCED),  # more than was seen
+        ({key: [[9, 9], [9, 9]] for key in ("counts", "sharp", "distinct")}, UNDECIDED),  # no law to tell it from
+    ],
+)
+def test_minibatch_counts_follow_their_draws(change, said):
+    assert word(made_up(**change)["batches"]) == said
+
+
+def test_the_minibatch_rule_refuses_its_rivals_and_a_lemma_fails_above_its_bound():
+    found = made_up()
+    assert found["batches"]["refused"] == ["every item seen", "the other optimizer", "batches without limit"]
+    assert {word(found[f"lemma_{n}"]) for n in range(30, 37)} == {CONSISTENT}
+    found = made_up(lemma=1.1)
+    assert {word(found[f"lemma_{n}"]) for n in range(30, 37)} == {NOT_REPRODUCED}
 
 
 def test_a_config_whose_thresholds_leave_nothing_is_refused():
     with pytest.raises(ValueError, match="n_items must exceed sgd's last threshold, .* got 16384"):
         DeflationConfig(n_items=16_384)
-    assert DEFLATION.profiles["cpu"].first_seed == 0
+    assert EXPERIMENT.profiles["cpu"].first_seed == 0

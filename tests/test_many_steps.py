@@ -11,38 +11,39 @@ import pytest
 import torch
 
 import amemlib as am
-from amemlib.experiments import MANY_STEPS, iterates, many_steps
-from amemlib.verdicts import FINITE_SIZE, NOT_REPRODUCED, REPRODUCED
+from amemlib.experiments import iterates, many_steps
+from amemlib.experiments.many_steps import EXPERIMENT
+from amemlib.verdicts import CONSISTENT, FINITE_SIZE, NOT_REPRODUCED, REPRODUCED, UNDECIDED, word
 
 matplotlib.use("Agg")
-SMOKE = dataclasses.replace(MANY_STEPS.profiles["smoke"], first_seed=2000)
+SMOKE = dataclasses.replace(EXPERIMENT.profiles["smoke"], first_seed=2000)
 RECORDS = {record["config"]["alpha"]: record for record in am.read_records("many-steps", "confirm-")}
 
 
 @pytest.fixture(scope="module")
 def summary():
     config = dataclasses.replace(SMOKE, seeds=1, n_items=600, far_items=1024)
-    results = [cell.function(**cell.arguments) for cell in MANY_STEPS.cells(config, "cpu")]
-    return config, results, MANY_STEPS.summarise(config, results)
+    results = [cell.function(**cell.arguments) for cell in EXPERIMENT.cells(config, "cpu")]
+    return config, results, *json.loads(json.dumps(EXPERIMENT.read(config, results)))
 
 
 def test_a_summary_is_plain_and_holds_every_part(summary):
-    config, results, found = summary
+    config, results, measured, predicted = summary
     names = [f"muon_{t}" for t in range(1, config.steps + 1)]
-    assert list(found.measured["slope"]) == list(found.predicted["slope"]) == names
-    assert json.loads(json.dumps(found.measured)) and json.loads(json.dumps(found.predicted))
-    assert {"exponents", "first_step", "limit", "mean_field", "trend", "race", "batches", "horizon"} == set(
-        found.verdicts
-    )
+    assert list(measured["slope"]) == list(predicted["slope"]) == names
+    parts = {"exponents", "first_step", "limit", "mean_field"}
+    verdicts = EXPERIMENT.verdicts(config, measured, predicted)
+    assert set(verdicts) == parts | {"trend", "race", "batches", "horizon"}
     plain = dataclasses.replace(config, extra_seeds=0)
-    few = MANY_STEPS.summarise(plain, results[: len(MANY_STEPS.cells(plain, "cpu"))])
-    assert few.measured["counts"] == found.measured["counts"] and "race" not in few.measured
+    few, expected = EXPERIMENT.read(plain, results[: len(EXPERIMENT.cells(plain, "cpu"))])
+    assert few["counts"] == measured["counts"] and "race" not in few
+    assert EXPERIMENT.verdicts(plain, few, expected) == {name: verdicts[name] for name in parts}
 
 
 def test_every_figure_draws_its_record_with_labelled_axes(summary):
-    config, _, found = summary
-    record = {"config": dataclasses.asdict(config), "measured": found.measured, "predicted": found.predicted}
-    record = json.loads(json.dumps(record))
+    config, _, measured, predicted = summary
+    record = json.loads(json.dumps({"config": dataclasses.asdict(config)}))
+    record |= {"measured": measured, "predicted": predicted}
     edges = [edge + 1 for edge in (0, *iterates.profile_bins(config.n_items), config.n_items)]
     drawn = [
         am.figures.iterates_capacity_figure([record, record]),
@@ -66,7 +67,7 @@ def test_every_figure_draws_its_record_with_labelled_axes(summary):
         assert all(axis.get_xlabel() for axis in figure.axes) and figure.axes[0].get_ylabel()
         plt.close(figure)
     shown = {value for line in drawn[0].axes[0].lines for value in np.ravel(line.get_ydata())}
-    assert set(found.measured["counts"]["muon_2"]) <= shown and set(found.predicted["counts"]["muon_2"]) <= shown
+    assert set(measured["counts"]["muon_2"]) <= shown and set(predicted["counts"]["muon_2"]) <= shown
 
 
 def test_the_residual_weights_and_overlaps_are_those_of_the_iterates():
@@ -107,21 +108,112 @@ def test_the_pull_is_none_at_the_first_step_and_lowers_every_later_overlap():
     assert pulled[1, 2] == pytest.approx(equivalent.overlaps[1, 2] - pull * (pulled[0, 1] + pulled[1, 1]))
 
 
+JUDGED = dataclasses.replace(SMOKE, dims=(128, 192), n_items=8192, steps=3, batch_sizes=(8, 64, 4096), batch_steps=6)
+
+
+def made_up(**changes):
+    """Numbers of `JUDGED` at which everything is met; changes: of what is measured."""
+    kappa = [am.theory.recovery_exponent("muon", JUDGED.alpha, t) for t in (1, 2, 3)]
+    slope = {f"muon_{t}": exponent for t, exponent in enumerate(kappa, start=1)}
+    counts = {name: [0.4 * dim**exponent for dim in JUDGED.dims] for name, exponent in slope.items()}
+    seen = np.outer(JUDGED.batch_sizes, np.arange(1.0, JUDGED.batch_steps + 1)) ** 0.7
+    measured = {
+        "slope": slope,
+        "counts": counts,
+        "seed_counts": {name: [[count] * JUDGED.seeds for count in row] for name, row in counts.items()},
+        "seed_descent": [[20] * JUDGED.seeds] * 2,
+        "horizon": [[5.0, 15.0]] * len(JUDGED.horizon_dims),
+        "trend_local_slopes": {name: [exponent + 0.2, exponent + 0.1] for name, exponent in slope.items()},
+        "race": {"muon": [40.0, 60.0, 70.0], "descent": [9.0, 30.0, 70.0], "literal": [8.0, 30.0, 60.0]},
+        "literal_loss": [5.0, 4.0, None],
+        "batches": seen.tolist(),
+    }
+    predicted = {
+        "slope": slope,
+        "counts": counts,
+        "thresholded": {name: [1.5 * count for count in row] for name, row in counts.items()},
+        "limit": [5000, 6000],
+        "large_margin": [2000.0, 4000.0],
+        "observed": seen.tolist(),
+    }
+    return measured | changes, predicted
+
+
+def words_of(measured, predicted, config=JUDGED):
+    return {name: word(verdict) for name, verdict in EXPERIMENT.verdicts(config, measured, predicted).items()}
+
+
+def slopes(*excess):
+    return {name: slope + more for (name, slope), more in zip(made_up()[0]["slope"].items(), excess, strict=True)}
+
+
 @pytest.mark.parametrize(
-    ("excess", "verdict"),
+    ("excess", "said"),
     [
         ([0.0, 0.05, -0.03], REPRODUCED),
         ([0.15, 0.2, 0.1], FINITE_SIZE),
         ([-0.06, 0.0, 0.0], NOT_REPRODUCED),
         ([0.0, 0.31, 0.1], NOT_REPRODUCED),
-        ([0.3, -0.04, 0.0], NOT_REPRODUCED),
+        ([0.3, -0.04, -0.05], NOT_REPRODUCED),
     ],
 )
-def test_the_bars_of_the_conjecture(excess, verdict):
-    names = [f"muon_{t}" for t in range(1, 4)]
-    exponents = {name: am.theory.recovery_exponent("muon", 1.5, t) for t, name in enumerate(names, start=1)}
-    slopes = {name: exponents[name] + extra for name, extra in zip(names, excess, strict=True)}
-    assert many_steps.exponent_verdict(slopes, exponents, names) == verdict
+def test_the_bars_of_the_conjecture(excess, said):
+    assert words_of(*made_up(slope=slopes(*excess)))["exponents"] == said
+
+
+def changed(key, factor, at=...):
+    """A measured array times a factor at some places."""
+    values = np.array(made_up()[0][key], dtype=float)
+    values[at] *= factor
+    return {key: values.tolist()}
+
+
+def trend(first, last):
+    return {"trend_local_slopes": {name: [k + first, k + last] for name, k in made_up()[0]["slope"].items()}}
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "said"),
+    [
+        ("first_step", {}, CONSISTENT),
+        ("first_step", {"seed_descent": [[20, 20], [20, 5000]]}, NOT_REPRODUCED),
+        ("limit", {}, CONSISTENT),
+        ("limit", {"seed_counts": {"muon_1": [[300, 2100], [600, 600]]}}, NOT_REPRODUCED),
+        ("mean_field", {}, REPRODUCED),
+        ("mean_field", {"counts": {f"muon_{t}": [100.0, 150.0] for t in (1, 2, 3)}}, NOT_REPRODUCED),
+        ("horizon", {}, CONSISTENT),
+        ("horizon", changed("horizon", 10, np.s_[0, 1]), NOT_REPRODUCED),
+        ("trend", {}, REPRODUCED),
+        ("trend", {"trend_local_slopes": trend(0.2, 0.1)["trend_local_slopes"] | {"muon_2": [1.6, 1.7]}}, FINITE_SIZE),
+        ("trend", trend(0.1, 0.2), NOT_REPRODUCED),
+        ("trend", trend(0.9, 0.8), UNDECIDED),
+        ("race", {}, CONSISTENT),
+        ("race", {"literal_loss": [5.0, 4.0, 5.0]}, NOT_REPRODUCED),
+        ("race", {"race": {"muon": [8.0, 60.0, 70.0], "descent": [9.0, 30.0, 70.0]}}, NOT_REPRODUCED),
+        ("batches", {}, REPRODUCED),
+        ("batches", changed("batches", 0.5, np.s_[1, 4:]), FINITE_SIZE),
+        ("batches", changed("batches", 0.5, np.s_[1, 3]), NOT_REPRODUCED),
+    ],
+)
+def test_every_word_of_the_judge_can_be_reached(name, change, said):
+    assert words_of(*made_up(**change))[name] == said
+
+
+def test_rival_laws_are_refused_by_the_rules_of_the_law():
+    verdicts = EXPERIMENT.verdicts(JUDGED, *made_up())
+    assert set(verdicts["exponents"]["refused"]) == {"SGD", "α + 1/2", "a full memory", "one step more", "no growth"}
+    assert set(verdicts["mean_field"]["refused"]) == {"the thresholded iterates", "no growth", "a full memory"}
+    assert set(verdicts["batches"]["refused"]) == {"what one batch shows", "every sample", "batches without limit"}
+    # the rule asks only which way the local exponents go: a law below them all passes it
+    assert verdicts["trend"]["refused"] == ["one step more"]
+    late = {f"muon_{t}": am.theory.recovery_exponent("muon", 1.5, t + 1) for t in (1, 2, 3)}
+    said = EXPERIMENT.verdicts(JUDGED, *made_up(slope=late))["exponents"]
+    assert said["limit"] == "missed" and "one step more" not in said["refused"]
+
+
+def test_dimensions_too_small_for_the_recursion_decide_nothing(summary):
+    config, _, measured, predicted = summary
+    assert words_of(measured, predicted, config)["mean_field"] == UNDECIDED
 
 
 @pytest.mark.parametrize(

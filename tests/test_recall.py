@@ -8,13 +8,14 @@ import matplotlib.pyplot as plt
 import pytest
 
 import amemlib.experiments.recall_runs as recall_runs_module
-from amemlib import experiments, figures, runtime, sweep
-from amemlib.experiments import RECALL, RECALL_RATES, RatesConfig, RecallConfig
-from amemlib.experiments.recall import COMPARED, recall_runs, settings
-from amemlib.experiments.recall_runs import learnt_steps, measure_run
+from amemlib import experiments, figures, read_records, runtime, sweep
+from amemlib.experiments.recall import EXPERIMENT, RecallConfig, recall_runs, settings
+from amemlib.experiments.recall_rates import EXPERIMENT as RATES_EXPERIMENT
+from amemlib.experiments.recall_rates import RatesConfig
+from amemlib.experiments.recall_runs import COMPARED, learnt_steps, measure_run
 from amemlib.experiments.recall_runs import probe as recall_probe
 from amemlib.tasks import RecallTask, sample_sequences
-from amemlib.verdicts import FINITE_SIZE, NOT_REPRODUCED, REPRODUCED
+from amemlib.verdicts import CONSISTENT, FINITE_SIZE, NOT_REPRODUCED, REPRODUCED, UNDECIDED, word
 
 matplotlib.use("Agg")
 
@@ -22,6 +23,7 @@ SMALL = RecallConfig(
     n_items=8, length=12, pairs=1, dims=(8, 12), batch_sizes=(4, 8), alphas=(0.0, 1.5), dim=12, batch_size=8,
     steps=4, long_steps=8, probe_every=2, hidden_over_dim=2, seeds=2,
 )  # fmt: skip
+FRESH = dataclasses.replace(SMALL, first_seed=1000)
 TINY = dataclasses.replace(SMALL, dims=(12,), batch_sizes=(8,), alphas=(0.0,), long_steps=4, seeds=1)
 RUN = {
     "n_items": 24, "length": 20, "pairs": 2, "trigger_alpha": 1.5, "output_alpha": 1.5, "dim": 32, "hidden": 0,
@@ -36,7 +38,7 @@ def own_checkpoints(tmp_path, monkeypatch):
 
 
 def test_every_setting_runs_once_and_with_the_same_data():
-    cells = RECALL.cells(SMALL, "cpu")
+    cells = EXPERIMENT.cells(SMALL, "cpu")
     keys = {json.dumps(cell.arguments, sort_keys=True) for cell in cells}
     assert len(keys) == len(cells) == 2 * len(recall_runs(SMALL))
     for figure in settings(SMALL).values():
@@ -44,13 +46,13 @@ def test_every_setting_runs_once_and_with_the_same_data():
             runs = [c.arguments for c in cells if vars(setting).items() <= c.arguments.items()]
             names = sorted({run["optimizer"] for run in runs} - {"exact_muon"})
             assert names == sorted(COMPARED) and {run["seed"] for run in runs} == {0, 1}
-    shifted = RECALL.cells(dataclasses.replace(SMALL, first_seed=1000), "cpu")
+    shifted = EXPERIMENT.cells(dataclasses.replace(SMALL, first_seed=1000), "cpu")
     assert {cell.arguments["seed"] for cell in shifted} == {1000, 1001}
 
 
 def test_the_scan_gives_every_optimizer_as_many_rates_on_other_seeds():
     config = RatesConfig()
-    cells = RECALL_RATES.cells(config, "cpu")
+    cells = RATES_EXPERIMENT.cells(config, "cpu")
     counts = {name: sum(cell.arguments["optimizer"] == name for cell in cells) for name in COMPARED}
     assert set(counts.values()) == {len(config.rates_muon) * config.seeds}
     assert not {cell.arguments["seed"] for cell in cells} & {*range(RecallConfig().seeds), *range(1000, 1003)}
@@ -59,7 +61,7 @@ def test_the_scan_gives_every_optimizer_as_many_rates_on_other_seeds():
 
 
 def test_the_learning_rates_are_those_of_the_scan():
-    scan = am.read_records("recall-rates", "cpu")[0]
+    scan = read_records("recall-rates", "cpu")[0]
     config = RecallConfig()
     assert scan["measured"]["lr"] == {name: getattr(config, f"lr_{name}") for name in COMPARED}
     assert not any(scan["measured"]["doubts"].values())
@@ -135,7 +137,7 @@ def test_a_damaged_checkpoint_is_named(monkeypatch, tmp_path):
 
 def test_a_diverging_run_is_reported_and_is_no_accuracy_of_0(tmp_path):
     config = dataclasses.replace(TINY, lr_sgd=1e6)
-    record = sweep.run(RECALL, config, tmp_path, "cpu")
+    record = sweep.run(EXPERIMENT, config, tmp_path, "cpu")
     measured = record["measured"]
     assert measured["diverged"]["base"]["sgd"] == [1] and measured["diverged"]["base"]["muon"] == [0]
     assert measured["ood"]["base"]["sgd"] == [None] and measured["seed_ood"]["base"]["sgd"] == [[None]]
@@ -145,7 +147,7 @@ def test_a_diverging_run_is_reported_and_is_no_accuracy_of_0(tmp_path):
         n_items=8, length=12, pairs=1, dim=12, batch_size=8, steps=4, probe_every=2, seeds=1,
         rates_muon=(0.01, 0.02, 0.04), rates_adamw=(0.001, 0.002, 0.004), rates_sgd=(0.01, 1e5, 1e6),
     )  # fmt: skip
-    measured = sweep.run(RECALL_RATES, scan, tmp_path, "cpu")["measured"]
+    measured = sweep.run(RATES_EXPERIMENT, scan, tmp_path, "cpu")["measured"]
     assert measured["ood_area"]["sgd"][1:] == [None, None] and measured["lr"]["sgd"] == 0.01
     assert measured["doubts"]["sgd"] == ["edge of the scan"]
 
@@ -158,7 +160,7 @@ def test_learnt_is_the_step_from_which_it_stays():
 def planted(config, accuracy):
     """Results whose OOD accuracy at every probe is `accuracy(setting, optimizer, seed)`."""
     results = []
-    for cell in RECALL.cells(config, "cpu"):
+    for cell in EXPERIMENT.cells(config, "cpu"):
         run = cell.arguments
         steps = list(range(0, run["steps"] + 1, run["probe_every"]))
         value = accuracy(run)
@@ -168,7 +170,7 @@ def planted(config, accuracy):
             | {"step": steps, "loss": [None] + [1.0] * (len(steps) - 1), "diverged": None}
             | {"learnt": [0] * 8, "ood_by_output": [0.5] * 8, "spectrum": [1.0] * run["dim"]}
         )
-    return RECALL.summarise(config, results)
+    return results
 
 
 def base_accuracy(run, muon=0.9, adamw=0.4, sgd=0.3):
@@ -183,21 +185,48 @@ def base_accuracy(run, muon=0.9, adamw=0.4, sgd=0.3):
         ({}, (REPRODUCED, REPRODUCED, REPRODUCED)),
         ({"adamw": 0.7}, (FINITE_SIZE, REPRODUCED, REPRODUCED)),  # ahead, but not by 0.3
         ({"adamw": 0.9}, (NOT_REPRODUCED, FINITE_SIZE, NOT_REPRODUCED)),
-        ({"muon": 0.3, "adamw": 0.2, "sgd": 0.1}, (FINITE_SIZE, FINITE_SIZE, REPRODUCED)),  # nobody gets so far
+        ({"muon": 0.3, "adamw": 0.2, "sgd": 0.1}, (UNDECIDED, UNDECIDED, REPRODUCED)),  # nobody gets so far
         ({"muon": 0.2, "adamw": 0.9}, (NOT_REPRODUCED, NOT_REPRODUCED, NOT_REPRODUCED)),
     ],
 )
-def test_verdicts_follow_their_rules(change, verdicts):
-    summary = planted(SMALL, lambda run: base_accuracy(run, **change))
-    assert tuple(summary.verdicts.values()) == verdicts
-    gap = summary.measured["gap"]["base"][0]
+def test_verdicts_follow_their_rules(words, change, verdicts):
+    results = planted(FRESH, lambda run: base_accuracy(run, **change))
+    assert tuple(words(EXPERIMENT, FRESH, results).values()) == verdicts
+    gap = EXPERIMENT.read(FRESH, results)[0]["gap"]["base"][0]
     assert gap["low"] < gap["mean"] + 1e-9 and gap["high"] > gap["mean"] - 1e-9
+
+
+@pytest.mark.parametrize("leader", COMPARED)
+def test_only_the_leader_meets_the_rules_of_the_figures(leader):
+    ahead = {name: 0.9 if name == leader else 0.3 for name in COMPARED}
+    measured, predicted = EXPERIMENT.read(FRESH, planted(FRESH, lambda run: base_accuracy(run, **ahead)))
+    others = [f"{label} ahead" for name, label in (("adamw", "AdamW"), ("sgd", "SGD")) if name != leader]
+    for verdict in EXPERIMENT.verdicts(FRESH, measured, predicted).values():
+        assert verdict["refused"] == others
+        assert verdict["limit"] == ("met" if leader == "muon" else "missed")
+
+
+def test_without_uniform_outputs_figure_8_has_half_an_answer(words):
+    config = dataclasses.replace(FRESH, alphas=(1.5,))
+    for muon, said in ((0.9, FINITE_SIZE), (0.2, NOT_REPRODUCED)):
+        results = planted(config, lambda run, muon=muon: base_accuracy(run, muon=muon))
+        assert words(EXPERIMENT, config, results)["figure_8"] == said
+
+
+def test_a_single_seed_shows_no_clear_lead(words):
+    config = dataclasses.replace(FRESH, seeds=1)
+    assert words(EXPERIMENT, config, planted(config, base_accuracy))["figure_6"] == FINITE_SIZE
+
+
+def test_a_scan_holds_where_every_optimizer_has_a_rate():
+    measured = {"lr": {"muon": 0.01, "adamw": None, "sgd": 0.02}}
+    verdicts = RATES_EXPERIMENT.verdicts(RatesConfig(), measured, {})
+    assert [word(verdicts[name]) for name in COMPARED] == [CONSISTENT, NOT_REPRODUCED, CONSISTENT]
 
 
 def test_means_intervals_and_curves_are_aligned_with_the_config():
     scatter = {0: -0.02, 1: 0.02}
-    summary = planted(SMALL, lambda run: 0.5 + scatter[run["seed"]])
-    measured = summary.measured
+    measured, _ = EXPERIMENT.read(SMALL, planted(SMALL, lambda run: 0.5 + scatter[run["seed"]]))
     for figure, places in settings(SMALL).items():
         for name in COMPARED:
             assert measured["ood"][figure][name] == pytest.approx([0.5] * len(places))
@@ -208,20 +237,20 @@ def test_means_intervals_and_curves_are_aligned_with_the_config():
 
 
 def test_the_experiment_runs_and_is_stored_cell_by_cell(tmp_path):
-    record = sweep.run(RECALL, TINY, tmp_path, "cpu")
+    record = sweep.run(EXPERIMENT, TINY, tmp_path, "cpu")
     assert record["experiment"] == "recall" and set(record["verdicts"]) == {"figure_6", "figure_7", "figure_8"}
     assert len(list((tmp_path / "recall").glob("*.json"))) == len(recall_runs(TINY))
-    assert sweep.run(RECALL, TINY, tmp_path, "cpu")["measured"] == record["measured"]
+    assert sweep.run(EXPERIMENT, TINY, tmp_path, "cpu")["measured"] == record["measured"]
 
 
 def test_a_gpu_profile_would_run_with_the_sizes_of_its_shape():
-    gpu = RECALL.profiles["gpu"]
+    gpu = EXPERIMENT.profiles["gpu"]
     tiny = dataclasses.replace(
         gpu, n_items=8, length=12, pairs=1, dims=(8,), dim=8, batch_sizes=(4,), batch_size=4, alphas=(0.0,),
         steps=200, long_steps=200, seeds=1,
     )  # fmt: skip
     assert {name for _, name in recall_runs(tiny)} == {*COMPARED, "exact_muon"}
-    assert experiments.configure(RECALL, "gpu", {"dims": "256"}).dims == (256,)
+    assert experiments.configure(EXPERIMENT, "gpu", {"dims": "256"}).dims == (256,)
     assert runtime.device("cpu").type == "cpu"
 
 
@@ -238,8 +267,8 @@ FIGURES = {
 
 @pytest.mark.parametrize("draw", FIGURES.values(), ids=FIGURES)
 def test_a_figure_of_a_record_names_its_axes_and_its_optimizers(draw):
-    summary = planted(SMALL, base_accuracy)
-    figure = draw({"config": dataclasses.asdict(SMALL), "measured": summary.measured})
+    measured, _ = EXPERIMENT.read(SMALL, planted(SMALL, base_accuracy))
+    figure = draw({"config": dataclasses.asdict(SMALL), "measured": measured})
     words = [text.get_text() for text in figure.findobj(plt.Text)]
     assert all(any(name in word for word in words) for name in ("Muon", "AdamW", "SGD"))
     assert all(axis.get_xlabel() for axis in figure.axes)
@@ -248,10 +277,10 @@ def test_a_figure_of_a_record_names_its_axes_and_its_optimizers(draw):
 
 
 def test_a_figure_of_runs_leaves_out_what_diverged():
-    summary = planted(SMALL, base_accuracy)
-    summary.measured["ood"]["batch_sizes"]["sgd"] = [None, 0.5]
-    summary.measured["half_ood"]["batch_sizes"]["sgd"] = [None, None]
-    figure = figures.recall_batches_figure({"config": dataclasses.asdict(SMALL), "measured": summary.measured})
+    measured, _ = EXPERIMENT.read(SMALL, planted(SMALL, base_accuracy))
+    measured["ood"]["batch_sizes"]["sgd"] = [None, 0.5]
+    measured["half_ood"]["batch_sizes"]["sgd"] = [None, None]
+    figure = figures.recall_batches_figure({"config": dataclasses.asdict(SMALL), "measured": measured})
     points = {len(line.get_xdata()) for line in figure.axes[0].lines}
     assert {1, 2} <= points
     plt.close(figure)

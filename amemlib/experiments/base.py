@@ -192,6 +192,14 @@ def rival_exponents(method: str, alpha: float, steps: int = 1) -> dict[str, floa
     }
 
 
+def rival_step_exponents(method: str, alpha: float, steps: int) -> dict[str, list[float]]:
+    """Laws that the exponents after 1, …, `steps` steps must be told from: each step's, the next step's, no growth."""
+    laws = [rival_exponents(method, alpha, t) for t in range(1, steps + 1)]
+    exponents = [theory.recovery_exponent(method, alpha, t) for t in range(1, steps + 2)]
+    rivals = {name: [law[name] for law in laws] for name in laws[0]}
+    return rivals | {"one step more": exponents[1:], "no growth": exponents[:1] * steps}
+
+
 def config_of(experiment: Experiment, values: Mapping):
     """The config that a record stores, as today's class; `ValueError` where the fields are not today's."""
     kind = type(next(iter(experiment.profiles.values())))

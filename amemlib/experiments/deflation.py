@@ -2,7 +2,9 @@
 
 import functools
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -19,14 +21,23 @@ from amemlib.equivalents import (
     thresholded_weights,
     weighted_sgd_capacity,
 )
-from amemlib.experiments.base import SHARP_DIM, SLOPE_BAND, Cell, Experiment, Summary
+from amemlib.experiments.base import (
+    SHARP_DIM,
+    SLOPE_BAND,
+    Experiment,
+    Grid,
+    Results,
+    draws,
+    rival_step_exponents,
+    standard_error,
+)
 from amemlib.optim import thresholded_trajectory
-from amemlib.problem import Problem
+from amemlib.problem import Embeddings, Problem
 from amemlib.recovery import recovered
 from amemlib.sampling import sample_embeddings, sample_minibatch
 from amemlib.scaling import fit_exponent
 from amemlib.spectral import identity, polar, smoothed_sign
-from amemlib.verdicts import FINITE_SIZE, NOT_REPRODUCED, REPRODUCED
+from amemlib.verdicts import consistency, refuse, verdict
 
 STEP_COUNT_BAND = 0.10
 """How far a mean count may lie from its sharp prediction after any number of steps, beyond two standard errors."""
@@ -34,8 +45,8 @@ FAILURE = 0.001
 """The probability with which a lemma's explicit bound may fail on one draw."""
 SUPERCONCENTRATION = 2.0
 """C in Lemma 34; any C > 3/(2√2) will do for n large enough, 1.5 only from n = 10⁷ on."""
-RULES = ("smoothed_sign", "polar", "sgd")
-"""smoothed_sign: Theorem 9 with θ. polar: λ = 0, thresholds at what the sharp prediction says is recovered. sgd."""
+LEMMAS = ("lemma_30", "lemma_31", "lemma_32", "lemma_33", "lemma_35", "lemma_36")
+"""The bounds measured on draws; Lemma 34 is computed."""
 
 _PAIRS = 200
 _MULTIPLES = (1, 4, 16)
@@ -50,7 +61,7 @@ class DeflationConfig:
     alpha, dims, n_items, seeds, steps: the power law, the dimensions, N, how many draws, T for Muon.
     sgd_steps: T for SGD. constant, sgd_constant: θ in Muon's and in SGD's thresholds, both fixed before the first run.
     batch_dim, batch_sizes: d and B of the minibatch runs, Muon with Theorem 9's λ_t and SGD, a fresh batch every step.
-    first_seed: where the seeds start; the numbers of the ledger come from 1000 on.
+    first_seed: where the seeds start.
     """
 
     alpha: float = 1.5
@@ -89,38 +100,64 @@ class DeflationConfig:
 
 
 @functools.cache
-def schedule(
-    rule: str, alpha: float, n_items: int, dim: int, steps: int, constant: float, batch_size: float = math.inf
+def half_recovered(
+    alpha: float, n_items: int, dim: int, steps: int, constant: float, batch_size: float = math.inf
 ) -> theory.Schedule:
-    """The schedule of one of `RULES`; "polar" has no θ and no B."""
-    if rule == "polar":
-        return half_recovered_schedule(Problem.power_law(n_items, dim, alpha).frequencies, dim, steps)
-    scheduled = theory.sgd_schedule if rule == "sgd" else theory.muon_schedule
-    return scheduled(alpha, n_items, dim, steps, constant, batch_size)
+    """λ = 0 and thresholds at what the sharp prediction says is recovered: no θ and no B."""
+    return half_recovered_schedule(Problem.power_law(n_items, dim, alpha).frequencies, dim, steps)
 
 
-def step_maps(rule: str, plan: theory.Schedule) -> list:
-    """The spectral map of every step of a rule."""
-    if rule == "sgd":
-        return [identity] * len(plan.lams)
-    return [functools.partial(smoothed_sign, lam=lam) if lam else polar for lam in plan.lams]
-
-
-def expected_counts(rule: str, plan: theory.Schedule, w: Float[Tensor, "T N"], dim: int) -> dict:
-    """Sharp counts after 1, …, T steps with gradients of weights w, and for SGD those of evenly spread noise.
-
-    counts: (T,). within: (T,) how many of the first d_t, for Muon. even: (T,) for SGD.
-    """
-    if rule == "sgd":
-        memories = sgd_weights(w, plan.learning_rates)
-        return {
-            "counts": [weighted_sgd_capacity(x, dim) for x in memories],
-            "even": [evenly_spread_sgd_capacity(x, dim) for x in memories],
-        }
+def expected_muon(plan: theory.Schedule, w: Float[Tensor, "T N"], dim: int) -> dict:
+    """Sharp counts after 1, …, T steps with gradients of weights w, all (`counts`) and of the first d_t (`within`)."""
     equivalent = ManyStepEquivalent.solve(w, dim, plan.lams)
     probabilities = equivalent.recovery_probabilities()
     within = [row[equivalent.classes[:last]].sum() for row, last in zip(probabilities, plan.thresholds, strict=True)]
     return {"counts": (probabilities @ equivalent.counts).tolist(), "within": [float(x) for x in within]}
+
+
+def expected_sgd(plan: theory.Schedule, w: Float[Tensor, "T N"], dim: int) -> dict:
+    """Sharp counts after 1, …, T steps with gradients of weights w (`counts`), and those of evenly spread noise."""
+    memories = sgd_weights(w, plan.learning_rates)
+    return {
+        "counts": [weighted_sgd_capacity(x, dim) for x in memories],
+        "even": [evenly_spread_sgd_capacity(x, dim) for x in memories],
+    }
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One way to run the thresholded iterates.
+
+    method: whose exponents they should have. schedule: α, N, d, T, θ (and B) ↦ thresholds, λ_t, η_t. expected: the
+    schedule, the weights (T, N) of its gradients and d ↦ sharp counts by name, each (T,).
+    """
+
+    method: str
+    schedule: Callable[..., theory.Schedule]
+    expected: Callable[[theory.Schedule, Tensor, int], dict]
+
+
+RULES = {
+    "smoothed_sign": Rule("muon", theory.muon_schedule, expected_muon),
+    "polar": Rule("muon", half_recovered, expected_muon),
+    "sgd": Rule("sgd", theory.sgd_schedule, expected_sgd),
+}
+"""smoothed_sign: Theorem 9 with θ. polar: without θ and without smoothing. sgd: Theorem 10 with θ."""
+BATCH_RULES = ("smoothed_sign", "sgd")
+
+
+def step_map(lam: float) -> Callable[[Tensor], Tensor]:
+    """The spectral map of a step of a `theory.Schedule`: the identity at λ = ∞, h_λ below, polar at 0."""
+    if lam == math.inf:
+        return identity
+    return functools.partial(smoothed_sign, lam=lam) if lam else polar
+
+
+def run_schedule(plan: theory.Schedule, emb: Embeddings, frequencies: Iterable[Tensor]) -> list[Tensor]:
+    """Which items the iterates of a schedule recover after 1, …, T steps: T masks (N,). frequencies: one q a step."""
+    maps = [step_map(lam) for lam in plan.lams]
+    iterates = thresholded_trajectory(emb, frequencies, plan.removed, maps, plan.learning_rates)
+    return [recovered(W, emb) for W in iterates]
 
 
 def measure_deflation(
@@ -133,16 +170,12 @@ def measure_deflation(
     """
     problem = Problem.power_law(n_items, dim, alpha)
     emb = sample_embeddings(problem, seed, runtime.device(device))
-    plan = schedule(rule, alpha, n_items, dim, steps, constant)
-    frequencies = [problem.frequencies] * steps
-    iterates = thresholded_trajectory(emb, frequencies, plan.removed, step_maps(rule, plan), plan.learning_rates)
-    masks = [recovered(W, emb) for W in iterates]
+    plan = RULES[rule].schedule(alpha, n_items, dim, steps, constant)
+    masks = run_schedule(plan, emb, [problem.frequencies] * steps)
     return {
         "counts": [int(mask.sum()) for mask in masks],
         "within": [int(mask[:last].sum()) for mask, last in zip(masks, plan.thresholds, strict=True)],
-        "stayed": [
-            float((old & new).sum() / old.sum().clamp(min=1)) for old, new in zip(masks, masks[1:], strict=False)
-        ],
+        "stayed": [float((old & new).sum() / old.sum().clamp(min=1)) for old, new in pairwise(masks)],
     }
 
 
@@ -163,13 +196,11 @@ def measure_batches(
     """
     problem = Problem.power_law(n_items, dim, alpha)
     emb = sample_embeddings(problem, seed, runtime.device(device))
-    plan = schedule(rule, alpha, n_items, dim, steps, constant, batch_size)
+    plan = RULES[rule].schedule(alpha, n_items, dim, steps, constant, batch_size)
     batches = torch.stack([sample_minibatch(problem, batch_size, _MOST_STEPS * seed + t) for t in range(steps)])
-    iterates = thresholded_trajectory(emb, batches, plan.removed, step_maps(rule, plan), plan.learning_rates)
-    counts = [int(recovered(W, emb).sum()) for W in iterates]
-    sharp = expected_counts(rule, plan, thresholded_weights(batches, plan.removed), dim)["counts"]
-    seen = (batches.cumsum(0) > 0).sum(1)
-    return {"counts": counts, "sharp": sharp, "distinct": [int(x) for x in seen]}
+    counts = [int(mask.sum()) for mask in run_schedule(plan, emb, batches)]
+    sharp = RULES[rule].expected(plan, thresholded_weights(batches, plan.removed), dim)["counts"]
+    return {"counts": counts, "sharp": sharp, "distinct": (batches.cumsum(0) > 0).sum(1).tolist()}
 
 
 def tail_bounds(problem: Problem, batch_size: float, first: int) -> tuple[float, float]:
@@ -234,138 +265,128 @@ def measure_step_lemmas(alpha: float, n_items: int, dim: int, seed: int) -> dict
     return {name: max(values) for name, values in ratios.items()} | scales
 
 
-def deflation_cells(config: DeflationConfig, device: str) -> list[Cell]:
+def rule_arguments(config: DeflationConfig) -> dict[str, dict]:
+    """What differs from rule to rule: T and θ (any number where there is none)."""
+    steps = {"smoothed_sign": config.steps, "polar": config.steps, "sgd": config.sgd_steps}
+    constants = {"smoothed_sign": config.constant, "polar": 1.0, "sgd": config.sgd_constant}
+    return {rule: {"rule": rule, "steps": steps[rule], "constant": constants[rule]} for rule in RULES}
+
+
+def deflation_grids(config: DeflationConfig) -> dict[str, Grid]:
     """The population runs of every rule, the minibatch runs, and the lemmas, in this order."""
-    seeds = range(config.first_seed, config.first_seed + config.seeds)
-    common = {"alpha": config.alpha, "n_items": config.n_items}
-    rules = {rule: common | _rule_arguments(config, rule) | {"device": device} for rule in RULES}
-    return (
-        [
-            Cell(measure_deflation, rules[rule] | {"dim": dim, "seed": seed})
-            for rule in RULES
-            for dim in config.dims
-            for seed in seeds
-        ]
-        + [
-            Cell(measure_batches, rules[rule] | {"dim": config.batch_dim, "batch_size": batch_size, "seed": seed})
-            for rule in ("smoothed_sign", "sgd")
-            for batch_size in config.batch_sizes
-            for seed in seeds
-        ]
-        + [Cell(measure_step_lemmas, common | {"dim": dim, "seed": seed}) for dim in config.dims for seed in seeds]
-    )
+    rules, seeds = rule_arguments(config), draws(config)
+    return {
+        "population": Grid(measure_deflation, {"rule": rules, "dim": config.dims, "seed": seeds}),
+        "batches": Grid(
+            measure_batches,
+            {"rule": {rule: rules[rule] for rule in BATCH_RULES}, "batch_size": config.batch_sizes, "seed": seeds},
+            dim=config.batch_dim,
+        ),
+        "lemmas": Grid(measure_step_lemmas, {"dim": config.dims, "seed": seeds}),
+    }
 
 
-def _rule_arguments(config: DeflationConfig, rule: str) -> dict:
-    is_sgd = rule == "sgd"
-    constant = {"smoothed_sign": config.constant, "sgd": config.sgd_constant, "polar": 1.0}[rule]
-    return {"rule": rule, "steps": config.sgd_steps if is_sgd else config.steps, "constant": constant}
-
-
-def deflation_summary(config: DeflationConfig, results: list[dict]) -> Summary:
+def deflation_summary(config: DeflationConfig, results: Results) -> tuple[dict, dict]:
     """Counts and exponents after every step, beside κ_t and the sharp prediction.
 
     Lists of `counts` are d × T, of `slope` and `interval` T, all by rule; `batch_counts` and its kin are B × T.
+    `seed_…`: the same with an axis of seeds before T.
     """
-    results = iter(results)
-    take = lambda rows: [[next(results) for _ in range(config.seeds)] for _ in range(rows)]  # noqa: E731
-    runs = {rule: take(len(config.dims)) for rule in RULES}
-    batches = {rule: take(len(config.batch_sizes)) for rule in ("smoothed_sign", "sgd")}
-    lemmas = take(len(config.dims))
-    fields = ("slope", "interval", "counts", "seed_counts", "within", "stayed")
-    measured = {field: {} for field in fields}
+    measured = {field: {} for field in ("slope", "interval", "counts", "seed_counts", "within", "stayed")}
     predicted = {field: {} for field in ("slope", "sharp_slope", "counts", "within", "even", "thresholds")}
-    verdicts = {}
-    for rule, draws in runs.items():
-        read = lambda field, draws=draws: np.array([[r[field] for r in row] for row in draws], float)  # noqa: E731
-        counts, plan = read("counts"), _rule_arguments(config, rule)
-        measured["counts"][rule] = counts.mean(1).tolist()
-        measured["seed_counts"][rule] = counts.tolist()
-        measured["within"][rule] = read("within").mean(1).tolist()
-        measured["stayed"][rule] = read("stayed").mean(1).tolist()
-        sharp = {"counts": [], "within": [], "even": []}
-        predicted["thresholds"][rule] = []
-        for dim in config.dims:
+    arguments = rule_arguments(config)
+    for name, rule in RULES.items():
+        counts = results.array("population", "counts", rule=name)
+        fits = [fit_exponent(config.dims, column, config.n_items) for column in np.moveaxis(counts, -1, 0)]
+        measured["slope"][name] = [fit.slope for fit in fits]
+        measured["interval"][name] = [[fit.low, fit.high] for fit in fits]
+        measured["seed_counts"][name] = counts.tolist()
+        for field in ("counts", "within", "stayed"):
+            measured[field][name] = results.array("population", field, rule=name).mean(1).tolist()
+        plans = [_plan(config, name, dim) for dim in config.dims]
+        predicted["thresholds"][name] = [list(plan.thresholds) for plan in plans]
+        expected = []
+        for plan, dim in zip(plans, config.dims, strict=True):
             p = Problem.power_law(config.n_items, dim, config.alpha).frequencies
-            one = schedule(plan["rule"], config.alpha, config.n_items, dim, plan["steps"], plan["constant"])
-            for field, values in expected_counts(rule, one, thresholded_weights(p, one.removed), dim).items():
-                sharp[field].append(values)
-            predicted["thresholds"][rule].append(list(one.thresholds))
-        for field, values in sharp.items():
-            if values:
-                predicted[field][rule] = values
-        fits = [fit_exponent(config.dims, counts[:, :, t], config.n_items) for t in range(plan["steps"])]
-        measured["slope"][rule] = [fit.slope for fit in fits]
-        measured["interval"][rule] = [[fit.low, fit.high] for fit in fits]
-        expected = np.array(sharp["counts"])
-        predicted["sharp_slope"][rule] = [fit_exponent(config.dims, column).slope for column in expected.T]
-        method = "sgd" if rule == "sgd" else "muon"
-        predicted["slope"][rule] = [theory.recovery_exponent(method, config.alpha, t + 1) for t in range(plan["steps"])]
-        off = np.abs(np.array(measured["slope"][rule]) - predicted["slope"][rule])
-        verdicts[rule] = _verdict(config.dims, counts, expected, off)
-    for field in ("batch_counts", "batch_sharp", "batch_distinct"):
-        key = field.removeprefix("batch_")
-        mean = lambda row, key=key: np.mean([r[key] for r in row], 0).tolist()  # noqa: E731
-        measured[field] = {rule: [mean(row) for row in rows] for rule, rows in batches.items()}
-    verdicts["batches"] = _batch_verdict(batches)
-    measured["lemmas"], lemma_verdicts = _lemma_summary(config, lemmas)
+            expected.append(rule.expected(plan, thresholded_weights(p, plan.removed), dim))
+        for field in expected[0]:
+            predicted[field][name] = [row[field] for row in expected]
+        sharp = np.array(predicted["counts"][name]).T
+        predicted["sharp_slope"][name] = [fit_exponent(config.dims, column).slope for column in sharp]
+        steps = range(1, arguments[name]["steps"] + 1)
+        predicted["slope"][name] = [theory.recovery_exponent(rule.method, config.alpha, t) for t in steps]
+    for field in ("counts", "sharp", "distinct"):
+        by_rule = {rule: results.array("batches", field, rule=rule) for rule in BATCH_RULES}
+        measured[f"batch_{field}"] = {rule: values.mean(1).tolist() for rule, values in by_rule.items()}
+        measured[f"seed_batch_{field}"] = {rule: values.tolist() for rule, values in by_rule.items()}
     predicted["batch_thresholds"] = {
-        rule: [
-            list(
-                schedule(
-                    alpha=config.alpha,
-                    n_items=config.n_items,
-                    dim=config.batch_dim,
-                    batch_size=batch_size,
-                    **_rule_arguments(config, rule),
-                ).thresholds
-            )
-            for batch_size in config.batch_sizes
-        ]
-        for rule in batches
+        rule: [list(_plan(config, rule, config.batch_dim, batch_size).thresholds) for batch_size in config.batch_sizes]
+        for rule in BATCH_RULES
     }
-    return Summary(measured, predicted, verdicts | lemma_verdicts)
+    measured["lemmas"] = _lemma_numbers(results)
+    return measured, predicted
 
 
-def _verdict(dims, counts: np.ndarray, sharp: np.ndarray, off: np.ndarray) -> str:
-    """Reproduced: every count meets its sharp prediction, every slope κ_t. Finite-size: the counts, not every slope."""
-    judged = np.array(dims) >= SHARP_DIM
-    seeds = counts.shape[1]
-    error = counts.std(1, ddof=1) / math.sqrt(seeds) if seeds > 1 else 0 * sharp
-    # two draws can agree by chance; a count of nearly independent events scatters by about half its root
-    error = np.maximum(error, np.sqrt(sharp / seeds) / 2)
-    if (np.abs(counts.mean(1) - sharp) > STEP_COUNT_BAND * sharp + 2 * error)[judged].any():
-        return NOT_REPRODUCED
-    return REPRODUCED if judged.any() and (off <= SLOPE_BAND).all() else FINITE_SIZE
+def _plan(config: DeflationConfig, rule: str, dim: int, batch_size: float = math.inf) -> theory.Schedule:
+    one = rule_arguments(config)[rule]
+    return RULES[rule].schedule(config.alpha, config.n_items, dim, one["steps"], one["constant"], batch_size)
 
 
-def _batch_verdict(batches: dict) -> str:
-    """Whether minibatch counts meet what their draws predict, and exceed the items seen by no more than luck allows."""
-    draws = [r for rows in batches.values() for row in rows for r in row]
-    counts, sharp, seen = (np.array([r[key][-1] for r in draws], float) for key in ("counts", "sharp", "distinct"))
-    # Pr[luck ≥ 6] ≤ 1/6!
-    held = (np.abs(counts - sharp) <= STEP_COUNT_BAND * sharp + 3 * np.sqrt(sharp)).all() and (counts < seen + 6).all()
-    return REPRODUCED if held else NOT_REPRODUCED
-
-
-def _lemma_summary(config: DeflationConfig, lemmas: list[list[dict]]) -> tuple[dict, dict]:
+def _lemma_numbers(results: Results) -> dict:
     """The largest ratio of each lemma over all draws, and the scales of Lemmas 35 and 36, d × M/d."""
-    names = ("lemma_30", "lemma_31", "lemma_32", "lemma_33", "lemma_35", "lemma_36")
-    measured = {name: max(r[name] for row in lemmas for r in row) for name in names}
-    verdicts = {name: REPRODUCED if measured[name] <= 1 else NOT_REPRODUCED for name in names}
+    numbers = {name: float(results.array("lemmas", name).max()) for name in LEMMAS}
     for name in ("lemma_35_scale", "lemma_36_scale"):
-        measured[name] = {
-            key: [np.mean([r[name][key] for r in row], 0).tolist() for row in lemmas] for key in lemmas[0][0][name]
-        }
+        batches = results.draws["lemmas"].flat[0][name]
+        numbers[name] = {batch: results.array("lemmas", name, batch).mean(1).tolist() for batch in batches}
     sizes = [10.0**k for k in range(3, 9)]
     failures = [theory.superconcentration_failure(n, SUPERCONCENTRATION) for n in sizes]
-    measured["lemma_34"] = max(n * failure for n, failure in zip(sizes, failures, strict=True))
-    measured["lemma_34_failure"] = failures
-    verdicts["lemma_34"] = REPRODUCED if measured["lemma_34"] <= 1 else NOT_REPRODUCED
-    return measured, verdicts
+    worst = max(n * failure for n, failure in zip(sizes, failures, strict=True))
+    return numbers | {"lemma_34": worst, "lemma_34_failure": failures}
 
 
-DEFLATION = Experiment(
+def judge_deflation(config: DeflationConfig, measured: dict, predicted: dict) -> dict[str, dict]:
+    """Counts and exponents of every rule, counts of the minibatch runs, and the bounds of the lemmas."""
+    verdicts = {name: _rule_verdict(config, name, measured, predicted) for name in RULES}
+    verdicts["batches"] = _batch_verdict(config, measured)
+    return verdicts | {name: consistency(measured["lemmas"][name] <= 1) for name in (*LEMMAS, "lemma_34")}
+
+
+def _rule_verdict(config: DeflationConfig, name: str, measured: dict, predicted: dict) -> dict:
+    """Sizes: every count meets its sharp prediction. Limit: every slope is within `SLOPE_BAND` of κ_t."""
+    judged = np.array(config.dims) >= SHARP_DIM
+    if not judged.any():
+        return verdict(None, None)
+    counts, sharp = np.array(measured["seed_counts"][name], float), np.array(predicted["counts"][name])
+    # two draws can agree by chance, one has no scatter; a count of nearly independent events has about half its root
+    error = np.fmax(standard_error(counts), np.sqrt(sharp / config.seeds) / 2)
+    meets = np.abs(counts.mean(1) - sharp) <= STEP_COUNT_BAND * sharp + 2 * error
+    slopes = np.array(measured["slope"][name])
+
+    def close(exponents) -> bool:
+        return bool((np.abs(slopes - exponents) <= SLOPE_BAND).all())
+
+    rivals = rival_step_exponents(RULES[name].method, config.alpha, len(slopes))
+    return verdict(meets[judged].all(), close(predicted["slope"][name]), refuse(close, rivals))
+
+
+def _batch_verdict(config: DeflationConfig, measured: dict) -> dict:
+    """The last count of every draw is what its batches predict, and exceeds the items seen by no more than luck."""
+    counts, sharp, seen = (
+        np.array([np.array(measured[f"seed_batch_{field}"][rule])[..., -1] for rule in BATCH_RULES])
+        for field in ("counts", "sharp", "distinct")
+    )
+
+    def meets(law) -> bool:
+        return bool((np.abs(counts - law) <= STEP_COUNT_BAND * law + 3 * np.sqrt(law)).all())
+
+    most = np.argmax(config.batch_sizes)
+    rivals = {"every item seen": seen, "the other optimizer": sharp[::-1], "batches without limit": sharp[:, [most]]}
+    # Pr[luck ≥ 6] ≤ 1/6!
+    met = meets(sharp) and (counts < seen + 6).all()
+    return verdict(met, met, refuse(meets, rivals))
+
+
+EXPERIMENT = Experiment(
     name="deflation",
     purpose="capacity along the thresholded iterates, Muon and SGD, step by step (Theorems 2, 9 and 10, Lemmas 30-36)",
     profiles={
@@ -382,6 +403,7 @@ DEFLATION = Experiment(
             batch_sizes=(256, 4096, 65_536, 1_048_576),
         ),
     },
-    cells=deflation_cells,
+    grids=deflation_grids,
     summarise=deflation_summary,
+    judge=judge_deflation,
 )

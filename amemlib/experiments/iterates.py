@@ -131,12 +131,16 @@ def measure_muon(
     return {"count": [int(mask.sum()) for mask in masks], "head": [int(mask[:dim].sum()) for mask in masks]}
 
 
+def normalised(G: torch.Tensor) -> torch.Tensor:
+    """G / ‖G‖_op, the step of a gradient descent that looks at its own gradient."""
+    return G / torch.linalg.matrix_norm(G, 2)
+
+
 def measure_descent(alpha: float, n_items: int, dim: int, steps: int, seed: int, device: str) -> dict:
     """Gradient descent on the population loss with η_t = 3 √d / ‖G_t‖_op: recovered items after every step."""
     problem = Problem.power_law(n_items, dim, alpha)
     emb = sample_embeddings(problem, seed, runtime.device(device))
-    own_rate = lambda G: identity(G) / torch.linalg.matrix_norm(G, 2)  # noqa: E731
-    iterates = trajectory(emb, repeat(problem.frequencies, steps), own_rate, GD_RATE * math.sqrt(dim))
+    iterates = trajectory(emb, repeat(problem.frequencies, steps), normalised, GD_RATE * math.sqrt(dim))
     next(iterates)
     return {"count": [capacity(W, emb) for W in iterates]}
 

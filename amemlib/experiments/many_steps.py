@@ -9,7 +9,7 @@ from amemlib import theory
 from amemlib.checks import check_alpha, check_count, check_dims, check_positive
 from amemlib.equivalents import expected_distinct_items
 from amemlib.equivalents.thresholded import ManyStepEquivalent, thresholded_weights
-from amemlib.experiments.base import SLOPE_BAND, Cell, Experiment, Summary
+from amemlib.experiments.base import SLOPE_BAND, Experiment, Grid, Results, draws, rival_step_exponents
 from amemlib.experiments.iterates import (
     measure_descent,
     measure_iterates,
@@ -18,8 +18,8 @@ from amemlib.experiments.iterates import (
     predict_iterates,
 )
 from amemlib.problem import Problem
-from amemlib.scaling import fit_exponent
-from amemlib.verdicts import FINITE_SIZE, NOT_REPRODUCED, REPRODUCED
+from amemlib.scaling import ExponentFit, fit_exponent
+from amemlib.verdicts import consistency, refuse, verdict
 
 LOW, HIGH = 0.05, 0.30
 """The Conjecture is held to fitted exponents in [κ_T − LOW, κ_T + HIGH], stated before the first run: constants
@@ -28,9 +28,9 @@ DROP = 0.15
 """How far a fitted exponent may fall from one T to the next: at a fixed rate counts oscillate in T."""
 MEAN_FIELD_BAND, MEAN_FIELD_DIM = 0.15, 128
 """The closed recursion is held to 15 % of the mean counts from d = 128 on."""
-OBSERVED_BAND, OBSERVED_STEPS = 0.25, 4
+FRESH_BATCH_BAND, FRESH_BATCH_STEPS, FRESH_BATCH_SIZES = 0.25, 4, 2
 """Minibatch Muon is held to the number of observed items, to 25 %, in its first four steps at the two smallest B."""
-SHORTEST, SMALLEST_BATCH_SIZES = 2, 2
+SHORTEST = 2
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class ManyStepsConfig:
     momentum_dims, momenta, momentum_seeds: momentum on the population loss, with draws of its own number.
     horizon_dims, horizon_steps, horizon_lr: on to saturation, with η / √d = horizon_lr.
     far_dims, far_items: where the closed recursion is solved and nothing is simulated.
-    first_seed: where the seeds start; the numbers of the ledger come from 1000 on.
+    first_seed: where the seeds start.
     """
 
     alpha: float = 1.5
@@ -101,169 +101,63 @@ class ManyStepsConfig:
             raise ValueError(f"momenta must lie in [0, 1) and include 0, got {list(self.momenta)}")
 
 
-def many_steps_groups(config: ManyStepsConfig, device: str) -> dict[str, list[Cell]]:
-    """The cells by what they are for; the extra ones only where `extra_seeds` asks for them."""
-    seeds = range(config.first_seed, config.first_seed + config.seeds)
-    extra = range(config.first_seed, config.first_seed + config.extra_seeds)
-    fit = {"alpha": config.alpha, "n_items": config.n_items, "device": device}
-    main = fit | {"steps": config.steps, "lr_over_root_dim": config.lr_over_root_dim}
-    first_steps = fit | {"steps": math.floor(2 * config.alpha)}
-    groups = {
-        "iterates": [
-            Cell(measure_iterates, main | {"threshold": config.threshold_constant, "dim": dim, "seed": seed})
-            for dim in config.dims
-            for seed in seeds
-        ],
-        "descent": [
-            Cell(measure_descent, first_steps | {"dim": dim, "seed": seed}) for dim in config.dims for seed in seeds
-        ],
+def many_steps_grids(config: ManyStepsConfig) -> dict[str, Grid]:
+    """The iterates and gradient descent for the fits; the rest only where `extra_seeds` asks for it."""
+    fits = {"dim": config.dims, "seed": draws(config)}
+    grids = {
+        "iterates": Grid(measure_iterates, fits, threshold=config.threshold_constant),
+        "descent": Grid(measure_descent, fits, steps=math.floor(2 * config.alpha)),
     }
     if not config.extra_seeds:
-        return groups
-    plain = {"momentum": 0.0, "batch_size": 0, "lr_over_root_dim": config.lr_over_root_dim}
-    small = {"alpha": config.alpha, "n_items": config.small_items, "device": device}
+        return grids
+    seed = {"seed": draws(config, config.extra_seeds)}
+    small = {"n_items": config.small_items}
     race = small | {"dim": config.race_dim, "steps": config.race_steps}
+    literal = race | {"steps": config.race_steps // 2, "constant": 1.0}
     batches = small | {"dim": config.race_dim, "steps": config.batch_steps}
-    muon = lambda **arguments: Cell(measure_muon, small | plain | arguments)  # noqa: E731
-    return groups | {
-        "trend": [
-            muon(n_items=config.trend_items, dim=dim, steps=config.steps, seed=seed)
-            for dim in config.trend_dims
-            for seed in extra
-        ],
-        "scan": [
-            muon(dim=config.scan_dim, steps=config.steps, lr_over_root_dim=rate, seed=seed)
-            for rate in config.rates
-            for seed in extra
-        ],
-        "race_muon": [muon(**race | {"seed": seed}) for seed in extra],
-        "race_descent": [Cell(measure_descent, race | {"seed": seed}) for seed in extra],
-        "race_literal": [
-            Cell(measure_literal_descent, race | {"steps": config.race_steps // 2, "constant": 1.0, "seed": seed})
-            for seed in extra
-        ],
-        "batches": [
-            muon(**batches | {"batch_size": size, "momentum": beta, "seed": seed})
-            for size in config.batch_sizes
-            for beta in (0.0, max(config.momenta))
-            for seed in extra
-        ],
-        "momentum": [
-            muon(dim=dim, steps=config.steps, momentum=beta, seed=seed)
-            for beta in config.momenta
-            for dim in config.momentum_dims
-            for seed in range(config.first_seed, config.first_seed + config.momentum_seeds)
-        ],
-        "horizon": [
-            muon(dim=dim, steps=config.horizon_steps, lr_over_root_dim=config.horizon_lr, seed=seed)
-            for dim in config.horizon_dims
-            for seed in extra
-        ],
-        "far": [
-            Cell(
-                predict_iterates,
-                {
-                    "alpha": config.alpha,
-                    "n_items": config.far_items,
-                    "dim": dim,
-                    "steps": config.steps,
-                    "lr_over_root_dim": config.lr_over_root_dim,
-                },
-            )
-            for dim in config.far_dims
-        ],
+    horizon = small | {"steps": config.horizon_steps, "lr_over_root_dim": config.horizon_lr}
+    plain = {"momentum": 0.0, "batch_size": 0}
+    return grids | {
+        "trend": Grid(measure_muon, {"dim": config.trend_dims} | seed, **plain, n_items=config.trend_items),
+        "scan": Grid(measure_muon, {"lr_over_root_dim": config.rates} | seed, **plain, **small, dim=config.scan_dim),
+        "race_muon": Grid(measure_muon, seed, **plain, **race),
+        "race_descent": Grid(measure_descent, seed, **race),
+        "race_literal": Grid(measure_literal_descent, seed, **literal),
+        "batches": Grid(
+            measure_muon, {"batch_size": config.batch_sizes, "momentum": (0.0, max(config.momenta))} | seed, **batches
+        ),
+        "momentum": Grid(
+            measure_muon,
+            {"momentum": config.momenta, "dim": config.momentum_dims, "seed": draws(config, config.momentum_seeds)},
+            **small,
+            batch_size=0,
+        ),
+        "horizon": Grid(measure_muon, {"dim": config.horizon_dims} | seed, **plain, **horizon),
+        "far": Grid(predict_iterates, {"dim": config.far_dims}, n_items=config.far_items),
     }
 
 
-def many_steps_cells(config: ManyStepsConfig, device: str) -> list[Cell]:
-    """Every cell, group after group."""
-    return [cell for group in many_steps_groups(config, device).values() for cell in group]
-
-
-def many_steps_summary(config: ManyStepsConfig, results: list[dict]) -> Summary:
+def many_steps_summary(config: ManyStepsConfig, results: Results) -> tuple[dict, dict]:
     """Exponents for every T beside Theorem 9, and the extra parts. Keys "muon_T" are counts after T steps, by `dims`.
 
     measured.thresholded and predicted.thresholded: the same for the thresholded iterates and their sharp counts.
     predicted.counts: the closed recursion, predicted.ahead: one step ahead from the true residuals (at T = 1 the sharp
     count of one step). The other keys are the extra parts, lists ordered as the config's.
     """
-    groups, rest = {}, list(results)
-    for name, cells in many_steps_groups(config, "cpu").items():
-        groups[name], rest = rest[: len(cells)], rest[len(cells) :]
-    stack = lambda key: np.array([r[key] for r in groups["iterates"]]).reshape(  # noqa: E731
-        len(config.dims), config.seeds, config.steps, -1
-    )
-    names = [f"muon_{step}" for step in range(1, config.steps + 1)]
-    by_name = lambda array: dict(zip(names, np.moveaxis(array, -1, 0), strict=True))  # noqa: E731
-    counts, thresholded = (by_name(stack(key)[..., 0]) for key in ("count", "thresholded"))
-    descent = np.array([r["count"] for r in groups["descent"]]).reshape(len(config.dims), config.seeds, -1)
-    problems = [Problem.power_law(config.n_items, dim, config.alpha) for dim in config.dims]
-    field = [
-        predict_iterates(config.alpha, config.n_items, dim, config.steps, config.lr_over_root_dim)
-        for dim in config.dims
-    ]
-    sharp = by_name(np.array([thresholded_counts(p, config.threshold_constant, config.steps) for p in problems]))
-    fits = {name: fit_exponent(config.dims, counts[name], ceiling=float(config.n_items)) for name in names}
-    planted = {name: fit_exponent(config.dims, thresholded[name]) for name in names}
-    exponents = {name: theory.recovery_exponent("muon", config.alpha, step) for step, name in enumerate(names, start=1)}
-    bounds = [theory.counting_limit(dim, config.n_items) for dim in config.dims]
-    large_margin = [dim**2 / (2 * math.log(config.n_items)) for dim in config.dims]
-    measured = {
-        "slope": {name: fit.slope for name, fit in fits.items()},
-        "interval": {name: [fit.low, fit.high] for name, fit in fits.items()},
-        "doubts": {name: list(fit.doubts) for name, fit in fits.items()},
-        "local_slopes": {name: list(fit.local_slopes) for name, fit in fits.items()},
-        "counts": {name: x.mean(1).tolist() for name, x in counts.items()},
-        "seed_counts": {name: x.tolist() for name, x in counts.items()},
-        "thresholded": {name: x.mean(1).tolist() for name, x in thresholded.items()},
-        "thresholded_slope": {name: fit.slope for name, fit in planted.items()},
-        "thresholded_interval": {name: [fit.low, fit.high] for name, fit in planted.items()},
-        "head": {name: x.mean(1).tolist() for name, x in by_name(stack("head")[..., 0]).items()},
-        "learnt": {name: x.mean(1).tolist() for name, x in by_name(stack("learnt")[..., 0]).items()},
-        "loss": {name: x.mean(1).tolist() for name, x in by_name(stack("loss")[..., 0]).items()},
-        "interaction_sd": {name: x.mean(1).tolist() for name, x in by_name(stack("interaction_sd")[..., 0]).items()},
-        "profile": stack("profile").mean(1).tolist(),
-        "overlaps": stack("overlaps").mean(1).tolist(),
-        "descent": descent[..., -1].mean(1).tolist(),
-    }
-
-    def interaction_sd(key):
-        by_dim = [[np.sqrt(o[:t, :t].sum()) for t in range(1, config.steps + 1)] for o in stack(key).mean(1)]
-        return by_name(config.lr_over_root_dim * np.array(by_dim))
-
-    predicted = {
-        "slope": exponents,
-        "counts": by_name(np.array([row["counts"] for row in field])),
-        "losses": by_name(np.array([row["losses"] for row in field])),
-        "learnt": by_name(np.array([row["learnt"] for row in field])),
-        "interaction_sd": by_name(np.array([row["interaction_sd"] for row in field])),
-        "ahead": by_name(stack("ahead")[..., 0].mean(1)),
-        "thresholded": sharp,
-        "thresholded_slope": {name: fit_exponent(config.dims, sharp[name]).slope for name in names},
-        "overlaps_free": stack("overlaps_free").mean(1).tolist(),
-        "overlaps_pulled": stack("overlaps_pulled").mean(1).tolist(),
-        "sd_free": interaction_sd("overlaps_free"),
-        "sd_pulled": interaction_sd("overlaps_pulled"),
-        "limit": bounds,
-        "large_margin": large_margin,
-    }
-    predicted["sharp_slope"] = {name: fit_exponent(config.dims, predicted["counts"][name]).slope for name in names}
-    predicted = {
-        key: {name: np.asarray(x).tolist() for name, x in value.items()} if isinstance(value, dict) else value
-        for key, value in predicted.items()
-    }
-    most = np.max([x.max(1) for x in counts.values()], axis=0)
-    verdicts = {
-        "exponents": exponent_verdict(measured["slope"], exponents, names),
-        "first_step": REPRODUCED if (counts["muon_1"] > descent[..., -1]).all() else NOT_REPRODUCED,
-        "limit": REPRODUCED if (most <= np.minimum(bounds, large_margin)).all() else NOT_REPRODUCED,
-        "mean_field": _mean_field_verdict(config, measured["counts"], predicted["counts"]),
-    }
+    parts = [_fitted_iterates, _overlaps]
     if config.extra_seeds:
-        extra_measured, extra_predicted, extra_verdicts = _extra_summary(config, groups, names)
-        measured, predicted = measured | extra_measured, predicted | extra_predicted
-        verdicts |= extra_verdicts
-    return Summary(measured, predicted, verdicts)
+        parts += [_trend, _race, _batches, _momentum, _horizon]
+    measured, predicted = {}, {}
+    for part in parts:
+        found, expected = part(config, results)
+        measured, predicted = measured | found, predicted | expected
+    return measured, predicted
+
+
+def by_step(values) -> dict:
+    """What an array has after T steps by the key "muon_T"; T is its last axis and starts from 1."""
+    columns = np.moveaxis(np.asarray(values), -1, 0)
+    return {f"muon_{step}": column.tolist() for step, column in enumerate(columns, start=1)}
 
 
 def thresholded_counts(problem: Problem, constant: float, steps: int) -> list[float]:
@@ -274,113 +168,244 @@ def thresholded_counts(problem: Problem, constant: float, steps: int) -> list[fl
     return (equivalent.recovery_probabilities() @ equivalent.counts).tolist()
 
 
-def _extra_summary(config: ManyStepsConfig, groups: dict, names: list[str]) -> tuple[dict, dict, dict]:
-    """Trend, learning rates, race, batches, momentum, horizon and the far recursion: measured, predicted, verdicts."""
+def _fits(dims, counts, ceiling: float = math.inf) -> dict[str, ExponentFit]:
+    return {name: fit_exponent(dims, column, ceiling) for name, column in by_step(counts).items()}
 
-    def read(group, *shape, key="count"):
-        return np.array([r[key] for r in groups[group]], dtype=float).reshape(*shape, config.extra_seeds, -1)
 
-    trend = read("trend", len(config.trend_dims))
-    trend_fits = [fit_exponent(config.trend_dims, trend[..., t]) for t in range(config.steps)]
-    local = {name: list(fit.local_slopes) for name, fit in zip(names, trend_fits, strict=True)}
-    momentum = np.array([r["count"] for r in groups["momentum"]], dtype=float)
-    momentum = momentum.reshape(len(config.momenta), len(config.momentum_dims), config.momentum_seeds, -1)
-    momentum_fits = [[fit_exponent(config.momentum_dims, x[..., t]) for t in range(config.steps)] for x in momentum]
-    horizon = read("horizon", len(config.horizon_dims)).mean(1)
-    margin = np.array(config.horizon_dims) ** 2 / (2 * math.log(config.small_items))
-    # saturation: the mean of the last five steps, which oscillate a little
-    final = horizon[:, -5:].mean(1)
-    race = Problem.power_law(config.small_items, config.race_dim, config.alpha)
-    batches = read("batches", len(config.batch_sizes), 2).mean(2)
-    seen = np.array(
-        [
-            [expected_distinct_items(race, size * t) for t in range(1, config.batch_steps + 1)]
-            for size in config.batch_sizes
-        ]
-    )
-    near = np.array(
-        [
-            predict_iterates(config.alpha, config.trend_items, dim, config.steps, config.lr_over_root_dim)["counts"]
-            for dim in config.trend_dims
-        ]
-    )
-    near_fits = [fit_exponent(config.trend_dims, near[:, t]) for t in range(config.steps)]
-    far = np.array([r["counts"] for r in groups["far"]])
-    far_fits = [fit_exponent(config.far_dims, far[:, t]) for t in range(config.steps)]
-    descent, muon, literal = (read(f"race_{name}").mean(0) for name in ("descent", "muon", "literal"))
+def _local_slopes(dims, counts) -> dict[str, list[float]]:
+    return {name: list(fit.local_slopes) for name, fit in _fits(dims, counts).items()}
+
+
+def _recursion(config: ManyStepsConfig, n_items: int, dims) -> dict[str, np.ndarray]:
+    """The closed recursion at each of `dims`: its numbers by name, (dims, T)."""
+    rows = [predict_iterates(config.alpha, n_items, dim, config.steps, config.lr_over_root_dim) for dim in dims]
+    return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+
+
+def _large_margin(dims, n_items: int) -> np.ndarray:
+    """d² / (2 log N), the estimate of what a memory of large margins can hold."""
+    return np.array(dims) ** 2 / (2 * math.log(n_items))
+
+
+def _fitted_iterates(config: ManyStepsConfig, results: Results) -> tuple[dict, dict]:
+    counts, thresholded = (results.array("iterates", key) for key in ("count", "thresholded"))
+    descent = results.array("descent", "count")[..., -1]
+    fits, planted = _fits(config.dims, counts, config.n_items), _fits(config.dims, thresholded)
+    problems = [Problem.power_law(config.n_items, dim, config.alpha) for dim in config.dims]
+    sharp = np.array([thresholded_counts(p, config.threshold_constant, config.steps) for p in problems])
+    recursion = _recursion(config, config.n_items, config.dims)
     measured = {
-        "trend_counts": dict(zip(names, trend.mean(1).T.tolist(), strict=True)),
-        "trend_local_slopes": local,
-        "scan_counts": read("scan", len(config.rates)).mean(1).tolist(),
-        "scan_head": read("scan", len(config.rates), key="head").mean(1).tolist(),
-        "race": {"muon": muon.tolist(), "descent": descent.tolist(), "literal": literal.tolist()},
-        "literal_loss": read("race_literal", key="loss").mean(0).tolist(),
-        "batches": batches[:, 0].tolist(),
-        "batches_momentum": batches[:, 1].tolist(),
-        "momentum_counts": momentum.mean(2).tolist(),
-        "momentum_slope": [[fit.slope for fit in row] for row in momentum_fits],
-        "momentum_interval": [[[fit.low, fit.high] for fit in row] for row in momentum_fits],
-        "horizon": horizon.tolist(),
-        "horizon_share": (final / margin).tolist(),
+        "slope": {name: fit.slope for name, fit in fits.items()},
+        "interval": {name: [fit.low, fit.high] for name, fit in fits.items()},
+        "doubts": {name: list(fit.doubts) for name, fit in fits.items()},
+        "local_slopes": {name: list(fit.local_slopes) for name, fit in fits.items()},
+        "counts": by_step(counts.mean(1)),
+        "seed_counts": by_step(counts),
+        "thresholded": by_step(thresholded.mean(1)),
+        "thresholded_slope": {name: fit.slope for name, fit in planted.items()},
+        "thresholded_interval": {name: [fit.low, fit.high] for name, fit in planted.items()},
+        "profile": results.array("iterates", "profile").mean(1).tolist(),
+        "descent": descent.mean(1).tolist(),
+        "seed_descent": descent.tolist(),
+    }
+    for key in ("head", "learnt", "loss", "interaction_sd"):
+        measured[key] = by_step(results.array("iterates", key).mean(1))
+    predicted = {
+        "slope": by_step([theory.recovery_exponent("muon", config.alpha, t) for t in range(1, config.steps + 1)]),
+        "sharp_slope": {name: fit.slope for name, fit in _fits(config.dims, recursion["counts"]).items()},
+        "ahead": by_step(results.array("iterates", "ahead").mean(1)),
+        "thresholded": by_step(sharp),
+        "thresholded_slope": {name: fit.slope for name, fit in _fits(config.dims, sharp).items()},
+        "limit": [theory.counting_limit(dim, config.n_items) for dim in config.dims],
+        "large_margin": _large_margin(config.dims, config.n_items).tolist(),
+    }
+    return measured, predicted | {name: by_step(values) for name, values in recursion.items()}
+
+
+def _overlaps(config: ManyStepsConfig, results: Results) -> tuple[dict, dict]:
+    """Overlaps of the updates, and what each prediction of them makes of the interactions' standard deviation."""
+    predicted = {}
+    for name in ("free", "pulled"):
+        overlaps = results.array("iterates", f"overlaps_{name}").mean(1)
+        norms = [[np.sqrt(rows[:t, :t].sum()) for t in range(1, config.steps + 1)] for rows in overlaps]
+        predicted[f"overlaps_{name}"] = overlaps.tolist()
+        predicted[f"sd_{name}"] = by_step(config.lr_over_root_dim * np.array(norms))
+    return {"overlaps": results.array("iterates", "overlaps").mean(1).tolist()}, predicted
+
+
+def _trend(config: ManyStepsConfig, results: Results) -> tuple[dict, dict]:
+    counts, far = results.array("trend", "count"), results.array("far", "counts")
+    near = _recursion(config, config.trend_items, config.trend_dims)["counts"]
+    measured = {
+        "trend_counts": by_step(counts.mean(1)),
+        "trend_local_slopes": _local_slopes(config.trend_dims, counts),
+    }
+    predicted = {
+        "trend_counts": by_step(near),
+        "trend_local_slopes": _local_slopes(config.trend_dims, near),
+        "far_counts": by_step(far),
+        "far_local_slopes": _local_slopes(config.far_dims, far),
+    }
+    return measured, predicted
+
+
+def _race(config: ManyStepsConfig, results: Results) -> tuple[dict, dict]:
+    """Learning rates, and Muon against gradient descent with two rates."""
+    race = {name: results.array(f"race_{name}", "count").mean(0).tolist() for name in ("muon", "descent", "literal")}
+    measured = {
+        "scan_counts": results.array("scan", "count").mean(1).tolist(),
+        "scan_head": results.array("scan", "head").mean(1).tolist(),
+        "race": race,
+        "literal_loss": results.array("race_literal", "loss").mean(0).tolist(),
+    }
+    return measured, {}
+
+
+def _batches(config: ManyStepsConfig, results: Results) -> tuple[dict, dict]:
+    problem = Problem.power_law(config.small_items, config.race_dim, config.alpha)
+    steps = range(1, config.batch_steps + 1)
+    measured = {
+        "batches": results.array("batches", "count", momentum=0.0).mean(1).tolist(),
+        "batches_momentum": results.array("batches", "count", momentum=max(config.momenta)).mean(1).tolist(),
+    }
+    predicted = {
+        "observed": [[float(expected_distinct_items(problem, b * t)) for t in steps] for b in config.batch_sizes],
+        "observed_power": [theory.observed_items(config.alpha, config.small_items, b) for b in config.batch_sizes],
+    }
+    return measured, predicted
+
+
+def _momentum(config: ManyStepsConfig, results: Results) -> tuple[dict, dict]:
+    counts = results.array("momentum", "count")
+    fits = [_fits(config.momentum_dims, rows).values() for rows in counts]
+    measured = {
+        "momentum_counts": counts.mean(2).tolist(),
+        "momentum_slope": [[fit.slope for fit in row] for row in fits],
+        "momentum_interval": [[[fit.low, fit.high] for fit in row] for row in fits],
+    }
+    return measured, {}
+
+
+def _horizon(config: ManyStepsConfig, results: Results) -> tuple[dict, dict]:
+    counts = results.array("horizon", "count").mean(1)
+    # saturation: the mean of the last five steps, which oscillate a little
+    final = counts[:, -5:].mean(1)
+    gap = -math.log(1 - 1 / (2 * config.alpha))
+    measured = {
+        "horizon": counts.tolist(),
+        "horizon_share": (final / _large_margin(config.horizon_dims, config.small_items)).tolist(),
         "horizon_slope": fit_exponent(config.horizon_dims, final).slope,
         "horizon_steps": {
-            name: [int((row >= share * level).argmax()) + 1 for row, level in zip(horizon, final, strict=True)]
+            name: ((counts >= share * final[:, None]).argmax(1) + 1).tolist()
             for name, share in (("half", 0.5), ("ninety", 0.9))
         },
     }
-    gap = -math.log(1 - 1 / (2 * config.alpha))
-    predicted = {
-        "observed": seen.tolist(),
-        "observed_power": [theory.observed_items(config.alpha, config.small_items, b) for b in config.batch_sizes],
-        "trend_counts": dict(zip(names, near.T.tolist(), strict=True)),
-        "trend_local_slopes": {name: list(fit.local_slopes) for name, fit in zip(names, near_fits, strict=True)},
-        "far_counts": dict(zip(names, far.T.tolist(), strict=True)),
-        "far_local_slopes": {name: list(fit.local_slopes) for name, fit in zip(names, far_fits, strict=True)},
-        "horizon_steps": {"half": [math.log(math.log(dim) / math.log(2)) / gap for dim in config.horizon_dims]},
-    }
-    excess = np.array([np.abs(np.array(local[name]) - theory.recovery_exponent("muon", config.alpha, t + 1))
-                       for t, name in enumerate(names)])  # fmt: skip
-    ratio = (batches[:, 0] / seen)[:SMALLEST_BATCH_SIZES]
-    tracks = (np.abs(ratio[:, : min(OBSERVED_STEPS, config.batch_steps)] - 1) <= OBSERVED_BAND).all()
-    lag = math.floor(2 * config.alpha)
-    unstable = np.nanmax(measured["literal_loss"]) > math.log(config.small_items)
-    ahead = (muon[:lag] >= descent[:lag]).all()
-    bounds = np.minimum(margin, [theory.counting_limit(dim, config.small_items) for dim in config.horizon_dims])
+    half = [math.log(math.log(dim) / math.log(2)) / gap for dim in config.horizon_dims]
+    return measured, {"horizon_steps": {"half": half}}
+
+
+def judge_many_steps(config: ManyStepsConfig, measured: dict, predicted: dict) -> dict[str, dict]:
+    """The bars of the Conjecture, the closed recursion, and the bounds; the extra parts where they were run."""
+    counts = np.array(list(measured["seed_counts"].values()))
+    bounds = np.minimum(predicted["limit"], predicted["large_margin"])
     verdicts = {
-        "horizon": REPRODUCED if (horizon.max(1) <= bounds).all() else NOT_REPRODUCED,
-        "trend": REPRODUCED
-        if (excess[:, -1] <= excess[:, 0]).all()
-        else FINITE_SIZE
-        if excess[:, -1].mean() <= excess[:, 0].mean()
-        else NOT_REPRODUCED,
-        "race": REPRODUCED if ahead and unstable else NOT_REPRODUCED,
-        "batches": NOT_REPRODUCED
-        if not tracks
-        else REPRODUCED
-        if (np.abs(ratio - 1) <= OBSERVED_BAND).all()
-        else FINITE_SIZE,
+        "exponents": _exponent_verdict(config, measured, predicted),
+        "first_step": consistency((counts[0] > np.array(measured["seed_descent"])).all()),
+        "limit": consistency((counts.max((0, 2)) <= bounds).all()),
+        "mean_field": _mean_field_verdict(config, measured, predicted),
     }
-    return measured, predicted, verdicts
+    if not config.extra_seeds:
+        return verdicts
+    most = np.array(measured["horizon"]).max(1)
+    limits = [theory.counting_limit(dim, config.small_items) for dim in config.horizon_dims]
+    bounds = np.minimum(limits, _large_margin(config.horizon_dims, config.small_items))
+    return verdicts | {
+        "horizon": consistency((most <= bounds).all()),
+        "trend": _trend_verdict(config, measured, predicted),
+        "race": _race_verdict(config, measured),
+        "batches": _batch_verdict(config, measured, predicted),
+    }
 
 
-def exponent_verdict(slopes: dict, exponents: dict, names: list[str]) -> str:
-    """Finite-size: inside the bars. Reproduced: within `SLOPE_BAND` of κ_T as well, for every T."""
-    excess = np.array([slopes[name] - exponents[name] for name in names])
-    falls = -np.diff([slopes[name] for name in names])
-    if (excess < -LOW).any() or (excess > HIGH).any() or (falls > DROP).any():
-        return NOT_REPRODUCED
-    return REPRODUCED if (np.abs(excess) <= SLOPE_BAND).all() else FINITE_SIZE
+def _exponent_verdict(config: ManyStepsConfig, measured: dict, predicted: dict) -> dict:
+    """Sizes: inside the bars, and no fall by more than `DROP`. Limit: within `SLOPE_BAND` of κ_T too, for every T."""
+    slopes, exponents = (np.array(list(side["slope"].values())) for side in (measured, predicted))
+    rises = (np.diff(slopes) >= -DROP).all()
+
+    def inside(law) -> bool:
+        return bool(rises and (slopes - law >= -LOW).all() and (slopes - law <= HIGH).all())
+
+    def close(law) -> bool:
+        return inside(law) and bool((np.abs(slopes - law) <= SLOPE_BAND).all())
+
+    rivals = rival_step_exponents("muon", config.alpha, config.steps)
+    return verdict(inside(exponents), close(exponents), refuse(close, rivals))
 
 
-def _mean_field_verdict(config: ManyStepsConfig, counts: dict, predicted: dict) -> str:
+def _mean_field_verdict(config: ManyStepsConfig, measured: dict, predicted: dict) -> dict:
+    """The recursion's counts at every T, from `MEAN_FIELD_DIM` on: a prediction for these sizes."""
     judged = np.array(config.dims) >= MEAN_FIELD_DIM
     if not judged.any():
-        return FINITE_SIZE
-    error = np.array([np.array(counts[name]) / predicted[name] - 1 for name in counts])[:, judged]
-    return REPRODUCED if (np.abs(error) <= MEAN_FIELD_BAND).all() else NOT_REPRODUCED
+        return verdict(None, None)
+    counts, recursion, thresholded = (
+        np.array(list(numbers.values()))
+        for numbers in (measured["counts"], predicted["counts"], predicted["thresholded"])
+    )
+
+    def meets(law) -> bool:
+        return bool((np.abs(counts / law - 1) <= MEAN_FIELD_BAND)[:, judged].all())
+
+    rivals = {
+        "the thresholded iterates": thresholded,
+        "no growth": recursion[:1],
+        "a full memory": np.array(predicted["large_margin"]),
+    }
+    met = meets(recursion)
+    return verdict(met, met, refuse(meets, rivals))
 
 
-MANY_STEPS = Experiment(
+def _trend_verdict(config: ManyStepsConfig, measured: dict, predicted: dict) -> dict:
+    """Limit: the last local exponent is no further from κ_T than the first, for every T. Sizes: in the mean over T."""
+    local = np.array(list(measured["trend_local_slopes"].values()))
+
+    def distances(law) -> np.ndarray:
+        return np.abs(local - np.array(law)[:, None])
+
+    def nears(law) -> bool:
+        return bool((distances(law)[:, -1] <= distances(law)[:, 0]).all())
+
+    exponents = list(predicted["slope"].values())
+    mean = distances(exponents).mean(0)
+    rivals = rival_step_exponents("muon", config.alpha, config.steps)
+    return verdict(mean[-1] <= mean[0], nears(exponents), refuse(nears, rivals))
+
+
+def _race_verdict(config: ManyStepsConfig, measured: dict) -> dict:
+    """Muon is ahead for ⌊2α⌋ steps, and the literal schedule's loss exceeds log N (None: it is no number any more)."""
+    lag = math.floor(2 * config.alpha)
+    muon, descent = (np.array(measured["race"][name][:lag]) for name in ("muon", "descent"))
+    knows_nothing = math.log(config.small_items)
+    unstable = any(loss is None or loss > knows_nothing for loss in measured["literal_loss"])
+    return consistency((muon >= descent).all() and unstable)
+
+
+def _batch_verdict(config: ManyStepsConfig, measured: dict, predicted: dict) -> dict:
+    """As many items as were seen: in the first steps (sizes), in all of them (limit)."""
+    counts, seen = (np.array(rows[:FRESH_BATCH_SIZES]) for rows in (measured["batches"], predicted["observed"]))
+    samples = np.outer(config.batch_sizes[:FRESH_BATCH_SIZES], np.arange(1, config.batch_steps + 1))
+
+    def tracks(law, steps: int | None = None) -> bool:
+        return bool((np.abs(counts / law - 1) <= FRESH_BATCH_BAND)[:, :steps].all())
+
+    rivals = {
+        "what one batch shows": seen[:, :1],
+        "every sample": samples,
+        "batches without limit": np.array(measured["batches"][-1]),
+    }
+    return verdict(tracks(seen, FRESH_BATCH_STEPS), tracks(seen), refuse(tracks, rivals))
+
+
+EXPERIMENT = Experiment(
     name="many-steps",
     purpose="the true iterates of Muon and gradient descent over many steps (Conjecture, Figures 4 and 5)",
     profiles={
@@ -393,7 +418,7 @@ MANY_STEPS = Experiment(
             trend_dims=(24, 48, 64),
             trend_items=1024,
             small_items=512,
-            scan_dim=24,
+            scan_dim=32,
             rates=(0.25, 1.0, 4.0),
             race_dim=24,
             race_steps=6,
@@ -425,6 +450,7 @@ MANY_STEPS = Experiment(
             horizon_dims=(64, 128, 256, 512),
         ),
     },
-    cells=many_steps_cells,
+    grids=many_steps_grids,
     summarise=many_steps_summary,
+    judge=judge_many_steps,
 )

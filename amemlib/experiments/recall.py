@@ -1,21 +1,27 @@
-"""`recall`: in-context recall with a two-layer network under Muon, AdamW and SGD (Figures 6, 7 and 8), and the scan of
-learning rates, `recall-rates`, that goes before it."""
+"""`recall`: in-context recall with a two-layer network under Muon, AdamW and SGD (Figures 6, 7 and 8)."""
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import stdtrit
 
 from amemlib.checks import check_count, check_dims, check_non_negative, check_positive
-from amemlib.experiments.base import Cell, Experiment, Summary
-from amemlib.experiments.recall_runs import measure_run
+from amemlib.experiments.base import Experiment, Grid, Results, draws
+from amemlib.experiments.recall_runs import COMPARED, measure_run
 from amemlib.tasks import RecallTask
-from amemlib.verdicts import FINITE_SIZE, NOT_REPRODUCED, REPRODUCED
+from amemlib.verdicts import verdict
 
-COMPARED = ("muon", "adamw", "sgd")
 CLEAR_GAP = 0.3
 """By how much Muon's OOD accuracy must exceed the best other's at the base setting to count as clearly ahead."""
+ANSWERED, NEARLY_ALL = 0.5, 0.8
+"""The OOD accuracy from which on a dimension is judged, and the one that counts as near-perfect."""
+Answers = tuple[bool | None, bool | None]
+"""Whether sizes and limit are met, None where there is nothing to judge by."""
+LONG = ("base", "heavy_outputs")
+"""The settings whose runs go on to `long_steps`, and which the exact polar map runs as well."""
+CURVES = {"dims": ("ood", "id")} | dict.fromkeys(LONG, ("ood", "id", "recall", "previous", "match"))
 
 
 @dataclass(frozen=True)
@@ -55,7 +61,7 @@ class RecallConfig:
         for name in ("dims", "batch_sizes"):
             check_dims(name, getattr(self, name), count=1, least=2)
         for name in ("dim", "batch_size"):
-            if getattr(self, name) not in getattr(self, f"{name}s" if name == "dim" else "batch_sizes"):
+            if getattr(self, name) not in getattr(self, f"{name}s"):
                 raise ValueError(f"{name} must be one of {name}s, got {getattr(self, name)}")
         for alpha in self.alphas:
             check_non_negative("alphas", alpha)
@@ -69,82 +75,6 @@ class RecallConfig:
         for name in ("lr_muon", "lr_adamw", "lr_sgd"):
             check_positive(name, getattr(self, name))
         check_count("first_seed", self.first_seed, least=0)
-
-
-@dataclass(frozen=True)
-class RatesConfig:
-    """The scan of learning rates at the base setting, as many for each optimizer, on seeds of its own.
-
-    rates_muon, rates_adamw, rates_sgd: the rates. steps, probe_every: how long, and how often it is measured.
-    The rest as in `RecallConfig`.
-    """
-
-    n_items: int = 64
-    length: int = 32
-    pairs: int = 3
-    alpha: float = 1.5
-    dim: int = 64
-    batch_size: int = 64
-    steps: int = 1000
-    probe_every: int = 100
-    rates_muon: tuple[float, ...] = (0.0025, 0.005, 0.01, 0.02, 0.04)
-    rates_adamw: tuple[float, ...] = (0.0005, 0.001, 0.002, 0.004, 0.008)
-    rates_sgd: tuple[float, ...] = (0.01, 0.02, 0.04, 0.08, 0.16)
-    seeds: int = 2
-    first_seed: int = 500
-
-    def __post_init__(self):
-        RecallTask(self.n_items, self.length, self.pairs, self.alpha, self.alpha)
-        for name in ("dim", "batch_size", "steps", "probe_every", "seeds"):
-            check_count(name, getattr(self, name))
-        check_count("first_seed", self.first_seed, least=0)
-        rates = [getattr(self, f"rates_{name}") for name in COMPARED]
-        for name, values in zip(COMPARED, rates, strict=True):
-            for value in values:
-                check_positive(f"rates_{name}", value)
-            if len(values) != len(rates[0]):
-                raise ValueError(f"rates_{name} must hold {len(rates[0])} rates like rates_muon, got {list(values)}")
-
-
-def rates_cells(config: RatesConfig, device: str) -> list[Cell]:
-    """Every rate of every optimizer on every seed."""
-    common = {name: getattr(config, name) for name in ("n_items", "length", "pairs", "dim", "batch_size")}
-    common |= {"steps": config.steps, "probe_every": config.probe_every, "hidden": 0, "device": device}
-    common |= {"trigger_alpha": config.alpha, "output_alpha": config.alpha}
-    return [
-        Cell(measure_run, common | {"optimizer": name, "lr": lr, "seed": config.first_seed + seed})
-        for name in COMPARED
-        for lr in getattr(config, f"rates_{name}")
-        for seed in range(config.seeds)
-    ]
-
-
-def rates_summary(config: RatesConfig, results: list[dict]) -> Summary:
-    """For each optimizer the mean OOD accuracy over a whole run (the area under its curve), by rate; the best is `lr`.
-
-    Accuracy at the end would not tell rates apart that are all still on the plateau, or all done. A rate at which a
-    seed diverged is out, with None. An optimum at an end of the scan is a doubt.
-    """
-    runs = iter(results)
-    area, final, best, doubts = {}, {}, {}, {}
-    for name in COMPARED:
-        rates = getattr(config, f"rates_{name}")
-        seeds = [[next(runs) for _ in range(config.seeds)] for _ in rates]
-        whole = [all(run["diverged"] is None for run in draws) for draws in seeds]
-        area[name], final[name] = (
-            [
-                float(np.mean([reduce(run["ood"]) for run in draws])) if ok else None
-                for draws, ok in zip(seeds, whole, strict=True)
-            ]
-            for reduce in (lambda curve: np.mean(curve[1:]), lambda curve: curve[-1])
-        )
-        index = max((k for k in range(len(rates)) if whole[k]), key=lambda k: area[name][k], default=None)
-        best[name] = None if index is None else rates[index]
-        doubts[name] = ["no rate without a divergence"] if index is None else []
-        doubts[name] += ["edge of the scan"] if index in (0, len(rates) - 1) else []
-    verdicts = {name: NOT_REPRODUCED if best[name] is None else REPRODUCED for name in COMPARED}
-    measured = {"ood_area": area, "ood_final": final, "lr": best, "doubts": doubts}
-    return Summary(measured, {"ood_area": {}, "ood_final": {}}, verdicts)
 
 
 @dataclass(frozen=True)
@@ -177,53 +107,22 @@ def recall_runs(config: RecallConfig) -> list[tuple[Setting, str]]:
     by_figure = settings(config)
     once = {setting: None for figure in by_figure.values() for setting in figure}
     ordered = sorted(once, key=lambda s: (s.dim, s.batch_size, s.hidden))
-    exact = [(by_figure[name][0], "exact_muon") for name in ("base", "heavy_outputs")]
+    exact = [(by_figure[name][0], "exact_muon") for name in LONG]
     return [(setting, name) for setting in ordered for name in COMPARED] + list(dict.fromkeys(exact))
 
 
-def recall_cells(config: RecallConfig, device: str) -> list[Cell]:
-    """Every run of every seed."""
-    common = {name: getattr(config, name) for name in ("n_items", "length", "pairs", "probe_every")}
-    by_figure = settings(config)
-    long = {by_figure["base"][0], by_figure["heavy_outputs"][0]}
-    return [
-        Cell(
-            measure_run,
-            common
-            | vars(setting)
-            | {
-                "optimizer": name,
-                "lr": getattr(config, f"lr_{name.removeprefix('exact_')}"),
-                "steps": config.long_steps if setting in long and name in COMPARED else config.steps,
-                "seed": seed,
-                "device": device,
-            },
-        )
-        for seed in range(config.first_seed, config.first_seed + config.seeds)
-        for setting, name in recall_runs(config)
-    ]
+def recall_grids(config: RecallConfig) -> dict[str, Grid]:
+    """Every run of every seed; the axis "run" has the pairs of `recall_runs`."""
+    long = {settings(config)[name][0] for name in LONG}
+    runs = {}
+    for setting, name in recall_runs(config):
+        steps = config.long_steps if setting in long and name in COMPARED else config.steps
+        lr = getattr(config, f"lr_{name.removeprefix('exact_')}")
+        runs[setting, name] = vars(setting) | {"optimizer": name, "lr": lr, "steps": steps}
+    return {"runs": Grid(measure_run, {"seed": draws(config), "run": runs})}
 
 
-RECALL_RATES = Experiment(
-    name="recall-rates",
-    purpose="learning rates for recall: one scan per optimizer, on seeds of its own",
-    profiles={
-        "smoke": RatesConfig(
-            n_items=24, length=20, pairs=2, dim=32, batch_size=32, steps=300, probe_every=50, seeds=1,
-            rates_muon=(0.005, 0.01, 0.02), rates_adamw=(0.001, 0.002, 0.004), rates_sgd=(0.02, 0.04, 0.08),
-        ),
-        "cpu": RatesConfig(),
-        "gpu": RatesConfig(
-            n_items=256, length=128, pairs=8, dim=256, batch_size=512, steps=2000, probe_every=200,
-            rates_muon=(0.005, 0.01, 0.02), rates_adamw=(5e-4, 1e-3, 2e-3), rates_sgd=(0.01, 0.03, 0.06),
-        ),
-    },
-    cells=rates_cells,
-    summarise=rates_summary,
-)  # fmt: skip
-
-
-def recall_summary(config: RecallConfig, results: list[dict]) -> Summary:
+def recall_summary(config: RecallConfig, results: Results) -> tuple[dict, dict]:
     """The three figures, the long runs and what is inside them.
 
     `ood`, `id`, `recall`: by figure ("dims", "batch_sizes", "trigger_alphas", "output_alphas", and "base",
@@ -234,86 +133,107 @@ def recall_summary(config: RecallConfig, results: list[dict]) -> Summary:
     has None. `curves`: by figure ("dims", "base", "heavy_outputs"), metric and optimizer, a list over settings, seeds
     and `probed` steps. `learnt`, `spectrum`, `by_output` as in `measure_run`, for the two long settings, by seed.
     """
-    labels = [(setting, name) for _ in range(config.seeds) for setting, name in recall_runs(config)]
-    runs = {}
-    for label, result in zip(labels, results, strict=True):
-        runs.setdefault(label, []).append(result)
+    # the curves of a run that diverged are shorter: no array
+    runs = dict(zip(results.grids["runs"].axes["run"], results.draws["runs"].T, strict=True))
     by_figure = settings(config)
-    measured = {key: {figure: {} for figure in by_figure} for key in ("diverged", "gap")}
+    measured = {}
+
+    def optimizers(figure: str) -> list[str]:
+        return [name for name in (*COMPARED, "exact_muon") if (by_figure[figure][0], name) in runs]
+
     for metric in ("ood", "id", "recall"):
-        measured |= {metric: {}, f"half_{metric}": {}, f"seed_{metric}": {}}
-        for figure, places in by_figure.items():
-            names = [name for name in (*COMPARED, "exact_muon") if (places[0], name) in runs]
-            seeds = {name: [_at_budget(runs[place, name], metric, config.steps) for place in places] for name in names}
-            measured[f"seed_{metric}"][figure] = seeds
-            for key, reduce in ((metric, _mean), (f"half_{metric}", _half_width)):
-                measured[key][figure] = {name: [reduce(values) for values in rows] for name, rows in seeds.items()}
-    for figure, seeds in measured["seed_ood"].items():
-        measured["diverged"][figure] = {name: [row.count(None) for row in rows] for name, rows in seeds.items()}
-        measured["gap"][figure] = [
-            _gap(*(seeds[name][index] for name in COMPARED)) for index in range(len(by_figure[figure]))
-        ]
-    measured["probed"] = list(range(0, config.long_steps + 1, config.probe_every))
-    measured["curves"] = {
-        figure: {
-            metric: {
-                name: [[_rounded(run[metric]) for run in runs[place, name]] for place in by_figure[figure]]
-                for name in COMPARED
+        seeds = {
+            figure: {
+                name: [_at_budget(runs[s, name], metric, config.steps) for s in places] for name in optimizers(figure)
             }
-            for metric in metrics
+            for figure, places in by_figure.items()
         }
-        for figure, metrics in {
-            "dims": ("ood", "id"),
-            "base": ("ood", "id", "recall", "previous", "match"),
-            "heavy_outputs": ("ood", "id", "recall", "previous", "match"),
-        }.items()
+        measured[f"seed_{metric}"] = seeds
+        measured[metric], measured[f"half_{metric}"] = _of_seeds(_mean, seeds), _of_seeds(_half_width, seeds)
+    measured["diverged"] = _of_seeds(lambda values: values.count(None), measured["seed_ood"])
+    measured["gap"] = {
+        figure: [_gap(*draws) for draws in zip(*(seeds[name] for name in COMPARED), strict=True)]
+        for figure, seeds in measured["seed_ood"].items()
     }
+    measured["probed"] = list(range(0, config.long_steps + 1, config.probe_every))
+
+    def rows(figure: str, key: str) -> dict:
+        return {name: [[_rounded(run[key]) for run in runs[s, name]] for s in by_figure[figure]] for name in COMPARED}
+
+    measured["curves"] = {figure: {key: rows(figure, key) for key in keys} for figure, keys in CURVES.items()}
     for key, source in {"learnt": "learnt", "spectrum": "spectrum", "by_output": "ood_by_output"}.items():
-        measured[key] = {
-            figure: {name: [_rounded(run[source]) for run in runs[by_figure[figure][0], name]] for name in COMPARED}
-            for figure in ("base", "heavy_outputs")
-        }
+        measured[key] = {figure: {name: row[0] for name, row in rows(figure, source).items()} for figure in LONG}
     at_base = [measured[metric]["base"] for metric in ("ood", "id", "recall")]
     measured["at_base"] = {name: [means[name][0] for means in at_base] for name in at_base[0]}
-    return Summary(measured, {"at_base": {}}, recall_verdicts(config, measured))
+    return measured, {"at_base": {}}
 
 
-def recall_verdicts(config: RecallConfig, measured: dict) -> dict[str, str]:
+def judge_recall(config: RecallConfig, measured: dict, predicted: dict) -> dict[str, dict]:
     """What the figures say, by the paper's own words, with rules fixed before the confirmatory run.
 
-    figure_6, "Muon consistently outperforms across dimensions" in both metrics: reproduced if at every d where anybody
-    answers half of the OOD questions Muon is ahead there by more than the interval and not behind in ID, and by
-    `CLEAR_GAP` at the base; finite-size if it is ahead in the mean, or if nobody gets so far.
-    figure_7, "near-perfect at a smaller batch": reproduced if the smallest batch from which on it answers 0.8 of OOD
-    questions is smaller than for both others; finite-size if it is equal, or if nobody gets there.
-    figure_8, "remarkably robust" in the output exponent where Muon and AdamW "perform similarly" for uniform outputs:
-    reproduced if with outputs at `alpha` Muon is ahead by more than the interval, and for uniform outputs it and AdamW
-    are within `CLEAR_GAP`; finite-size if it is ahead in the mean.
+    Limit: the paper's words. Sizes: their part that few seeds can show. Rivals: the same words with another optimizer
+    in Muon's place.
     """
-    ood, gaps = measured["ood"], measured["gap"]
-    known = {
-        metric: {name: [value or 0.0 for value in measured[metric]["dims"][name]] for name in COMPARED}
-        for metric in ("ood", "id")
-    }
-    judged = [k for k in range(len(config.dims)) if max(known["ood"][name][k] for name in COMPARED) >= 0.5]
-    in_id = all(known["id"]["muon"][k] >= max(known["id"][name][k] for name in COMPARED[1:]) for k in judged)
-    clear = all(gaps["dims"][k]["low"] > 0 for k in judged) and gaps["base"][0]["mean"] >= CLEAR_GAP
-    figure_6 = _ordered(bool(judged) and in_id and clear, all(gaps["dims"][k]["mean"] > 0 for k in judged))
-    enough = {name: _enough(config.batch_sizes, ood["batch_sizes"][name]) for name in COMPARED}
-    others = min(enough["adamw"], enough["sgd"])
-    figure_7 = _ordered(enough["muon"] < others, enough["muon"] == others)
-    heavy, even = gaps["heavy_outputs"][0], ood["output_alphas"]
-    flat = [even[name][config.alphas.index(0.0)] or 0.0 for name in ("muon", "adamw")] if 0.0 in config.alphas else []
-    alike = bool(flat) and abs(flat[0] - flat[1]) <= CLEAR_GAP
-    figure_8 = _ordered(heavy["low"] > 0 and alike, heavy["mean"] > 0)
-    return {"figure_6": figure_6, "figure_7": figure_7, "figure_8": figure_8}
+    verdicts = {}
+    for name, rule in {"figure_6": _figure_6, "figure_7": _figure_7, "figure_8": _figure_8}.items():
+        sizes, limit = rule(config, measured, "muon")
+        others = {"AdamW ahead": "adamw", "SGD ahead": "sgd"}
+        refused = [law for law, leader in others.items() if rule(config, measured, leader)[1] is False]
+        verdicts[name] = verdict(sizes, limit, refused)
+    return verdicts
 
 
-def _ordered(whole: bool, part: bool) -> str:
-    return REPRODUCED if whole else FINITE_SIZE if part else NOT_REPRODUCED
+def _figure_6(config: RecallConfig, measured: dict, leader: str) -> Answers:
+    """Ahead in both metrics across dimensions ("consistently outperforms").
+
+    Limit: at every d where anybody answers half of the OOD questions the leader is ahead there by more than the
+    interval and not behind in ID, and by `CLEAR_GAP` at the base. Sizes: it is ahead in the mean. Neither has an answer
+    if nobody gets so far.
+    """
+    ood, known = ({name: [x or 0.0 for x in measured[key]["dims"][name]] for name in COMPARED} for key in ("ood", "id"))
+    judged = [k for k in range(len(config.dims)) if max(ood[name][k] for name in COMPARED) >= ANSWERED]
+    if not judged:
+        return None, None
+    gaps = [_lead(measured, "dims", k, leader) for k in judged]
+    in_id = all(known[leader][k] >= max(known[name][k] for name in COMPARED) for k in judged)
+    clear = all(gap["low"] > 0 for gap in gaps) and _lead(measured, "base", 0, leader)["mean"] >= CLEAR_GAP
+    return all(gap["mean"] > 0 for gap in gaps), in_id and clear
 
 
-def _enough(batch_sizes, accuracies: list, share: float = 0.8) -> float:
+def _figure_7(config: RecallConfig, measured: dict, leader: str) -> Answers:
+    """Near-perfect at a smaller batch.
+
+    Limit: the smallest batch from which on the leader is near-perfect is smaller than for both others. Sizes: it is no
+    larger. Neither has an answer if nobody gets there.
+    """
+    enough = {name: _enough(config.batch_sizes, measured["ood"]["batch_sizes"][name]) for name in COMPARED}
+    if min(enough.values()) == math.inf:
+        return None, None
+    others = min(enough[name] for name in COMPARED if name != leader)
+    return enough[leader] <= others, enough[leader] < others
+
+
+def _figure_8(config: RecallConfig, measured: dict, leader: str) -> Answers:
+    """Ahead where outputs have a heavy tail ("remarkably robust"), like AdamW where they are uniform ("similarly").
+
+    Limit: with outputs at `alpha` the leader is ahead by more than the interval, and for uniform outputs, if they were
+    run, Muon and AdamW are within `CLEAR_GAP`. Sizes: it is ahead in the mean.
+    """
+    gap = _lead(measured, "heavy_outputs", 0, leader)
+    if 0.0 not in config.alphas:
+        return gap["mean"] > 0, None
+    uniform = config.alphas.index(0.0)
+    muon, adamw = (measured["ood"]["output_alphas"][name][uniform] or 0.0 for name in ("muon", "adamw"))
+    return gap["mean"] > 0, gap["low"] > 0 and abs(muon - adamw) <= CLEAR_GAP
+
+
+def _lead(measured: dict, figure: str, index: int, leader: str) -> dict:
+    """`_gap` between one optimizer and the two others at one setting of a figure."""
+    seeds = {name: measured["seed_ood"][figure][name][index] for name in COMPARED}
+    return _gap(seeds.pop(leader), *seeds.values())
+
+
+def _enough(batch_sizes, accuracies: list, share: float = NEARLY_ALL) -> float:
     """The smallest batch from which on all larger ones reach `share`, infinite if there is none."""
     enough = math.inf
     for size, accuracy in sorted(zip(batch_sizes, accuracies, strict=True), reverse=True):
@@ -323,7 +243,8 @@ def _enough(batch_sizes, accuracies: list, share: float = 0.8) -> float:
     return enough
 
 
-def _at_budget(draws: list[dict], metric: str, steps: int) -> list:
+def _at_budget(draws: Iterable[dict], metric: str, steps: int) -> list:
+    """A metric of every run after `steps` steps, None for a run that diverged before."""
     return [None if steps not in run["step"] else round(run[metric][run["step"].index(steps)], 4) for run in draws]
 
 
@@ -340,19 +261,27 @@ def _half_width(values: list) -> float:
     return float(stdtrit(len(kept) - 1, 0.975) * np.std(kept, ddof=1) / math.sqrt(len(kept)))
 
 
-def _gap(muon: list, adamw: list, sgd: list) -> dict:
-    """Mean and 95 % interval of Muon minus the other that is better in the mean, paired by seed."""
-    other = max((adamw, sgd), key=lambda row: _mean(row) or 0.0)
-    pairs = [a - b for a, b in zip(muon, other, strict=True) if a is not None and b is not None]
+def _gap(first: list, *others: list) -> dict:
+    """Mean and 95 % interval of the first one's accuracy minus that of the best other, best in the mean, by seed."""
+    other = max(others, key=lambda row: _mean(row) or 0.0)
+    pairs = [a - b for a, b in zip(first, other, strict=True) if a is not None and b is not None]
     mean, half = (float(np.mean(pairs)) if pairs else math.nan), _half_width(pairs)
     return {"mean": mean, "low": mean - half, "high": mean + half}
+
+
+def _of_seeds(reduce: Callable[[list], object], seeds: dict) -> dict:
+    """By figure and optimizer the list over settings of a function of the seeds."""
+    return {
+        figure: {name: [reduce(values) for values in rows] for name, rows in by_name.items()}
+        for figure, by_name in seeds.items()
+    }
 
 
 def _rounded(values: list) -> list:
     return [round(value, 4) if isinstance(value, float) else value for value in values]
 
 
-RECALL = Experiment(
+EXPERIMENT = Experiment(
     name="recall",
     purpose="in-context recall with a two-layer network: Muon, AdamW, SGD (Figures 6, 7 and 8)",
     profiles={
@@ -366,6 +295,7 @@ RECALL = Experiment(
             dim=256, batch_size=512, steps=2000, long_steps=6000, probe_every=200,
         ),
     },
-    cells=recall_cells,
+    grids=recall_grids,
     summarise=recall_summary,
+    judge=judge_recall,
 )  # fmt: skip

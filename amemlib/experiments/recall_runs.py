@@ -16,6 +16,7 @@ from amemlib.recovery import recovered
 from amemlib.tasks import RecallTask, Sequences, sample_sequences, uniform
 from amemlib.training import OPTIMIZERS, train
 
+COMPARED = ("muon", "adamw", "sgd")
 DIVERGED = 3.0
 """A run counts as diverged once its mean loss between two probes is not finite or above this many times
 log(vocabulary): a network that knows nothing is near 1."""

@@ -1,0 +1,108 @@
+"""`recall-rates`: the scan of learning rates that goes before `recall`, one per optimizer, on seeds of its own."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from amemlib.checks import check_count, check_positive
+from amemlib.experiments.base import Experiment, Grid, Results, draws
+from amemlib.experiments.recall_runs import COMPARED, measure_run
+from amemlib.tasks import RecallTask
+from amemlib.verdicts import consistency
+
+
+@dataclass(frozen=True)
+class RatesConfig:
+    """The scan of learning rates at the base setting, as many for each optimizer, on seeds of its own.
+
+    rates_muon, rates_adamw, rates_sgd: the rates. steps, probe_every: how long, and how often it is measured.
+    The rest as in `recall.RecallConfig`.
+    """
+
+    n_items: int = 64
+    length: int = 32
+    pairs: int = 3
+    alpha: float = 1.5
+    dim: int = 64
+    batch_size: int = 64
+    steps: int = 1000
+    probe_every: int = 100
+    rates_muon: tuple[float, ...] = (0.0025, 0.005, 0.01, 0.02, 0.04)
+    rates_adamw: tuple[float, ...] = (0.0005, 0.001, 0.002, 0.004, 0.008)
+    rates_sgd: tuple[float, ...] = (0.01, 0.02, 0.04, 0.08, 0.16)
+    seeds: int = 2
+    first_seed: int = 500
+
+    def __post_init__(self):
+        RecallTask(self.n_items, self.length, self.pairs, self.alpha, self.alpha)
+        for name in ("dim", "batch_size", "steps", "probe_every", "seeds"):
+            check_count(name, getattr(self, name))
+        check_count("first_seed", self.first_seed, least=0)
+        rates = [getattr(self, f"rates_{name}") for name in COMPARED]
+        for name, values in zip(COMPARED, rates, strict=True):
+            for value in values:
+                check_positive(f"rates_{name}", value)
+            if len(values) != len(rates[0]):
+                raise ValueError(f"rates_{name} must hold {len(rates[0])} rates like rates_muon, got {list(values)}")
+
+
+def rates_grids(config: RatesConfig) -> dict[str, Grid]:
+    """Every rate of every optimizer on every seed, a grid an optimizer; no run has an MLP."""
+    return {
+        name: Grid(
+            measure_run,
+            {"lr": getattr(config, f"rates_{name}"), "seed": draws(config)},
+            optimizer=name,
+            hidden=0,
+            trigger_alpha=config.alpha,
+            output_alpha=config.alpha,
+        )
+        for name in COMPARED
+    }
+
+
+def rates_summary(config: RatesConfig, results: Results) -> tuple[dict, dict]:
+    """For each optimizer the mean OOD accuracy over a whole run (the area under its curve), by rate; the best is `lr`.
+
+    Accuracy at the end would not tell rates apart that are all still on the plateau, or all done. A rate at which a
+    seed diverged is out, with None. An optimum at an end of the scan is a doubt.
+    """
+    measured = {key: {} for key in ("ood_area", "ood_final", "lr", "doubts")}
+    for name in COMPARED:
+        rates, runs = getattr(config, f"rates_{name}"), results.draws[name]
+        whole = [k for k, draws in enumerate(runs) if all(run["diverged"] is None for run in draws)]
+        area, final = [None] * len(rates), [None] * len(rates)
+        for k in whole:
+            area[k] = float(np.mean([np.mean(run["ood"][1:]) for run in runs[k]]))
+            final[k] = float(np.mean([run["ood"][-1] for run in runs[k]]))
+        best = max(whole, key=area.__getitem__, default=None)
+        measured["ood_area"][name], measured["ood_final"][name] = area, final
+        measured["lr"][name] = None if best is None else rates[best]
+        measured["doubts"][name] = ["no rate without a divergence"] if best is None else []
+        measured["doubts"][name] += ["edge of the scan"] if best in (0, len(rates) - 1) else []
+    return measured, {"ood_area": {}, "ood_final": {}}
+
+
+def judge_rates(config: RatesConfig, measured: dict, predicted: dict) -> dict[str, dict]:
+    """Every optimizer has a rate at which no seed diverged."""
+    return {name: consistency(measured["lr"][name] is not None) for name in COMPARED}
+
+
+EXPERIMENT = Experiment(
+    name="recall-rates",
+    purpose="learning rates for recall: one scan per optimizer, on seeds of its own",
+    profiles={
+        "smoke": RatesConfig(
+            n_items=24, length=20, pairs=2, dim=32, batch_size=32, steps=300, probe_every=50, seeds=1,
+            rates_muon=(0.005, 0.01, 0.02), rates_adamw=(0.001, 0.002, 0.004), rates_sgd=(0.02, 0.04, 0.08),
+        ),
+        "cpu": RatesConfig(),
+        "gpu": RatesConfig(
+            n_items=256, length=128, pairs=8, dim=256, batch_size=512, steps=2000, probe_every=200,
+            rates_muon=(0.005, 0.01, 0.02), rates_adamw=(5e-4, 1e-3, 2e-3), rates_sgd=(0.01, 0.03, 0.06),
+        ),
+    },
+    grids=rates_grids,
+    summarise=rates_summary,
+    judge=judge_rates,
+)  # fmt: skip
