@@ -3,6 +3,7 @@
 import functools
 import importlib
 import importlib.metadata
+import json
 import os
 import platform
 import subprocess
@@ -67,16 +68,50 @@ def provenance(compute_device) -> dict:
 
 
 def commit() -> str | None:
-    """The git commit of the checkout that holds this package, "+" if it has uncommitted changes; None outside one."""
+    """The git commit of the checkout that holds this package, "+" if it has uncommitted changes; None outside one.
+
+    On a machine without git it is the one that `write_stamp` left; `ValueError` if the code has changed since.
+    """
     here = Path(__file__).parent
     if not (here.parent / ".git").exists():
-        return None
+        return _stamped()
     git = functools.partial(subprocess.run, cwd=here, capture_output=True, text=True)
     head = git(["git", "rev-parse", "--short=12", "HEAD"])
     if head.returncode:
         return None
     changed = git(["git", "status", "--porcelain", "--", "*.py"]).stdout.strip()
     return head.stdout.strip() + ("+" if changed else "")
+
+
+def write_stamp() -> Path:
+    """Write the commit and the fingerprint of this code into its checkout, for a copy of it on a machine without git.
+
+    Raises `ValueError` where there is no commit or the tree has changes.
+    """
+    here = commit()
+    if not is_clean(here):
+        raise ValueError(f"commit must be one without changes beside it, got {here!r}: commit first")
+    path = _stamp()
+    path.write_text(json.dumps({"commit": here, "files": fingerprint.files_hash()}) + "\n", encoding="utf-8")
+    return path
+
+
+def _stamp() -> Path:
+    return Path(os.environ.get("AMEM_COMMIT") or Path(__file__).parents[1] / "commit.json")
+
+
+def _stamped() -> str | None:
+    path = _stamp()
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        commit, files = stored["commit"], stored["files"]
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError):
+        raise ValueError(f"{path} must hold a commit and a fingerprint: make commit-file writes it") from None
+    if files != fingerprint.files_hash():
+        raise ValueError(f"{path} is of other code than this: write it again from the commit that is to run")
+    return commit
 
 
 def is_clean(commit: str | None) -> bool:

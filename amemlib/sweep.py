@@ -53,12 +53,17 @@ def run(experiment: Experiment, config, results: str | Path = "results", device:
             if is_first:
                 store.write(cells[index], done[index])
             bar.update()
-    measured, predicted = map(_json_numbers, experiment.read(config, done))
+    return summarise(experiment, config, done, store.provenance, time.perf_counter() - began)
+
+
+def summarise(experiment: Experiment, config, results: list[dict], provenance: dict, seconds: float) -> dict:
+    """The record of the results of all cells, in their order: numbers, verdicts and where they come from."""
+    measured, predicted = map(_json_numbers, experiment.read(config, results))
     record = {"experiment": experiment.name, "config": asdict(config), "measured": measured, "predicted": predicted}
     return _judged(record, experiment, config) | {
-        "device": store.provenance["device"],
-        "seconds": round(time.perf_counter() - began, 1),
-        "provenance": store.provenance,
+        "device": provenance["device"],
+        "seconds": round(seconds, 1),
+        "provenance": provenance,
     }
 
 
@@ -129,9 +134,19 @@ class CellStore:
                 f"results must hold whole cells, got a damaged file {path}: delete it and run again"
             ) from None
 
-    def write(self, cell: Cell, result: dict) -> None:
-        """Store the result of a cell, on disk before this returns."""
+    def has(self, cell: Cell) -> bool:
+        """Whether there is a result of a cell."""
+        return self._path(cell).exists()
+
+    def seconds(self, cell: Cell) -> float | None:
+        """How long a cell took, None where nobody said so."""
+        return json.loads(self._path(cell).read_text(encoding="utf-8")).get("seconds")
+
+    def write(self, cell: Cell, result: dict, seconds: float | None = None) -> None:
+        """Store the result of a cell and how long it took, on disk before this returns."""
         row = {"function": cell.function.__name__, "arguments": cell.arguments, "result": result}
+        if seconds is not None:
+            row["seconds"] = round(seconds, 3)
         write_whole(json.dumps(row | {"provenance": self.provenance}), self._path(cell))
 
     def _path(self, cell: Cell) -> Path:

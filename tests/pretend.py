@@ -26,7 +26,12 @@ class Elsewhere(torch.Tensor):
     @staticmethod
     def __new__(cls, host):
         return torch.Tensor._make_wrapper_subclass(
-            cls, host.size(), strides=host.stride(), storage_offset=host.storage_offset(), dtype=host.dtype, device=LABEL
+            cls,
+            host.size(),
+            strides=host.stride(),
+            storage_offset=host.storage_offset(),
+            dtype=host.dtype,
+            device=LABEL,
         )
 
     def __init__(self, host):
@@ -67,7 +72,11 @@ class _Functions(TorchFunctionMode):
                 kwargs.setdefault("dtype", None)
             made = func(*args, **kwargs)
             return made if device is None else made.to(device)
-        if func is torch.Tensor.__setitem__ and isinstance(args[0], Elsewhere) and not isinstance(args[2], torch.Tensor):
+        if (
+            func is torch.Tensor.__setitem__
+            and isinstance(args[0], Elsewhere)
+            and not isinstance(args[2], torch.Tensor)
+        ):
             target, index, value = args
             target.host[tree_map_only(Elsewhere, lambda x: x.host, index)] = value
             return None
