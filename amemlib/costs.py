@@ -303,7 +303,7 @@ COSTS: dict[str, Callable[..., Cost]] = {
     "deflation.measure_batches": lambda a: _deflation(a) + Cost(predictions=2 * a.steps),
     "deflation.measure_step_lemmas": lambda a: (
         _draw(a, 8)
-        + Cost(double=40 * a.n_items * a.dim**2, entries=100 * a.n_items * a.dim, decompositions=20 * a.dim**3)
+        + Cost(double=20 * a.n_items * a.dim**2, entries=100 * a.n_items * a.dim, decompositions=20 * a.dim**3)
     ),
     "iterates.measure_iterates": _iterates,
     "iterates.measure_muon": lambda a: _steps(a, 2),

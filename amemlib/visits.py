@@ -27,12 +27,12 @@ from amemlib.experiments import Cell, Experiment, config_of, find_experiment
 from amemlib.records import write_record, write_whole
 
 SECONDS = {
-    "one-step": 200,
-    "sharp": 200,
-    "many-steps": 260,
-    "critical-batch": 160,
-    "recall-rates": 60,
-    "recall": 160,
+    "one-step": 220,
+    "sharp": 160,
+    "many-steps": 240,
+    "critical-batch": 150,
+    "recall-rates": 30,
+    "recall": 240,
     "deflation": 120,
     "spectral-maps": 40,
     "giant": 120,
@@ -136,9 +136,10 @@ def shrink(experiment: Experiment, config, clock: Clock, seconds: float, longest
     """The config, or the nearest smaller one that takes at most so many seconds, no cell of it more than `longest`.
 
     One step after another, each the one that helps most: the largest entry of a field of dimensions is dropped (three
-    are kept), seeds are halved (two are kept), items are halved (at least four times the largest dimension stay; not the tokens of
-    a network). Where none of these is left, a training is halved, steps and probes. Where that is not enough either, it is the
-    smoke profile. But for items and trainings, what remains is asked for with the same arguments as before.
+    are kept), seeds are halved (two are kept), items are halved (at least four times the largest dimension are kept;
+    not the tokens of a network). Where none of these is left, a training is halved, steps and probes. Where that is
+    not enough either, the same is tried from the cpu profile, then from the smoke profile. But for items and
+    trainings, what remains of a profile is asked for with the same arguments as before.
     """
 
     def pressure(candidate) -> tuple[float, float]:
@@ -146,19 +147,25 @@ def shrink(experiment: Experiment, config, clock: Clock, seconds: float, longest
         wall = found.wall(clock.machine.workers)
         return max(wall / seconds, found.longest / longest, found.memory / clock.machine.memory), wall
 
-    now = pressure(config)
-    while now[0] > 1:
-        best = now, config
-        for smaller in (_smaller(config), _shorter(config)):
-            candidates = [(pressure(candidate), candidate) for candidate in smaller]
-            best = min([best, *candidates], key=lambda pair: pair[0])
-            if best[0] < now:
-                break
-        if best[0] >= now:
-            smoke = experiment.profiles["smoke"]
-            return replace(smoke, first_seed=config.first_seed) if pressure(smoke) < now else config
-        now, config = best
-    return config
+    def fitted(start) -> tuple:
+        now = pressure(start), start
+        while now[0][0] > 1:
+            for smaller in (_smaller(now[1]), _shorter(now[1])):
+                best = min(((pressure(one), one) for one in smaller), key=lambda pair: pair[0], default=now)
+                if best[0] < now[0]:
+                    break
+            else:
+                return now
+            now = best
+        return now
+
+    starts = [config, *(replace(experiment.profiles[name], first_seed=config.first_seed) for name in ("cpu", "smoke"))]
+    ends = []
+    for start in starts:
+        ends.append(fitted(start))
+        if ends[-1][0][0] <= 1:
+            return ends[-1][1]
+    return min(ends, key=lambda pair: pair[0])[1]
 
 
 def _smaller(config) -> Iterator:
