@@ -68,8 +68,8 @@ class _Functions(TorchFunctionMode):
             away = func is torch.Tensor.new_tensor and isinstance(args[0], Elsewhere)
             device = kwargs.pop("device", LABEL if away else None)
             if away:
+                kwargs.setdefault("dtype", args[0].dtype)
                 func, args = torch.tensor, (args[1],)
-                kwargs.setdefault("dtype", None)
             made = func(*args, **kwargs)
             return made if device is None else made.to(device)
         if (

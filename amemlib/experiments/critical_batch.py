@@ -17,7 +17,7 @@ from amemlib.problem import Problem
 from amemlib.recovery import longest_prefix, recovered, recovered_by_sgd
 from amemlib.sampling import sample_embeddings, sample_minibatch, sample_reduced_embeddings
 from amemlib.scaling import first_crossing, fit_exponent
-from amemlib.spectral import polar
+from amemlib.spectral import polar, singular_values
 from amemlib.verdicts import consistency, refuse, verdict
 
 BATCH_SLOPE_BAND = 0.1
@@ -142,8 +142,8 @@ def measure_lemmas(alpha: float, n_items: int, dim: int, seed: int, device: str)
         batch_size = math.inf if share == math.inf else max(1, round(share * dim**alpha))
         q = problem.frequencies if share == math.inf else sample_minibatch(problem, batch_size, seed)
         weighted = (q.to(emb.V.device)[:, None] * emb.V.double())[(q > 0).to(emb.V.device)]
-        singular = torch.linalg.svdvals(initial_gradient(emb, q)).cpu()
-        eigenvalues = torch.linalg.svdvals(weighted).square().cpu()
+        singular = singular_values(initial_gradient(emb, q)).cpu()
+        eigenvalues = singular_values(weighted).square().cpu()
         rank = min(gradient_rank(emb, q), len(eigenvalues))
         half = dim // 2
         result["median"].append(singular[half - 1].item() if half <= rank else 0.0)

@@ -36,7 +36,7 @@ from amemlib.problem import Embeddings, Problem
 from amemlib.recovery import recovered
 from amemlib.sampling import sample_embeddings, sample_minibatch
 from amemlib.scaling import fit_exponent
-from amemlib.spectral import identity, polar, smoothed_sign
+from amemlib.spectral import identity, polar, singular_values, smoothed_sign
 from amemlib.verdicts import consistency, refuse, verdict
 
 STEP_COUNT_BAND = 0.10
@@ -234,7 +234,7 @@ def measure_step_lemmas(alpha: float, n_items: int, dim: int, seed: int, device:
     for x in shapes.values():
         V, norm, largest, x = emb.V[: len(x)], float(x.norm()), float(x.max()), x.to(place)
         H = (x[:, None] ** 2 * V).T @ V
-        operator = float(torch.linalg.matrix_norm(H, 2))
+        operator = float(singular_values(H)[0])
         bound = norm + math.sqrt(dim) * largest + math.sqrt(2 * t) * largest
         ratios["lemma_30"].append(math.sqrt(dim * operator) / bound)
         ratios["lemma_33"].append(operator / theory.weighted_norm_bound(norm, largest, dim, t))
@@ -258,7 +258,7 @@ def measure_step_lemmas(alpha: float, n_items: int, dim: int, seed: int, device:
             tail = q[first:]
             energy, seen = float(tail @ tail), tail > 0
             V = emb.V[first:][seen.to(place)]
-            operator = float(torch.linalg.matrix_norm((tail[seen].to(place)[:, None] ** 2 * V).T @ V, 2))
+            operator = float(singular_values((tail[seen].to(place)[:, None] ** 2 * V).T @ V)[0])
             ratios["lemma_36"].append(energy / (item * mass))
             ratios["lemma_35"].append(operator / theory.weighted_norm_bound(math.sqrt(item * mass), item, dim, t))
             scales["lemma_35_scale"].setdefault(name, []).append(operator * dim / unit)
