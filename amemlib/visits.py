@@ -12,8 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import Executor, ProcessPoolExecutor, TimeoutError
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from importlib.util import find_spec
@@ -370,7 +369,10 @@ class _Visit:
         self.changed = threading.Condition(threading.RLock())
 
     def run(self) -> Outcome:
-        pool = _pool(self.plan.machine.workers, self.end)
+        others = set(multiprocessing.active_children())
+        pool = ProcessPoolExecutor(
+            self.plan.machine.workers, multiprocessing.get_context("spawn"), initializer=_start_worker
+        )
         threads = [threading.Thread(target=self._feed, args=(pool,)) for _ in range(self.plan.machine.workers)]
         for thread in threads:
             thread.start()
@@ -382,7 +384,11 @@ class _Visit:
                 self.changed.notify_all()
             for thread in threads:
                 thread.join()
-            pool.shutdown(cancel_futures=True)
+            pool.shutdown(wait=False, cancel_futures=True)
+            if time.monotonic() > self.end:
+                # what still runs was to have ended by now: the next visit does it again
+                for worker in set(multiprocessing.active_children()) - others:
+                    worker.terminate()
             self.plan.save(self.folder)
         while self.waiting:
             self._load(begin=False)
@@ -391,10 +397,12 @@ class _Visit:
     def _feed(self, pool: Executor | None) -> None:
         while (task := self._take(pool is not None)) is not None:
             try:
-                future = _here(task) if pool is None else pool.submit(*self._call(task))
-                self._finish(task, *future.result())
-            except BrokenProcessPool:
-                # its worker left at the end of the budget; whatever else it was shows in the next visit
+                if pool is None:
+                    found = _timed(task.cell)
+                else:
+                    found = pool.submit(*self._call(task)).result(max(0.0, self.end - time.monotonic()))
+                self._finish(task, *found)
+            except TimeoutError:
                 self._give_up(task, None)
                 return
             except Exception as error:  # noqa: BLE001
@@ -507,12 +515,6 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _here(task: _Task) -> Future:
-    future: Future = Future()
-    future.set_result(_timed(task.cell))
-    return future
-
-
 def _timed(cell: Cell) -> tuple[float, dict]:
     began = time.perf_counter()
     result = cell.function(**cell.arguments)
@@ -539,19 +541,12 @@ def _record(folder: Path, experiment: Experiment, config, kind: str) -> tuple[fl
     return time.perf_counter() - began, record
 
 
-def _pool(workers: int, end: float) -> ProcessPoolExecutor:
-    context = multiprocessing.get_context("spawn")
-    # a process has a monotonic clock of its own
-    wall = time.time() + end - time.monotonic()
-    return ProcessPoolExecutor(workers, context, initializer=_start_worker, initargs=(wall,))
-
-
-def _start_worker(end: float) -> None:
-    """One thread, and an end: a worker leaves with its parent, however that ended, or with the budget."""
+def _start_worker() -> None:
+    """One thread, and no life of its own: a worker leaves with its parent, however that ended."""
     torch.set_num_threads(1)
-    threading.Thread(target=_leave, args=(end,), daemon=True).start()
+    threading.Thread(target=_leave_with_the_parent, daemon=True).start()
 
 
-def _leave(end: float) -> None:
-    multiprocessing.parent_process().join(max(0.0, end - time.time()))
+def _leave_with_the_parent() -> None:
+    multiprocessing.parent_process().join()
     os._exit(1)
