@@ -16,10 +16,11 @@ BENCH_RECORD := $(BENCH)/cpu.json
 PAGES := README.md _config.yml _toc.yml $(shell find chapters assets tools -type f -not -path '*/__pycache__/*')
 # Shapes and dtypes in the signatures are checked everywhere but where bad input must meet the library's own errors.
 SHAPES := --jaxtyping-packages=amemlib,typecheck.check
+UNCHECKED := tests/test_bad_input.py tests/test_hostile.py
 NOTEBOOKS = $(wildcard chapters/*.ipynb)
 
 .DELETE_ON_ERROR:
-.PHONY: help setup notebooks figures html book test quick weekly lint bench gpu gpu-pack commit-file shots a11y pdf links clean distclean
+.PHONY: help setup notebooks figures html book test quick weekly lint bench gpu gpu-pack commit-file pages serve pdf links clean distclean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -38,10 +39,8 @@ book: notebooks  ## execute what is stale, build the book strictly, print the fr
 notebooks: $(SETUP)  ## write the notebooks and execute those that are stale
 	$(BIN)/python tools/notebooks.py run
 
-figures: $(SETUP)  ## redraw the front page's pictures, the ledger and the map of the book
-	$(BIN)/python tools/front.py write
-	$(BIN)/python tools/ledger.py write
-	$(BIN)/python tools/guide.py write
+figures: $(SETUP)  ## bring everything generated up to date: front page's pictures, ledger, map, explorer's numbers
+	$(BIN)/python tools/generate.py write
 
 html: $(HTML)  ## build the pages from the stored outputs
 # Always the whole book: an incremental build forgets the warnings of pages that it does not read again.
@@ -52,15 +51,15 @@ $(HTML): $(SETUP) $(PAGES)
 test: $(SETUP)  ## everything that must hold, cheapest first
 	$(MAKE) --no-print-directory lint
 	$(BIN)/python tools/notebooks.py check
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(SHAPES) --ignore=tests/test_bad_input.py tests
-	$(BIN)/python -m pytest -q tests/test_bad_input.py
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(SHAPES) $(UNCHECKED:%=--ignore=%) tests
+	$(BIN)/python -m pytest -q $(UNCHECKED)
 	$(if $(NOTEBOOKS),$(BIN)/python -m pytest -q --nbval --nbval-current-env --nbval-cell-timeout=300 -n 2 --dist loadfile chapters)
 
 quick: $(SETUP)  ## the tests for the work at hand: no notebook is executed, no process started
 	$(MAKE) --no-print-directory lint
 	$(BIN)/python tools/notebooks.py check
-	$(BIN)/python -m pytest -q -m "not weekly and not process" $(SHAPES) --ignore=tests/test_bad_input.py tests
-	$(BIN)/python -m pytest -q tests/test_bad_input.py
+	$(BIN)/python -m pytest -q -m "not weekly and not process" $(SHAPES) $(UNCHECKED:%=--ignore=%) tests
+	$(BIN)/python -m pytest -q $(UNCHECKED)
 
 weekly: $(SETUP)  ## what is too slow for every day; writes tests/weekly.yml, which is committed
 	$(BIN)/python tools/weekly.py
@@ -94,11 +93,11 @@ gpu-pack:  ## RESULTS as one file, RESULTS.tar.gz, to carry away and unpack befo
 commit-file:  ## write commit.json, which tells a machine without git what it runs (from a clean tree)
 	$(GPU_PYTHON) -m amemlib stamp
 
-shots: $(HTML)  ## open every page in Chromium; pictures in _build/shots
-	$(BIN)/python tools/browse.py
+pages: $(HTML)  ## open every page in Chromium, both widths, light and dark; pictures in _build/shots
+	$(BIN)/python tools/browse.py --shots
 
-a11y: $(HTML)  ## run axe-core over every page in Chromium (fetches axe-core with npm)
-	$(BIN)/python tools/a11y.py
+serve: $(HTML)  ## show the book at http://localhost:8000, where the search can show what it found
+	$(BIN)/python -m http.server 8000 --bind 127.0.0.1 --directory _build/html
 
 pdf: $(SETUP)  ## the whole book as one PDF, printed by Chromium
 	$(BIN)/python tools/pdf.py

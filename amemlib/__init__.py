@@ -29,6 +29,7 @@ __getattr__, __dir__, __all__ = lazy.attach(
         "spectral": ("identity", "newton_schulz", "polar", "smoothed_sign", "spectral_map"),
     },
     rooms=(
+        "arithmetic",
         "attention",
         "checks",
         "equivalents",

@@ -11,12 +11,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from amemlib.checks import check_count
-from amemlib.problem import Embeddings, check_frequencies, check_square, row_norms
+from amemlib.arithmetic import largest_entry, product_rounding, without_autocast
+from amemlib.checks import check_count, check_positive, check_result, check_sequence
+from amemlib.problem import Embeddings, check_embeddings, check_frequencies, check_tensor, row_norms
 
 _ROWS = 8192
 _CACHED_TILE, _LARGE_TILE = (512, 1024), (8192, 8192)
 _LOG2_E = math.log2(math.e)
+_LARGEST_LOGIT = 1e290
+_RANGE = 1e-50, 1e50
 
 
 def initial_gradient(emb: Embeddings, q: Float[Tensor, " N"]) -> Float[Tensor, "d d"]:
@@ -25,7 +28,10 @@ def initial_gradient(emb: Embeddings, q: Float[Tensor, " N"]) -> Float[Tensor, "
         G₀ = Σ_i q_i (u_i − ū) v_iᵀ,   ū = (1/N) Σ_j u_j.
 
     Returns (d, d) float64, rows on the output side, columns on the input side. Cost 2·n·d² for n items with q_i > 0.
+    Raises `ValueError` or `TypeError` for frequencies that are none or of the wrong length, and where the result would
+    not fit float64.
     """
+    check_embeddings(emb)
     mean_output = torch.zeros(emb.dim, dtype=torch.float64, device=emb.U.device)
     for rows in emb.U.split(_ROWS):
         mean_output += rows.double().sum(0)
@@ -38,6 +44,7 @@ def thresholded_gradient(emb: Embeddings, q: Float[Tensor, " N"], n_recovered: i
     M = 0 is the uncentred gradient at W = 0. Returns (d, d) float64. Items are counted in the order of their rows.
     It removes the *prefix*, not the set of items that some W recovers.
     """
+    check_embeddings(emb)
     n_recovered = check_count("n_recovered", n_recovered, least=0)
     if n_recovered > emb.n_items:
         raise ValueError(f"n_recovered must be at most N = {emb.n_items}, got {n_recovered}")
@@ -54,11 +61,14 @@ def gradient_rank(emb: Embeddings, q: Float[Tensor, " N"]) -> int:
 
     One fewer when all N ≤ d items are seen, because the centred outputs then sum to zero. Give it to `polar`.
     """
+    check_embeddings(emb)
     check_frequencies("q", q, emb.n_items)
     seen = int((q > 0).sum())
     return min(emb.dim, seen - 1 if seen == emb.n_items else seen)
 
 
+@without_autocast
+@torch.no_grad()
 def loss_and_gradient(
     W: Float[Tensor, "d d"], emb: Embeddings, q: Float[Tensor, " N"]
 ) -> tuple[float, Float[Tensor, "d d"]]:
@@ -69,21 +79,26 @@ def loss_and_gradient(
     Streamed over blocks of logits, memory O(N d); only inputs with q_i > 0 are visited, 4 n N d operations for n of
     them. An item's own term is left out of its sums, u_i − Σ_j p̂_j u_j = (l u_i − Σ_{j≠i} e_j u_j) / (l + e_i) with
     l = Σ_{j≠i} e_j, so that what is left of a learned item does not cancel. From float32 embeddings the relative
-    error is below 10⁻⁶ for the gradient and 10⁻⁷ for the loss. Returns (float, (d, d) float64).
+    error of both grows in proportion to the logits, which float32 knows to 2⁻²⁴ of the largest: it is below 10⁻⁶ while
+    logits are below 7 nats and below 10⁻⁵ up to 69 nats, from where on all is float64. float64 embeddings leave
+    rounding error only, at about twice the time on a CPU. Returns (float, (d, d) float64).
     Raises `ValueError` or `TypeError` for a W that is not a finite (d, d) matrix or frequencies of the wrong length.
     """
-    check_square("W", W, emb.dim)
+    _check_memory("W", W, emb)
     check_frequencies("q", q, emb.n_items)
+    _check_range(emb)
     q = q.to(emb.U.device, torch.float64)
     G = torch.zeros(emb.dim, emb.dim, dtype=torch.float64, device=emb.U.device)
     total = torch.zeros((), dtype=torch.float64, device=emb.U.device)
     for items, Z, own, largest in _own_logits(W, emb, q.nonzero()[:, 0]):
         outputs = torch.zeros_like(Z)
         rivals, own = _rival_sums(Z, own, largest, items, emb.U, outputs)
-        residual = (emb.U[items].double() * rivals[:, None] - outputs) / (rivals + own.exp2())[:, None]
+        # where logits are so large that rounding alone puts the own one far below the shift, all terms vanish
+        total_weight = (rivals + own.exp2()).clamp(min=torch.finfo(torch.float64).tiny)
+        residual = (emb.U[items].double() * rivals[:, None] - outputs) / total_weight[:, None]
         G += (q[items, None] * residual).T @ emb.V[items].double()
         total += q[items] @ _item_loss(rivals, own)
-    return float(total), G
+    return check_result("W and q", float(total)), G
 
 
 def gradient(W: Float[Tensor, "d d"], emb: Embeddings, q: Float[Tensor, " N"]) -> Float[Tensor, "d d"]:
@@ -93,23 +108,28 @@ def gradient(W: Float[Tensor, "d d"], emb: Embeddings, q: Float[Tensor, " N"]) -
 
 def loss(W: Float[Tensor, "d d"], emb: Embeddings, q: Float[Tensor, " N"]) -> float:
     """Cross-entropy L(W) = −Σ_i q_i log p̂_W(i | i) in nats, p̂_W(j | i) = softmax_j u_jᵀ W v_i (Eq. (1))."""
+    check_embeddings(emb)
     check_frequencies("q", q, emb.n_items)
-    return float(q.to(emb.U.device, torch.float64) @ item_losses(W, emb))
+    return check_result("W and q", float(q.to(emb.U.device, torch.float64) @ item_losses(W, emb)))
 
 
+@without_autocast
+@torch.no_grad()
 def item_losses(W: Float[Tensor, "d d"], emb: Embeddings) -> Float[Tensor, " N"]:
     """−log p̂_W(i | i) for every item, in nats: (N,) float64. No weights: `loss` is their q-weighted sum.
 
     An item's own logit is left out of the sum over its rivals, so the loss of a learned item, which can be 10⁻³⁰,
     keeps its relative precision: −log p̂ = log(1 + Σ_{j≠i} e^{z_ij − z_ii}).
     """
-    check_square("W", W, emb.dim)
+    _check_memory("W", W, emb)
     losses = torch.empty(emb.n_items, dtype=torch.float64, device=emb.U.device)
     for items, Z, own, largest in _own_logits(W, emb, torch.arange(emb.n_items, device=emb.U.device)):
         losses[items] = _item_loss(*_rival_sums(Z, own, largest, items, emb.U))
     return losses
 
 
+@without_autocast
+@torch.no_grad()
 def item_losses_along(
     direction: Float[Tensor, "d d"], emb: Embeddings, learning_rates: Iterable[float]
 ) -> Float[Tensor, "K N"]:
@@ -118,19 +138,21 @@ def item_losses_along(
     For one step from W = 0 a scan over η: row k is `item_losses(learning_rates[k] * direction, emb)`, and q @ row is
     convex in η. In float64 throughout. Returns (K, N) float64; raises `ValueError` for an η that is not > 0 and finite.
     """
-    check_square("direction", direction, emb.dim)
-    rates = [float(lr) for lr in learning_rates]
-    if not all(math.isfinite(lr) and lr > 0 for lr in rates):
-        raise ValueError(f"learning_rates must be finite and > 0, got {rates}")
+    _check_memory("direction", direction, emb)
+    rates = [check_positive("learning_rates", lr) for lr in check_sequence("learning_rates", learning_rates)]
     losses = torch.empty(len(rates), emb.n_items, dtype=torch.float64, device=emb.U.device)
     for items, Z, own, _ in _own_logits(direction, emb, torch.arange(emb.n_items, device=emb.U.device)):
         excess = (Z @ emb.U.double().T - own[:, None]) / _LOG2_E
         excess[torch.arange(len(items)), items] = -math.inf
         for row, lr in zip(losses, rates, strict=True):
             row[items] = torch.nn.functional.softplus(torch.logsumexp(lr * excess, 1), threshold=700)
+    if not torch.isfinite(losses).all():
+        raise ValueError(f"learning_rates must keep the losses within float64, got {rates}")
     return losses
 
 
+@without_autocast
+@torch.no_grad()
 def rival_log_sums(
     W: Float[Tensor, "d d"], emb: Embeddings, outputs: Float[Tensor, "n d"] | None = None
 ) -> tuple[Float[Tensor, " N"], Float[Tensor, "N d"]]:
@@ -141,12 +163,14 @@ def rival_log_sums(
     of the total and r the mean of the r's, weighted by their shares, −log p̂_ii = log(1 + e^{l − z_ii}) and
     u_i − Σ_j p̂_ij u_j = (1 − p̂_ii) (u_i − r_i). Returns (N,) and (N, d) float64.
     """
-    check_square("W", W, emb.dim)
+    _check_memory("W", W, emb)
+    if outputs is not None:
+        check_tensor("outputs", outputs, ("n", emb.dim))
     log_sums = torch.empty(emb.n_items, dtype=torch.float64, device=emb.U.device)
     means = torch.empty(emb.n_items, emb.dim, dtype=torch.float64, device=emb.U.device)
     rivals = emb.U if outputs is None else outputs
     for items, Z, own, _ in _own_logits(W, emb, torch.arange(emb.n_items, device=emb.U.device)):
-        largest = float(row_norms(rivals).max() * row_norms(Z).max())
+        largest = _check_logits(row_norms(rivals).max() * row_norms(Z).max())
         sums = torch.zeros_like(Z)
         found = items if outputs is None else torch.full_like(items, -1)
         totals, shifted = _rival_sums(Z, own, largest, found, rivals, sums)
@@ -165,7 +189,7 @@ def _own_logits(W: Tensor, emb: Embeddings, items: Tensor) -> Iterator[tuple[Ten
     longest = row_norms(emb.U).max()
     for block in items.split(_tile(emb.U.device)[0]):
         Z = emb.V[block].double() @ W.T
-        yield block, Z, (Z * emb.U[block].double()).sum(1), float(longest * row_norms(Z).max())
+        yield block, Z, (Z * emb.U[block].double()).sum(1), _check_logits(longest * row_norms(Z).max())
 
 
 @torch.no_grad()
@@ -175,11 +199,12 @@ def _rival_sums(
     """l_i = Σ_{j≠i} 2^(z_ij − s_i) and z_ii − s_i for a shift s, (b,) float64; Σ_{j≠i} 2^(z_ij − s_i) u_j to outputs.
 
     The sums go over the rows of U; items: where the own ones stand among them, anything else if they do not.
-    While the logits cannot overflow there is no shift and no pass to find one; while float32 resolves them, the
-    embeddings' own precision is enough. torch's attention kernel computes Σ_j p̂_j u_j in one call, but its sums hold
-    the own item: from float32 its u_i − Σ_j p̂_j u_j is wrong by 10⁻⁵ to 10⁻⁴ where items are learned.
+    While the logits cannot overflow there is no shift and no pass to find one; while float32 resolves them and its
+    products are not rounded to fewer digits still, the embeddings' own precision is enough. torch's attention kernel
+    computes Σ_j p̂_j u_j in one call, but its sums hold the own item: from float32 its u_i − Σ_j p̂_j u_j is wrong by
+    10⁻⁵ to 10⁻⁴ where items are learned.
     """
-    precision = U.dtype if largest < 100 else torch.float64
+    precision = U.dtype if largest < 100 and _single_suffices(largest, U) else torch.float64
     Z = Z.to(precision)
     shift = _largest_logits(Z, U) if largest > 900 else None
     rivals = torch.zeros(len(Z), dtype=torch.float64, device=Z.device)
@@ -198,6 +223,12 @@ def _rival_sums(
     if outputs is not None:
         outputs += sums
     return rivals, own if shift is None else own - shift
+
+
+def _single_suffices(largest: float, U: Tensor) -> bool:
+    """Whether float32 products are float32 products, and hold N terms of up to 2^largest ‖u‖ and logits over ‖u‖."""
+    entry = largest_entry(U).item()
+    return product_rounding() == 0 and 2.0**-60 < entry and largest + math.log2(len(U) * entry) < 126
 
 
 def _largest_logits(Z: Tensor, U: Tensor) -> Tensor:
@@ -226,6 +257,7 @@ def _item_loss(rivals: Tensor, own: Tensor) -> Tensor:
 def _weighted_outer(emb: Embeddings, q: Tensor, shift: Tensor) -> Tensor:
     """Σ_i q_i (u_i − shift) v_iᵀ in float64 over blocks of the items with q_i > 0."""
     check_frequencies("q", q, emb.n_items)
+    _check_range(emb)
     seen = q.nonzero()[:, 0]
     everything = len(seen) == emb.n_items
     G = torch.zeros(emb.dim, emb.dim, dtype=torch.float64, device=emb.U.device)
@@ -234,3 +266,24 @@ def _weighted_outer(emb: Embeddings, q: Tensor, shift: Tensor) -> Tensor:
         weighted = (emb.U[rows].double() - shift) * q[block].to(emb.U.device, torch.float64)[:, None]
         G += weighted.T @ emb.V[rows].double()
     return G
+
+
+def _check_memory(name: str, W: Tensor, emb: Embeddings) -> None:
+    check_embeddings(emb)
+    check_tensor(name, W, (emb.dim, emb.dim))
+
+
+def _check_logits(largest: Tensor) -> float:
+    if not largest < _LARGEST_LOGIT:
+        raise ValueError(f"W and emb must bound the logits by {_LARGEST_LOGIT:g}, got {float(largest):.3g}")
+    return float(largest)
+
+
+def _check_range(emb: Embeddings) -> None:
+    # float32 embeddings cannot leave it so far that products with frequencies vanish or overflow
+    if emb.U.dtype == torch.float64:
+        for name, X in (("emb.U", emb.U), ("emb.V", emb.V)):
+            largest = largest_entry(X).item()
+            if largest and not _RANGE[0] < largest < _RANGE[1]:
+                allowed = f"from {_RANGE[0]:g} to {_RANGE[1]:g}"
+                raise ValueError(f"{name} must have a largest entry {allowed} for a gradient, got {largest:.3g}")

@@ -7,11 +7,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from amemlib.checks import check_non_negative, check_positive
+from amemlib.checks import check_function, check_non_negative, check_positive, check_real, shown
 from amemlib.gradients import gradient, initial_gradient, thresholded_gradient
-from amemlib.problem import Embeddings, check_square
+from amemlib.problem import Embeddings, check_embeddings, check_tensor
 
 _ROWS = 8192
+_EPS = torch.finfo(torch.float64).eps
 
 
 def step(
@@ -20,16 +21,22 @@ def step(
     """W + η f(G) for G = −∇L(W): gradient descent with `spectral.identity`, Muon with `spectral.polar` (Eq. (3)).
 
     W: the current memory (d, d), or 0 for W = 0. lr: η > 0; one step from W = 0 recovers the same items for every η.
-    Returns a new tensor; no momentum, no weight decay. Raises `ValueError` for η ≤ 0 or shapes that differ.
+    Returns a new tensor; no momentum, no weight decay. Raises `ValueError` for η ≤ 0, shapes that differ, or a step
+    that leaves float64.
     """
-    check_positive("lr", lr)
+    lr = check_positive("lr", lr)
+    check_tensor("G", G, (..., "m", "n"))
+    check_function("spectral_map", spectral_map)
     if isinstance(W, Tensor):
-        check_square("W", W)
+        check_tensor("W", W, (..., "m", "n"))
         if W.shape != G.shape:
             raise ValueError(f"W must have the shape of G, {tuple(G.shape)}, got {tuple(W.shape)}")
-    elif W != 0:
-        raise TypeError(f"W must be a tensor or the number 0, got {W!r}")
-    return W + lr * spectral_map(G)
+    elif not (isinstance(W, (int, float)) and W == 0):
+        raise TypeError(f"W must be a tensor or the number 0, got {shown(W)}")
+    result = W + lr * spectral_map(G)
+    if not torch.isfinite(result).all():
+        raise ValueError(f"lr must keep W + lr f(G) within float64, got {lr!r}")
+    return result
 
 
 def trajectory(
@@ -49,8 +56,12 @@ def trajectory(
     A gradient is taken when the next iterate is asked for, 4 n N d operations each; memory O(d²) beside the embeddings.
     Every W is a new float64 tensor. Raises `ValueError` for a β or η out of range, or fewer rates than steps.
     """
-    if not 0 <= momentum < 1:
+    check_embeddings(emb)
+    check_function("spectral_map", spectral_map)
+    if not 0 <= check_real("momentum", momentum) < 1:
         raise ValueError(f"momentum must lie in [0, 1), got {momentum!r}")
+    if not isinstance(frequencies, Iterable):
+        raise TypeError(f"frequencies must hold a q for every step, got {shown(frequencies)}")
     rates = iter(lr) if isinstance(lr, Iterable) else repeat(lr)
     W = torch.zeros(emb.dim, emb.dim, dtype=torch.float64, device=emb.U.device)
     M = torch.zeros_like(W)
@@ -90,11 +101,14 @@ def newton_step(emb: Embeddings, q: Float[Tensor, " N"], damping: float = 0.0) -
         W = Σ_u⁻¹ G₀ Σ_v⁻¹   at ϱ = 0,
 
     with pseudo-inverses where a batch shows fewer items than dimensions: directions that carry no data stay 0.
+    Directions in which the embeddings do not extend at all stay 0 too: eigenvalues of Σ_u and Σ_v below d ε of the
+    largest, ε = 2.2·10⁻¹⁶, are rounding error. An eigenvalue x times the largest is known to about ε / x, and so is W.
     damping: ϱ ≥ 0, in the units of the Hessian's eigenvalues, about p_i / d; ϱ → ∞ is gradient descent, ϱ W → G₀.
     emb, q: as in `gradients.initial_gradient`. Returns (d, d). Cost 6 N d² operations and two eigendecompositions.
-    It is no spectral map of G₀: it knows Σ_v, which G₀ does not determine. Raises `ValueError` for ϱ < 0 or a bad q.
+    It is no spectral map of G₀: it knows Σ_v, which G₀ does not determine. Raises `ValueError` for ϱ < 0 or a bad q,
+    and where W would leave float64.
     """
-    check_non_negative("damping", damping)
+    damping = check_non_negative("damping", damping)
     G = initial_gradient(emb, q)
     uniform = torch.full_like(q, 1 / len(q))
     mean = uniform.to(emb.U.device).double() @ emb.U.double()
@@ -102,10 +116,15 @@ def newton_step(emb: Embeddings, q: Float[Tensor, " N"], damping: float = 0.0) -
     in_values, in_basis = torch.linalg.eigh(_second_moment(emb.V, q, torch.zeros_like(mean)))
     # eigenvalues ascend; what lies beyond the rank is rounding error and must not be inverted
     ranks = (emb.n_items - 1, out_values), (int((q > 0).sum()), in_values)
-    out_kept, in_kept = (torch.arange(len(x), device=x.device) >= len(x) - rank for rank, x in ranks)
+    out_kept, in_kept = (
+        (torch.arange(len(x), device=x.device) >= len(x) - rank) & (x > len(x) * _EPS * x[-1]) for rank, x in ranks
+    )
     curvature = out_values[:, None] * in_values + damping
     inverse = torch.where(out_kept[:, None] & in_kept, 1 / curvature, 0.0)
-    return out_basis @ ((out_basis.T @ G @ in_basis) * inverse) @ in_basis.T
+    W = out_basis @ ((out_basis.T @ G @ in_basis) * inverse) @ in_basis.T
+    if not torch.isfinite(W).all():
+        raise ValueError("emb and q must keep Newton's step within float64, got moments whose inverse does not")
+    return W
 
 
 def _second_moment(X: Tensor, weights: Tensor, centre: Tensor) -> Tensor:

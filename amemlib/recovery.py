@@ -13,8 +13,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from amemlib.checks import check_count
-from amemlib.problem import Embeddings, check_frequencies, check_square, row_norms
+from amemlib.arithmetic import product_rounding, unit_scale, without_autocast
+from amemlib.checks import check_count, shown
+from amemlib.problem import Embeddings, check_embeddings, check_frequencies, check_tensor, row_norms
 
 FORMATS = {"float32": 23, "tf32": 10, "bfloat16": 7}
 """Bits of the significand that a number keeps on its way into a product, by format; all add in float32."""
@@ -25,29 +26,35 @@ _TILE = 2**21
 _PAIR_ELEMENTS = 2**22
 _SCAN_ELEMENTS = 2**24
 _LARGE = 2.0**10
-_INPUT_ROUNDING = {"highest": 0.0, "high": 2.0**-11, "medium": 2.0**-8}
 
 
+@without_autocast
 def recovered(W: Float[Tensor, "d d"], emb: Embeddings) -> Bool[Tensor, " N"]:
     """Mask of the recovered items: u_iᵀ W v_i > max_{j≠i} u_jᵀ W v_i (Eq. (4)). (N,) bool on the device of `emb`.
 
     Exact: float32 products screen the rivals, and whatever lies inside their rigorous rounding bound is decided
-    again in float64, where equal rows of U give equal logits and hence a tie. Competitors are taken in row order, which
-    is fastest when rows are sorted by frequency and right in any order.
+    again in float64, where equal rows of U give equal logits and hence a tie. What float64 cannot decide it cannot
+    either: a margin below d 2⁻⁵² of ‖u‖ ‖W‖ ‖v‖ may fall on either side, and entries of W, U or V below 10⁻³⁰⁰ of their
+    largest count as 0. Competitors are taken in row order, which is fastest when rows are sorted by frequency and right
+    in any order. The same in every mode of torch: under autocast, and with any precision of matrix products.
     Raises `ValueError` or `TypeError` for a W that is not a finite (d, d) matrix on the device of `emb`.
     """
     return torch.cat(list(_masks(W, emb, _ROWS)))
 
 
+@without_autocast
 def unbeaten_by(rivals: Float[Tensor, "n d"], W: Float[Tensor, "d d"], emb: Embeddings) -> Bool[Tensor, " N"]:
     """Mask of the items of `emb` whose own logit exceeds u_jᵀ W v_i for every row u_j of `rivals`.
 
     Exact, as `recovered` is. An item is recovered if it is unbeaten by all groups of rivals into which the others are
     divided (`sharding`).
     """
+    check_embeddings(emb)
+    check_tensor("rivals", rivals, ("n", emb.dim))
     return torch.cat(list(_masks(W, emb, _ROWS, rivals)))
 
 
+@without_autocast
 def recovered_prefix(W: Float[Tensor, "d d"], emb: Embeddings) -> int:
     """Largest M such that items 1…M are all recovered: `longest_prefix(recovered(W, emb))`, exact and sooner.
 
@@ -70,7 +77,10 @@ def recovered_by_sgd(
     them, once the Gram matrices of a draw are there. Same answer as `recovered(initial_gradient(emb, q), emb)`, up to
     rounding of exact ties. Dense: for a few thousand items. q: (N,) frequencies, population or minibatch.
     """
+    check_tensor("output_gram", output_gram, ("N", "N"))
+    check_tensor("input_gram", input_gram, tuple(output_gram.shape))
     check_frequencies("q", q, len(output_gram))
+    output_gram, input_gram, q = (X.double() for X in (output_gram, input_gram, q))
     seen = q.nonzero()[:, 0]
     logits = (input_gram[:, seen] * q[seen]) @ (output_gram[seen] - output_gram.mean(0))
     own = logits.diagonal().clone()
@@ -84,7 +94,10 @@ def capacity(W: Float[Tensor, "d d"], emb: Embeddings) -> int:
 
 
 def longest_prefix(mask: Bool[Tensor, " N"]) -> int:
-    """Largest M such that items 1…M are all recovered: stricter than the count, and noisier."""
+    """Largest M such that items 1…M are all recovered: stricter than the count, and noisier. A mask is bool."""
+    if not isinstance(mask, Tensor) or mask.dtype != torch.bool or mask.ndim != 1:
+        got = f"{mask.dtype} of shape {tuple(mask.shape)}" if isinstance(mask, Tensor) else shown(mask)
+        raise TypeError(f"mask must be a bool tensor of shape (N,), got {got}")
     return int(mask.long().cumprod(0).sum())
 
 
@@ -92,18 +105,26 @@ def margins(W: Float[Tensor, "d d"], emb: Embeddings) -> Float[Tensor, " N"]:
     """u_iᵀ W v_i − max_{j≠i} u_jᵀ W v_i for every item, (N,) float64; positive where the item is recovered.
 
     The whole scan, 2 N² d operations: for looking inside. `recovered` answers the yes/no question far sooner, and
-    sees exact ties, which rounding may turn into a margin of 10⁻¹⁶ here.
+    sees exact ties, which rounding may turn into a margin of 10⁻¹⁶ here. A margin beyond 10³⁰⁸ is infinite.
     """
     _check_memory(W, emb)
+    U, V, W, exponent = emb.U.double(), emb.V, W.double(), 0
+    scales = [unit_scale(X).item() for X in (U, V, W)]
+    if not all(2.0**-100 < scale < 2.0**100 for scale in scales):
+        U, V, W = (X.double() * scale for X, scale in zip((U, V, W), scales, strict=True))
+        exponent = -sum(int(math.log2(scale)) for scale in scales)
     result = torch.empty(emb.n_items, dtype=torch.float64, device=emb.U.device)
-    U = emb.U.double()
     n_rows = max(1, _PAIR_ELEMENTS // (4 * emb.n_items))
     for start in range(0, emb.n_items, n_rows):
         stop = min(start + n_rows, emb.n_items)
-        logits = emb.V[start:stop].double() @ W.double().T @ U.T
+        logits = V[start:stop].double() @ W.T @ U.T
         own = logits.diagonal(start).clone()
         logits.diagonal(start).fill_(-math.inf)
         result[start:stop] = own - logits.amax(1)
+    while exponent:
+        part = max(-1000, min(1000, exponent))
+        result *= 2.0**part
+        exponent -= part
     return result
 
 
@@ -122,6 +143,7 @@ def round_significand(X: Float[Tensor, "n m"], bits: int) -> Float[Tensor, "n m"
     return ((pattern + half) & -(1 << dropped)).view(torch.float32)
 
 
+@without_autocast
 def recovered_in_format(W: Float[Tensor, "d d"], emb: Embeddings, bits: int) -> Bool[Tensor, " N"]:
     """(N,) mask of a plain scan whose products see rounded entries: the item's own score is one of them."""
     U, Z = round_significand(emb.U, bits), round_significand(emb.V.double() @ W.T, bits)
@@ -143,9 +165,10 @@ def undecided_in_format(W: Float[Tensor, "d d"], emb: Embeddings, bits: int, mar
 
 
 def _check_memory(W: Tensor, emb: Embeddings) -> None:
+    check_embeddings(emb)
     if isinstance(W, Tensor) and W.device != emb.U.device:
         raise ValueError(f"W must lie on the device of the embeddings, {emb.U.device}, got {W.device}")
-    check_square("W", W, emb.dim)
+    check_tensor("W", W, (emb.dim, emb.dim))
 
 
 def _masks(W: Tensor, emb: Embeddings, n_rows: int, rivals: Tensor | None = None) -> Iterator[Tensor]:
@@ -163,7 +186,7 @@ def _masks(W: Tensor, emb: Embeddings, n_rows: int, rivals: Tensor | None = None
     # covers d roundings in any order and the conversion to float32, ε = 2⁻²⁴, plus twice what the matrix product rounds
     # its inputs to where torch may do that. Two such errors meet in a margin; 1.02 covers the rounding of the bound
     # itself and terms of second order. Entries are at most _LARGE, so underflow is below d² 2⁻¹⁰⁴, denormals or not
-    rounding = (emb.dim + 4) * 2.0**-24 + 2 * _INPUT_ROUNDING[torch.get_float32_matmul_precision()]
+    rounding = (emb.dim + 4) * 2.0**-24 + 2 * product_rounding()
     slope = 2 * 1.02 * rounding * torch.linalg.vector_norm(outputs32, dim=1).max().double()
     start = 0
     while start < len(V):
@@ -225,9 +248,7 @@ def _rescaled(X: Tensor) -> Tensor:
     largest = torch.linalg.vector_norm(X, math.inf).double()
     if not 0 < largest or 1 / _LARGE < largest < _LARGE:
         return X
-    # not torch.ldexp: it forms 2^exponent in float32 in some releases, and overflows
-    largest = largest.clamp(min=torch.finfo(torch.float64).tiny)
-    return X.double() * (torch.frexp(largest).mantissa / largest)
+    return X.double() * unit_scale(X)
 
 
 def _paired_scores(U: Tensor, Z: Tensor) -> Tensor:

@@ -51,6 +51,7 @@ def start_chapter() -> None:
         torch.set_num_threads(1)
     torch.set_printoptions(precision=3, sci_mode=False)
     mpl.rcParams.update(style.FIGURE_STYLE)
+    style.sharpen_notebook()
 
 
 def provenance(compute_device) -> dict:

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from amemlib.checks import check_count
+from amemlib.checks import check_count, check_instance, shown
 from amemlib.problem import Embeddings, Problem
 
 _ROWS = 4096
@@ -40,6 +40,16 @@ def sample_embedding_rows(
 
     rows: any slice of the N rows with a positive step. The stream is drawn from its start all the same.
     """
+    check_instance("problem", problem, Problem)
+    check_instance("rows", rows, slice)
+    if not isinstance(dtype, torch.dtype) or dtype not in (torch.float32, torch.float64):
+        raise TypeError(f"dtype must be torch.float32 or torch.float64, got {shown(dtype)}")
+    try:
+        device = torch.empty(0, device=device).device
+    except (RuntimeError, AssertionError, TypeError, ValueError):
+        raise ValueError(f"device must be a device of this machine, got {shown(device)}") from None
+    if not len(range(*_row_indices(rows, problem.n_items))):
+        raise ValueError(f"rows must hold at least one of the {problem.n_items} rows, got {rows!r}")
     U, V = (_gaussian_rows(problem, seed, name, rows, dtype).to(device) for name in ("outputs", "inputs"))
     return Embeddings(U, V)
 
@@ -53,6 +63,7 @@ def sample_reduced_embeddings(problem: Problem, seed: int) -> Embeddings:
     freedom on it, all divided by √d. Returns float64 U and V of shape (N, min(N, d)).
     It is no stand-in where the two sides share a basis (a sign or an entrywise map of G).
     """
+    check_instance("problem", problem, Problem)
     return Embeddings(*(_bartlett_factor(problem, seed, name) for name in ("reduced outputs", "reduced inputs")))
 
 
@@ -74,8 +85,9 @@ def sample_minibatch(problem: Problem, batch_size: int, seed: int) -> Float[Tens
     One multinomial draw of the counts, so its cost does not grow with B. Returns (N,) float64 on the CPU.
     Raises `ValueError` for B < 1.
     """
+    check_instance("problem", problem, Problem)
     batch_size = check_count("batch_size", batch_size)
-    counts = _generator(seed, problem.dim, "minibatch").multinomial(batch_size, problem.frequencies.numpy())
+    counts = _generator(seed, problem.dim, "minibatch").multinomial(batch_size, problem.frequencies.numpy(force=True))
     return torch.from_numpy(counts / batch_size)
 
 
@@ -95,7 +107,7 @@ def _generator(seed: int, dim: int, stream: str) -> np.random.Generator:
 
 def _gaussian_rows(problem: Problem, seed: int, stream: str, rows: slice, dtype: torch.dtype) -> Tensor:
     generator = _generator(seed, problem.dim, stream)
-    wanted = range(*rows.indices(problem.n_items))
+    wanted = range(*_row_indices(rows, problem.n_items))
     X = torch.empty(len(wanted), problem.dim, dtype=dtype)
     filled = 0
     for start in range(0, problem.n_items, _ROWS):
@@ -106,6 +118,16 @@ def _gaussian_rows(problem: Problem, seed: int, stream: str, rows: slice, dtype:
         X[filled : filled + len(here)] = here
         filled += len(here)
     return X
+
+
+def _row_indices(rows: slice, n_items: int) -> tuple[int, int, int]:
+    try:
+        start, stop, step = rows.indices(n_items)
+    except (TypeError, ValueError):
+        step = 0
+    if step < 1:
+        raise ValueError(f"rows must be a slice of whole numbers with a positive step, got {rows!r}")
+    return start, stop, step
 
 
 def _bartlett_factor(problem: Problem, seed: int, stream: str) -> Tensor:

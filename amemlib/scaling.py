@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import t as student_t
 
+from amemlib.checks import check_numbers, check_positive, check_real, check_result, shown
+
 
 @dataclass(frozen=True)
 class ExponentFit:
@@ -34,10 +36,12 @@ def fit_exponent(x, y, ceiling: float = math.inf) -> ExponentFit:
     ceiling: the largest value that y can take at all, if any.
     Raises `ValueError` for fewer than two distinct x, lengths that differ, or values that are not positive and finite.
     """
-    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    x, y = check_numbers("x", x), check_numbers("y", y)
+    if math.isnan(check_real("ceiling", ceiling)):
+        raise ValueError(f"ceiling must be a number or infinite, got {ceiling!r}")
     if x.ndim != 1 or len(x) < 2 or len(np.unique(x)) != len(x):
         raise ValueError(f"x must hold at least two distinct values in one dimension, got {x.tolist()}")
-    if y.ndim not in (1, 2) or len(y) != len(x):
+    if y.ndim not in (1, 2) or len(y) != len(x) or 0 in y.shape:
         raise ValueError(f"y must have shape ({len(x)},) or ({len(x)}, s) to match x, got {y.shape}")
     repetitions = y.reshape(len(x), -1)
     mean = repetitions.mean(1)
@@ -46,8 +50,10 @@ def fit_exponent(x, y, ceiling: float = math.inf) -> ExponentFit:
             raise ValueError(f"{name} must be positive and finite to have a logarithm, got {values.tolist()}")
 
     log_x, log_y = np.log(x), np.log(mean)
-    weights = (log_x - log_x.mean()) / np.sum((log_x - log_x.mean()) ** 2)
-    slope = float(weights @ log_y)
+    # x may be distinct and their logarithms not
+    with np.errstate(invalid="ignore"):
+        weights = (log_x - log_x.mean()) / np.sum((log_x - log_x.mean()) ** 2)
+    slope = check_result("x and y", float(weights @ log_y))
     intercept = float(log_y.mean() - slope * log_x.mean())
     s = repetitions.shape[1]
     if s > 1:
@@ -82,9 +88,14 @@ def first_crossing(x, y, level: float) -> float:
     x: (n,) positive and increasing. y: (n,) positive; it need not be monotone, and may overshoot the level.
     Raises `ValueError` where y starts at or above the level or never reaches it: the crossing is off the grid.
     """
-    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
-    if x.ndim != 1 or x.shape != y.shape or not (np.diff(x) > 0).all() or not (x > 0).all() or not (y > 0).all():
-        raise ValueError("x and y must be positive, of one shape (n,), and x increasing")
+    x, y, level = check_numbers("x", x), check_numbers("y", y), check_positive("level", level)
+    if x.ndim != 1 or len(x) == 0 or x.shape != y.shape:
+        raise ValueError(f"x and y must have one shape (n,) with n ≥ 1, got {x.shape} and {y.shape}")
+    for name, values in (("x", x), ("y", y)):
+        if not (np.isfinite(values).all() and (values > 0).all()):
+            raise ValueError(f"{name} must be positive and finite, got {shown(values.tolist())}")
+    if not (np.diff(x) > 0).all():
+        raise ValueError(f"x must be increasing, got {shown(x.tolist())}")
     reached = y >= level
     if reached[0] or not reached.any():
         raise ValueError(f"x must span the crossing of {level:g}, got y from {y[0]:g} to {y.max():g}")

@@ -14,8 +14,17 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from amemlib.checks import check_count, check_non_negative, check_positive
-from amemlib.problem import check_square
+from amemlib.arithmetic import unit_scale
+from amemlib.checks import (
+    check_count,
+    check_function,
+    check_non_negative,
+    check_positive,
+    check_real,
+    check_sequence,
+    shown,
+)
+from amemlib.problem import check_square, check_tensor
 
 NEWTON_SCHULZ_COEFFICIENTS = {
     # z ↦ 3z/2 − z³/2, Lemma 29
@@ -30,6 +39,8 @@ _EPS = torch.finfo(torch.float64).eps
 _REMEZ_STEPS = 10
 _MARGIN = 1e-8
 _CLOSE = 0.5
+_SCALARS = 1e-60, 1e60
+_CURVES = 1e-140, 1e140
 _LOG_STEP = 0.2
 _GAUSS_LEGENDRE = tuple(x / 2 + shift for x, shift in zip(np.polynomial.legendre.leggauss(12), (0.5, 0.0), strict=True))
 
@@ -48,8 +59,10 @@ def spectral_map(
     f maps a tensor of singular values to a tensor of the same shape; it stands for its odd extension.
     rank: how many of the largest singular values to keep; the rest map to 0 whatever f says. With `None`, those that
         rounding cannot tell from 0 are dropped: s_k ≤ (mn)^{1/4} ε s_1, ε = 2.2·10⁻¹⁶. There is no other relative cut.
-    Raises `ValueError` for a G with NaN or infinite entries, or a rank outside [0, min(m, n)].
+    Raises `ValueError` for a G with NaN or infinite entries, or singular values beyond 10³⁰⁸, or a rank outside
+    [0, min(m, n)].
     """
+    check_function("f", f)
     return next(spectral_maps(G, [f], rank))
 
 
@@ -62,6 +75,8 @@ def spectral_maps(
     """
     _check_matrices(G)
     P, s, Qh = singular_triples(G)
+    if not torch.isfinite(s).all():
+        raise ValueError("G must have singular values that float64 holds, got infinite ones")
     if rank is None:
         dropped = s <= (G.shape[-2] * G.shape[-1]) ** 0.25 * _EPS * s[..., :1]
     else:
@@ -78,9 +93,9 @@ def polar(G: Float[Tensor, "*batch m n"], rank: int | None = None) -> Float[Tens
     For a rank-deficient G it is the partial isometry on the row space of G: null directions are dropped, never
     orthogonalised. `rank` as in `spectral_map`; `gradients.gradient_rank` knows it for a minibatch.
     """
+    _check_matrices(G)
     by_products = None
     if G.device.type != "cpu" and rank in (None, *G.shape[-1:]):
-        _check_matrices(G)
         by_products = polar_by_products(G)
     return spectral_map(G, torch.ones_like, rank) if by_products is None else by_products
 
@@ -94,7 +109,8 @@ def smoothed_sign(G: Float[Tensor, "*batch m n"], lam: float, rank: int | None =
     check_non_negative("lam", lam)
     if lam == 0:
         return polar(G, rank)
-    return spectral_map(G, smoothed_sign_scalars(lam)[0], rank)
+    # not `smoothed_sign_scalars`: λ² and λ³ of its derivatives are within float64 for fewer λ
+    return spectral_map(G, lambda s: s / torch.hypot(s, s.new_tensor(lam)), rank)
 
 
 def polar_express(
@@ -113,20 +129,24 @@ def polar_express(
     `smallest` < 0, or both so small that float64 cannot tell them from 0 beside ‖G‖_F.
     """
     _check_matrices(G)
-    floor = math.hypot(check_non_negative("lam", lam), check_non_negative("smallest", smallest))
+    lam, smallest = check_non_negative("lam", lam), check_non_negative("smallest", smallest)
+    floor = math.hypot(lam, smallest)
     if G.shape[-2] < G.shape[-1]:
         return polar_express(G.mT, lam, smallest).mT
     X = G.double()
     if lam > 0:
         eye = torch.eye(X.shape[-1], dtype=X.dtype, device=X.device)
         X = torch.cat([X, (lam * eye).expand(*X.shape[:-2], -1, -1)], -2)
+    scale = unit_scale(X)
+    X, floor = X * scale, floor * scale.item()
     norm = _frobenius_norm(X)
-    lower = floor / norm.max().item()
+    lower = min(floor / norm.max().item(), 1.0)
     if lower < 2 * _EPS:
-        raise ValueError(f"lam or smallest must be at least {2 * _EPS * norm.max().item():.1e}, got {floor!r}")
+        least, floor = (x / scale.item() for x in (2 * _EPS * norm.max().item(), floor))
+        raise ValueError(f"lam or smallest must be at least {least:.1e}, got {floor!r}")
     X = X / norm
     # a power of two, so that one table serves many gradients
-    for a, b, c in polar_express_coefficients(min(2.0 ** math.floor(math.log2(lower)), 1.0)):
+    for a, b, c in polar_express_coefficients(2.0 ** math.floor(math.log2(lower))):
         A = X.mT @ X
         X = a * X + X @ (b * A + c * A @ A)
     return X[..., : G.shape[-2], :]
@@ -138,6 +158,7 @@ def polar_by_products(G: Float[Tensor, "*batch m n"]) -> Float[Tensor, "*batch m
     What the iteration needs to know, a lower bound of the singular values, is 1/(2 ‖G⁻¹‖_F): half, for the inverse is
     rounded too. None where that is below √d ε ‖G‖_F, where rounding leaves the rank open.
     """
+    _check_matrices(G)
     if G.ndim != 2 or G.shape[0] != G.shape[1]:
         return None
     G = G.double()
@@ -157,6 +178,7 @@ def singular_triples(
     (Nakatsukasa and Higham, SIAM J. Sci. Comput. 35, 2013): a GPU's own SVD is slower than the host's. Where that needs
     full rank and there is none, a single matrix goes to the host and back.
     """
+    _check_matrices(G)
     G = G.double()
     if G.device.type == "cpu" or G.ndim > 2:
         return tuple(torch.linalg.svd(G, full_matrices=False))
@@ -171,12 +193,12 @@ def singular_triples(
 
 def singular_values(X: Float[Tensor, "m n"]) -> Float[Tensor, " k"]:
     """The singular values of X alone, decreasing; on a device a tall X is reduced to its triangular factor first."""
+    check_square("X", X)
     if X.device.type == "cpu":
         return torch.linalg.svdvals(X)
     return singular_triples(torch.linalg.qr(X, mode="r").R if X.shape[0] > X.shape[1] else X)[1]
 
 
-@functools.cache
 def polar_express_coefficients(lower: float, steps: int | None = None) -> tuple[tuple[float, float, float], ...]:
     """(a, b, c) of the odd quintics whose composition is closest to 1 on [lower, 1] among all of this many steps.
 
@@ -187,7 +209,12 @@ def polar_express_coefficients(lower: float, steps: int | None = None) -> tuple[
     """
     if not _EPS <= check_positive("lower", lower) <= 1:
         raise ValueError(f"lower must be in [2^-52, 1], got {lower!r}")
-    count = math.inf if steps is None else check_count("steps", steps)
+    return _polar_express_coefficients(float(lower), None if steps is None else check_count("steps", steps))
+
+
+@functools.cache
+def _polar_express_coefficients(lower: float, steps: int | None) -> tuple[tuple[float, float, float], ...]:
+    count = math.inf if steps is None else steps
     result: list[tuple[float, float, float]] = []
     upper = 1.0
     while len(result) < count and (steps is not None or lower < 1 - 8 * _EPS):
@@ -205,6 +232,9 @@ def best_odd_quintic(lower: float, upper: float) -> tuple[float, float, float]:
     inside where p′ = 0. Solved for g in p = x g(τ), τ = (x² − m)/h running over [−1, 1]: well conditioned where the
     interval is short. Below h = 10⁻⁵ m, where the best error is rounding, g is Taylor's polynomial of x⁻¹.
     """
+    lower, upper = check_positive("lower", lower), check_positive("upper", upper)
+    if not lower < upper or not (_SCALARS[0] <= lower and upper <= _SCALARS[1]):
+        raise ValueError(f"lower must lie below upper, both in [1e-60, 1e60], got {lower!r} and {upper!r}")
     middle, half = (upper**2 + lower**2) / 2, (upper**2 - lower**2) / 2
     if half < 1e-5 * middle:
         return 15 / 8 * middle**-0.5, -10 / 8 * middle**-1.5, 3 / 8 * middle**-2.5
@@ -230,7 +260,9 @@ def newton_schulz(
     Raises `ValueError` for unknown coefficients, `steps` < 1, or a G that is not finite.
     """
     _check_matrices(G)
-    X = G.double() / _frobenius_norm(G.double())
+    X = G.double()
+    X = X * unit_scale(X, (-2, -1))
+    X = X / _frobenius_norm(X)
     a, b, c = newton_schulz_coefficients(coefficients)
     for _ in range(check_count("steps", steps)):
         A = X @ X.mT
@@ -240,7 +272,11 @@ def newton_schulz(
 
 def newton_schulz_scalar(s: Tensor, steps: int = 5, coefficients: str | Sequence[float] = "cubic") -> Tensor:
     """What `newton_schulz` does to a singular value s ∈ [0, 1] (already divided by ‖G‖_F): the iterated polynomial."""
-    return compose_quintics(s, [newton_schulz_coefficients(coefficients)] * check_count("steps", steps))
+    check_tensor("s", s, (...,))
+    result = compose_quintics(s, [newton_schulz_coefficients(coefficients)] * check_count("steps", steps))
+    if not torch.isfinite(result).all():
+        raise ValueError("s must hold values in [0, 1] or near, where the iteration does not diverge")
+    return result
 
 
 def compose_quintics(s: Tensor, coefficients: Iterable[Sequence[float]]) -> Tensor:
@@ -248,7 +284,7 @@ def compose_quintics(s: Tensor, coefficients: Iterable[Sequence[float]]) -> Tens
 
     Its slope at 0 is the product of the a. With `polar_express_coefficients` it is that iteration of a fixed length.
     """
-    for a, b, c in coefficients:
+    for a, b, c in map(newton_schulz_coefficients, coefficients):
         s = a * s + b * s**3 + c * s**5
     return s
 
@@ -260,14 +296,14 @@ def newton_schulz_coefficients(coefficients: str | Sequence[float]) -> tuple[flo
             names = ", ".join(map(repr, NEWTON_SCHULZ_COEFFICIENTS))
             raise ValueError(f"coefficients must be three numbers or one of {names}, got {coefficients!r}")
         return NEWTON_SCHULZ_COEFFICIENTS[coefficients]
-    numbers = tuple(map(float, coefficients))
+    numbers = tuple(check_real("coefficients", c) for c in check_sequence("coefficients", coefficients))
     if len(numbers) != 3 or not all(map(math.isfinite, numbers)):
-        raise ValueError(f"coefficients must be three finite numbers (a, b, c), got {coefficients!r}")
+        raise ValueError(f"coefficients must be three finite numbers (a, b, c), got {shown(coefficients)}")
     return numbers
 
 
 def _check_matrices(G: Tensor) -> None:
-    check_square("G", G.flatten(0, -2) if isinstance(G, Tensor) and G.ndim > 2 else G)
+    check_tensor("G", G, (..., "m", "n"))
 
 
 def _frobenius_norm(X: Tensor) -> Tensor:
@@ -278,7 +314,8 @@ def _frobenius_norm(X: Tensor) -> Tensor:
 
 def smoothed_sign_scalars(lam: float) -> tuple[Callable[[Tensor], Tensor], ...]:
     """(h_λ, h_λ′, h_λ″) as functions of a real tensor: z/c, λ²/c³ and −3λ²z/c⁵ with c = √(z² + λ²); λ > 0."""
-    check_positive("lam", lam)
+    if not _SCALARS[0] <= check_positive("lam", lam) <= _SCALARS[1]:
+        raise ValueError(f"lam must lie in [1e-60, 1e60], so that its powers stay within float64, got {lam!r}")
     scaled = lambda z: torch.hypot(z, z.new_tensor(lam))  # noqa: E731
     return lambda z: z / scaled(z), lambda z: lam**2 / scaled(z) ** 3, lambda z: -3 * lam**2 * z / scaled(z) ** 5
 
@@ -290,7 +327,16 @@ def divided_difference(x: Tensor, y: Tensor, f: Callable, df: Callable, scale: f
         if f is a polynomial. Below half of it the quotient would lose digits, and f[x, y] = ∫₀¹ f′(x + τ(y − x)) dτ is
         taken by Gauss's rule instead, which is then exact to rounding.
     """
-    x, y = torch.broadcast_tensors(x, y)
+    for name, points in (("x", x), ("y", y)):
+        check_tensor(name, points, (...,))
+    check_function("f", f)
+    check_function("df", df)
+    if check_positive("scale", scale) < 1e-300:
+        raise ValueError(f"scale must be at least 1e-300, got {scale!r}")
+    try:
+        x, y = torch.broadcast_tensors(x, y)
+    except RuntimeError:
+        raise ValueError(f"y must broadcast with x, {tuple(x.shape)}, got {tuple(y.shape)}") from None
     close = (x - y).abs() < _CLOSE * scale
     result = (f(x) - f(y)) / torch.where(close, 1.0, x - y)
     tau, weights = _gauss_legendre(x)
@@ -357,6 +403,7 @@ def stein_slope(s: Float[Tensor, " d"], f: Callable, df: Callable, scale: float)
 
     (1/2d²) Σ_{k≠l} ((f_k + f_l)/(s_k + s_l) + f[s_k, s_l]) + (1/d²) Σ_k f′(s_k): d⁻² times the divergence of f.
     """
+    check_tensor("s", s, ("d",))
     s = s.double()
     both = divided_difference(s[:, None], s, f, df, scale) + divided_difference(s[:, None], -s, f, df, scale)
     off_diagonal = both.sum() - both.diagonal().sum()
@@ -378,14 +425,22 @@ def signal_slopes(
     Returns two (n,) float64 tensors.
     """
     check_square("G", G)
+    check_tensor("G", G, (len(G), len(G)))
+    check_tensor("U", U, ("n", len(G)))
+    check_tensor("V", V, (len(U), len(G)))
     P, s, Qh = torch.linalg.svd(G.double())
+    if s[-1] == 0:
+        raise ValueError("G must have no singular value 0, where f(s) / s is not defined, got one")
     A, B = U.double() @ P, V.double() @ Qh.T
     plus = divided_difference(s[:, None], -s, f, df, scale)
     minus = divided_difference(s[:, None], s, f, df, scale)
     AB = A * B
     slopes = ((A**2 @ (minus + plus)) * B**2 + (AB @ (minus - plus)) * AB).sum(1) / 2
     r = f(s) / s
-    return slopes, (B**2).sum(1) * (A**2 @ r) + (A**2).sum(1) * (B**2 @ r)
+    bounds = (B**2).sum(1) * (A**2 @ r) + (A**2).sum(1) * (B**2 @ r)
+    if not (torch.isfinite(slopes) & torch.isfinite(bounds)).all():
+        raise ValueError("U, V, f and df must keep the slopes and their bounds within float64")
+    return slopes, bounds
 
 
 def slope_maps(t0: float) -> dict[str, tuple]:
@@ -422,11 +477,17 @@ def signal_curve(
     Returns three (n, T) float64 tensors. Raises `ValueError` for a λ < 0 or shapes that do not fit.
     """
     check_square("G", G)
-    check_non_negative("lam", lam)
-    if U.shape != V.shape or U.ndim != 2 or U.shape[1] != len(G) or len(t) != len(U):
+    check_tensor("G", G, (len(G), len(G)))
+    lam = check_non_negative("lam", lam)
+    for name, X in (("U", U), ("V", V), ("t", t)):
+        check_tensor(name, X, (...,))
+    if U.shape != V.shape or U.ndim != 2 or U.shape[1] != len(G) or t.ndim != 2 or len(t) != len(U):
         raise ValueError(f"U, V and t must be (n, d), (n, d), (n, T), got {[tuple(x.shape) for x in (U, V, t)]}")
     P, sigma, Qh = torch.linalg.svd(G.double())
     floor, top = max(lam, float(sigma[-1])), float(sigma[0]) + lam
+    if not (_CURVES[0] <= floor and top <= _CURVES[1]):
+        allowed = "from 1e-140 to 1e140 and not both 0"
+        raise ValueError(f"G and lam must lie {allowed}, got s_d = {float(sigma[-1])!r} and lam = {lam!r}")
     log_s = torch.arange(math.log(1e-11 * floor), math.log(1e11 * top), _LOG_STEP, dtype=torch.float64).to(G.device)
     s = log_s.exp()
     weights = 2 / math.pi * _LOG_STEP * s
@@ -441,7 +502,10 @@ def signal_curve(
         value = (c + step * D) / denominator
         slope = D / denominator - 2 * value**2
         curves.append(torch.stack([value, slope, -2 * value * (D / denominator + 2 * slope)]) @ weights)
-    return tuple(torch.stack(curves, -1))
+    result = torch.stack(curves, -1)
+    if not torch.isfinite(result).all():
+        raise ValueError("U, V and t must keep the curve within float64")
+    return tuple(result)
 
 
 def _dilated(G: Tensor, E: Tensor) -> tuple[Tensor, Tensor, Tensor]:

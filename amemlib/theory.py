@@ -11,7 +11,15 @@ import numpy as np
 from scipy.special import log_ndtr
 from scipy.special import zeta as hurwitz_zeta
 
-from amemlib.checks import check_alpha, check_count, check_positive
+from amemlib.checks import (
+    check_alpha,
+    check_choice,
+    check_count,
+    check_non_negative,
+    check_positive,
+    check_real,
+    check_result,
+)
 
 PAPER = "arXiv:2603.26554v1"
 """The version whose numbering of theorems, lemmas, equations and figures this project follows."""
@@ -31,21 +39,20 @@ def recovery_exponent(method: str, alpha: float, steps: int = 1) -> float:
     Conjecture. Raises `ValueError` for an unknown method, for α outside its range, and where there is no prediction.
     """
     steps = check_count("steps", steps)
+    check_choice("method", method, ("sgd", "muon", "newton"))
     if method == "muon":
         return 2 - (1 - 1 / (2 * check_alpha(alpha))) ** steps
     if method == "sgd":
         kappa = 0.0
         for _ in range(steps):
-            kappa = next_exponent("sgd", alpha, kappa)
+            before, kappa = kappa, next_exponent("sgd", alpha, kappa)
+            if kappa == before:
+                break
         return kappa
-    if method == "newton":
-        alpha = check_alpha(alpha, above=1.0)
-        if steps > 1:
-            raise ValueError(
-                f"steps must be 1 for method 'newton', got {steps}: no prediction is known beyond one step"
-            )
-        return 1 + 1 / (2 * alpha)
-    raise ValueError(f"method must be one of 'sgd', 'muon', 'newton', got {method!r}")
+    alpha = check_alpha(alpha, above=1.0)
+    if steps > 1:
+        raise ValueError(f"steps must be 1 for method 'newton', got {steps}: no prediction is known beyond one step")
+    return 1 + 1 / (2 * alpha)
 
 
 def next_exponent(method: str, alpha: float, kappa: float) -> float:
@@ -54,9 +61,8 @@ def next_exponent(method: str, alpha: float, kappa: float) -> float:
     Muon: (1 − 1/2α) κ + 1/α, for κ ≥ 1. SGD: κ + 1/2α as long as κ ≤ 1, then the same. The fixed point is 2.
     Raises `ValueError` for an unknown method, for a κ outside [0, 2], and for Muon at κ < 1, where it never is.
     """
-    alpha = check_alpha(alpha)
-    if method not in ("sgd", "muon"):
-        raise ValueError(f"method must be one of 'sgd', 'muon', got {method!r}")
+    alpha, kappa = check_alpha(alpha), check_real("kappa", kappa)
+    check_choice("method", method, ("sgd", "muon"))
     if not (1 if method == "muon" else 0) <= kappa <= 2:
         raise ValueError(f"kappa must lie in [{1 if method == 'muon' else 0}, 2] for {method!r}, got {kappa!r}")
     return kappa + 1 / (2 * alpha) if method == "sgd" and kappa <= 1 else (1 - 1 / (2 * alpha)) * kappa + 1 / alpha
@@ -74,22 +80,24 @@ def recovery_thresholds(
     from d_0 = d for Muon and d_0 = 1 for SGD. The gradient of step 0 is whole all the same: nothing is removed there.
     A finite B needs α > 1. Constants compound: d_t ∝ θ^{2α (1 − (1 − 1/2α)^t)} on Muon's recursion.
     """
-    if method not in ("sgd", "muon"):
-        raise ValueError(f"method must be one of 'sgd', 'muon', got {method!r}")
-    limit = math.inf if batch_size == math.inf else batch_size ** observed_exponent(alpha)
-    check_positive("constant", constant)
+    check_choice("method", method, ("sgd", "muon"))
+    limit = check_real("batch_size", batch_size)
+    if limit != math.inf:
+        limit = check_positive("batch_size", batch_size) ** observed_exponent(alpha)
+    constant = check_positive("constant", constant)
     alpha, dim = check_alpha(alpha), check_count("dim", dim)
     threshold, thresholds = float(dim) if method == "muon" else 1.0, []
     for _ in range(check_count("steps", steps)):
         gain = dim if method == "sgd" and threshold <= dim else dim**2 / threshold
-        threshold = max(constant * min(threshold * gain ** (1 / (2 * alpha)), limit), 1.0)
+        threshold = check_result("constant", max(constant * min(threshold * gain ** (1 / (2 * alpha)), limit), 1.0))
         thresholds.append(round(threshold))
     return tuple(thresholds)
 
 
 def muon_smoothing(alpha: float, n_items: int, dim: int, next_threshold: float) -> float:
     """λ_t = p_{d_{t+1}} √d = d_{t+1}^{−α} √d / ζ_N(α), Theorem 9 without its power of log d; absolute, like every λ."""
-    return math.sqrt(check_count("dim", dim)) / sgd_learning_rate(alpha, n_items, next_threshold)
+    rate = sgd_learning_rate(alpha, n_items, next_threshold)
+    return check_result("alpha and next_threshold", math.sqrt(check_count("dim", dim)) / rate if rate > 0 else math.inf)
 
 
 def sgd_learning_rate(alpha: float, n_items: int, next_threshold: float) -> float:
@@ -97,7 +105,8 @@ def sgd_learning_rate(alpha: float, n_items: int, next_threshold: float) -> floa
 
     Muon with η = √d and λ_t multiplies a small singular value by √d / λ_t, which is this number at its own d_{t+1}.
     """
-    return power_law_sum(alpha, n_items) * check_positive("next_threshold", next_threshold) ** check_alpha(alpha)
+    power = np.float64(check_positive("next_threshold", next_threshold)) ** check_alpha(alpha)
+    return check_result("alpha and next_threshold", float(power_law_sum(alpha, n_items) * power))
 
 
 @dataclass(frozen=True)
@@ -165,8 +174,7 @@ def critical_batch_exponent(method: str, alpha: float) -> float:
     Muon: β = α + 1/2. SGD: β = 1/2. It is α times `recovery_exponent`: the batch whose B^{1/α} items are the capacity.
     Raises `ValueError` for an unknown method or α ≤ 1 (below it B^{1/α} does not count the observed items).
     """
-    if method not in ("sgd", "muon"):
-        raise ValueError(f"method must be one of 'sgd', 'muon', got {method!r}")
+    check_choice("method", method, ("sgd", "muon"))
     return check_alpha(alpha, above=1.0) * recovery_exponent(method, alpha)
 
 
@@ -180,16 +188,21 @@ def observed_items(alpha: float, n_items: int, batch_size: float) -> float:
 
     Needs α > 1. The exact expectation for any frequencies is `equivalents.expected_distinct_items`.
     """
-    exponent = observed_exponent(alpha)
+    exponent, batch_size = observed_exponent(alpha), check_non_negative("batch_size", batch_size)
     return math.gamma(1 - exponent) * (batch_size / power_law_sum(alpha, n_items)) ** exponent
 
 
 def power_law_sum(alpha: float, n_items: int) -> float:
     """ζ_N(α) = Σ_{i ≤ N} i^{−α}, the normalisation of the power law; for any real α, to rounding error."""
-    n_items = check_count("n_items", n_items)
+    n_items, alpha = check_count("n_items", n_items), check_real("alpha", alpha)
     if alpha > 1:
-        return float(hurwitz_zeta(alpha, 1) - hurwitz_zeta(alpha, n_items + 1))
-    return float(np.sum(np.arange(1, n_items + 1, dtype=np.float64) ** -alpha))
+        return check_result("alpha", float(hurwitz_zeta(alpha, 1) - hurwitz_zeta(alpha, n_items + 1)))
+    try:
+        ranks = np.arange(1, n_items + 1, dtype=np.float64)
+    except (MemoryError, ValueError):
+        raise ValueError(f"n_items must be a number of terms that fit in memory, got {n_items}") from None
+    with np.errstate(over="ignore"):
+        return check_result("alpha", float(np.sum(ranks**-alpha)))
 
 
 def bulk_scale(alpha: float, n_items: int, dim: int) -> float:
@@ -211,7 +224,7 @@ def newton_schulz_steps(alpha: float, n_items: int, dim: int, slope: float) -> i
     then 97 % of polar's or more (chapter "The best map"). Grows like α log d / log slope.
     Raises `ValueError` for a slope ≤ 1, which lifts nothing.
     """
-    if not (math.isfinite(slope) and slope > 1):
+    if not 1 < check_real("slope", slope) < math.inf:
         raise ValueError(f"slope must be a finite number > 1, got {slope!r}")
     norm = math.sqrt(power_law_sum(2 * check_alpha(alpha), n_items)) / power_law_sum(alpha, n_items)
     return max(1, math.ceil(math.log(2 * norm / bulk_scale(alpha, n_items, dim)) / math.log(slope)))

@@ -14,7 +14,8 @@ from jaxtyping import Float
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from amemlib.checks import check_count
+from amemlib.checks import check_count, check_sequence, shown
+from amemlib.problem import check_tensor
 
 VARIANTS = ("raw", "centred", "whitened", "unit")
 """What is done to the table's rows, each on top of the one before; "unit" scales every row to length 1."""
@@ -79,6 +80,9 @@ def spelling_table(words: tuple[str, ...], dim: int) -> Float[Tensor, "N d"]:
     By subspace iteration from a fixed start; only words that share no piece at all are orthogonal. Returns float64.
     Learned from spelling alone: it is no table of meanings. Raises `ValueError` for fewer than `dim` words or pieces.
     """
+    words = check_sequence("words", words)
+    if not all(isinstance(word, str) for word in words) or len(words) == 0:
+        raise TypeError(f"words must be a tuple of at least one string, got {shown(words)}")
     pieces = [Counter(_pieces(word)) for word in words]
     column = {piece: k for k, piece in enumerate(sorted(set().union(*pieces)))}
     if check_count("dim", dim) > min(len(words), len(column)):
@@ -104,6 +108,10 @@ def whitened(table: Float[Tensor, "N d"]) -> Float[Tensor, "N d"]:
 
     Raises `ValueError` for a table without full column rank.
     """
+    check_tensor("table", table, ("N", "d"))
+    largest = table.abs().max().item()
+    if not 1e-100 < largest < 1e100:
+        raise ValueError(f"table must have a largest entry in [1e-100, 1e100], got {largest!r}")
     values, basis = torch.linalg.eigh(table.double().T @ table.double())
     if values[0] <= 1e-12 * values[-1]:
         raise ValueError(f"table must have full column rank, got eigenvalues {values[0]:.3g} … {values[-1]:.3g}")
@@ -119,7 +127,11 @@ def table_variants(table: Float[Tensor, "N d"]) -> dict[str, Tensor]:
 
 def second_moment_eigenvalues(table: Float[Tensor, "N d"]) -> Float[Tensor, " d"]:
     """Eigenvalues of Σ = (d / N) Σ_i x_i x_iᵀ, (d,) float64 in decreasing order; all 1 for a whitened table."""
-    return torch.linalg.svdvals(table.double()) ** 2 * table.shape[1] / len(table)
+    check_tensor("table", table, ("N", "d"))
+    eigenvalues = torch.linalg.svdvals(table.double()) ** 2 * table.shape[1] / len(table)
+    if not torch.isfinite(eigenvalues).all():
+        raise ValueError("table must have squared singular values that float64 holds, got infinite ones")
+    return eigenvalues
 
 
 def _pieces(word: str) -> list[str]:
@@ -134,8 +146,8 @@ def _vocabulary(inputs: list[str], outputs: list[str], weights: list[float]) -> 
 
 def _check_language(language: str) -> None:
     known = _data_module("wordfreq").available_languages()
-    if language not in known:
-        raise ValueError(f"language must be one of {', '.join(sorted(known))}, got {language!r}")
+    if not isinstance(language, str) or language not in known:
+        raise ValueError(f"language must be one of {', '.join(sorted(known))}, got {shown(language)}")
 
 
 def _data_module(name: str) -> ModuleType:

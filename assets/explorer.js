@@ -228,7 +228,8 @@
       spread.signalGain[i] = signal[i] > 0 ? shared / (variance * signal[i]) : 0;
       spread.own[i] = Math.max(4 * scale * quadratic(odd, S) - dim * shared ** 2 / variance, 0);
       spread.rivalGain[i] = (energy - rise[i]) * resolved / fourth / Math.max(energy, 1e-12);
-      spread.fading[i] = damping[i] ** 2;
+      // a frequent input keeps the fluctuation of its own length, 2/d, which is all there is for the polar map
+      spread.fading[i] = Math.sqrt(damping[i] ** 4 + (1 - damping[i] ** 4) * 2 / dim / variance);
     }
     const rivals = classes(damping, p.counts);
     const score = signal.map((value) => Math.sqrt(dim) * value);
@@ -312,7 +313,7 @@
         const l = leverage[i], rival = l * l / free + whitening * mean;
         spread.signalGain[i] = shared / variance * (1 - l);
         spread.own[i] += dim * (l * (1 - l)) ** 2 * left;
-        spread.rivalGain[i] = (own[i] + whitening * mean * l * l / free + whitening * energy) * mean / energy / rival;
+        spread.rivalGain[i] = (own[i] + 2 * whitening * mean * l * l / free + whitening * energy) * mean / energy / rival;
         spread.fading[i] = overlap * rest[i] / (l * l + overlap * rest[i]);
       }
     }
@@ -449,6 +450,15 @@
     return 4 / Math.PI ** 2 * total;
   }
 
+  /* t₀ of theory.bulk_scale for a power law, in the units of G's singular values; 1/M(0) for a list, which has no α. */
+  function lambdaUnit(state, p) {
+    if (state.source !== "power") return bulkScale(p, state.dim);
+    const x = Math.PI / (2 * state.alpha);
+    let norm = 0;
+    for (let i = state.nItems; i >= 1; i--) norm += Math.pow(i, -state.alpha);
+    return Math.pow(x / Math.sin(x) / state.dim, state.alpha) / norm;
+  }
+
   const OPTIMIZERS = {
     polar: (q, dim) => spectralEquivalent(q, dim, 0),
     smoothed: (q, dim, lam) => spectralEquivalent(q, dim, lam),
@@ -462,7 +472,7 @@
 
   /* State → what the page shows of one step. The batch's own bins, their probabilities, and the expected count. */
   function predict(state, width) {
-    const p = frequencies(state), t0 = bulkScale(p, state.dim);
+    const p = frequencies(state), t0 = lambdaUnit(state, p);
     let q = batch(p, state.batchSize);
     if (state.optimizer === "sgd" || width) q = merged(q, width || SGD_BIN);
     const probability = OPTIMIZERS[state.optimizer](q, state.dim, state.lamOverT0 * t0, state.draws);
@@ -481,6 +491,11 @@
       if (count(middle) >= target) high = middle; else low = middle;
     }
     return Math.exp((low + high) / 2);
+  }
+
+  /* One step's expected counts at each of `dims`, on bins of a tenth. */
+  function againstDimension(state, dims) {
+    return dims.map((dim) => [dim, predict({ ...state, dim, draws: 16 }, 0.1).capacity]);
   }
 
   /* Density of ln s: Re M(s(ε − i)) by Newton's method, followed down from large s: equivalents.SpectralLaw. */
@@ -535,7 +550,7 @@
   }
 
   root.amemExplorer = {
-    logNdtr, powerLaw, language, languageSize, batch, bulkScale, predict, manySteps, halfBatch, spectrum, exponent,
+    logNdtr, powerLaw, language, languageSize, batch, bulkScale, lambdaUnit, predict, againstDimension, manySteps, halfBatch, spectrum, exponent,
   };
 })(globalThis);
 
@@ -544,7 +559,7 @@
   "use strict";
   if (typeof document === "undefined") return;
   const core = root.amemExplorer, SVG = "http://www.w3.org/2000/svg";
-  const DEFAULTS = { source: "power", alpha: 1.5, d: 8, n: 4.7, b: 41, lambda: 0, steps: 1, optimizer: "polar" };
+  const DEFAULTS = { source: "power", alpha: 1.5, d: 8, n: 4.7, b: 41, lambda: 0, steps: 1, optimizer: "polar", other: "sgd" };
   const INFINITE_BATCH = 41;
   const NAMES = { polar: "Muon (polar)", smoothed: "Muon (h_λ)", sgd: "SGD", newton: "Newton" };
   let box, inputs, timer, job = 0;
@@ -556,7 +571,7 @@
   function stateOf(raw) {
     const listed = raw.source === "power" ? Infinity : core.languageSize(raw.source);
     return {
-      source: raw.source, optimizer: raw.optimizer, alpha: raw.alpha, steps: raw.steps,
+      source: raw.source, optimizer: raw.optimizer, other: raw.other, alpha: raw.alpha, steps: raw.steps,
       dim: Math.round(2 ** raw.d), nItems: Math.min(+(10 ** raw.n).toPrecision(2), listed),
       batchSize: raw.b >= INFINITE_BATCH ? Infinity : Math.round(2 ** raw.b), lamOverT0: 10 ** raw.lambda,
     };
@@ -612,7 +627,7 @@
     label("lambda", String(+state.lamOverT0.toPrecision(2)) + " t₀");
     label("steps", String(raw.steps));
     inputs.alpha.disabled = raw.source !== "power";
-    inputs.lambda.disabled = raw.optimizer !== "smoothed";
+    inputs.lambda.disabled = raw.optimizer !== "smoothed" && raw.other !== "smoothed";
   }
 
   /* The recovered share at each rank of the whole list, for the population's bins. */
@@ -645,38 +660,64 @@
     return low > 0 && Math.abs(values[low - 1] - value) < Math.abs(values[low] - value) ? low - 1 : low;
   }
 
-  function compute(raw, state) {
-    const mine = ++job;
-    box.setAttribute("aria-busy", "true");
-    const one = core.predict({ ...state, steps: 1 });
-    let curve = byRank(one.p, one.q, one.probability, state.batchSize), capacity = one.capacity, note = "";
-    const exponent = raw.source === "power" && raw.alpha > 1 ? core.exponent(state.optimizer, raw.alpha, raw.steps) : NaN;
-    if (raw.steps > 1) {
-      if (state.optimizer === "polar" && !isFinite(state.batchSize)) {
-        const many = core.manySteps(state), last = many.history[many.history.length - 1];
-        capacity = last.capacity;
-        curve = Array.from(many.p.start, (start, i) => [start + (many.p.counts[i] + 1) / 2, last.probability[i]]);
-        note = `After ${many.history.length} steps on the thresholded gradient of Eq. (7): step by step `
-          + many.history.map((step) => short(step.capacity)).join(", ") + " items.";
-      } else {
-        note = "For more than one step only the polar map on the whole population has a sharp count here. "
-          + "The count and the pictures are those of one step"
-          + (exponent === exponent ? "; the exponent is that of all steps." : ".");
-      }
+  /* What is known of one optimizer: its count after all steps or NaN, its exponent or NaN, and what its curves show. */
+  function answer(raw, state, optimizer) {
+    const mine = { ...state, optimizer }, one = core.predict({ ...mine, steps: 1 });
+    const exponent = raw.source === "power" && raw.alpha > 1 ? core.exponent(optimizer, raw.alpha, raw.steps) : NaN;
+    const result = { optimizer, one, exponent, capacity: one.capacity, history: null };
+    result.curve = byRank(one.p, one.q, one.probability, state.batchSize);
+    if (raw.steps > 1 && optimizer === "polar" && !isFinite(state.batchSize)) {
+      const many = core.manySteps(mine), last = many.history[many.history.length - 1];
+      result.history = many.history.map((step) => step.capacity);
+      result.capacity = last.capacity;
+      result.curve = Array.from(many.p.start, (start, i) => [start + (many.p.counts[i] + 1) / 2, last.probability[i]]);
+    } else if (raw.steps > 1) result.capacity = NaN;
+    return result;
+  }
+
+  function notes(raw, answers) {
+    if (raw.steps === 1) return "";
+    const stepped = answers.find(({ history }) => history), without = answers.filter(({ history }) => !history);
+    const lines = [];
+    if (stepped) {
+      lines.push(`${NAMES.polar}, ${stepped.history.length} steps on the thresholded gradient of Eq. (7): step by step `
+        + stepped.history.map(short).join(", ") + " items.");
     }
-    show("capacity", short(capacity));
-    show("exponent", exponent === exponent ? exponent.toFixed(3) : "none known");
-    show("note", note);
+    if (without.length) {
+      lines.push("For more than one step only the polar map on the whole population has a sharp count here: none is shown for "
+        + without.map(({ optimizer }) => NAMES[optimizer]).join(" and ") + ", and its curves are those of one step.");
+    }
+    return lines.join(" ");
+  }
+
+  const known = (x, text) => x === x ? text(x) : "none known";
+
+  function compute(raw, state) {
+    const mine = ++job, names = [raw.optimizer];
+    if (raw.other !== "none" && raw.other !== raw.optimizer) names.push(raw.other);
+    box.setAttribute("aria-busy", "true");
+    const answers = names.map((name) => answer(raw, state, name)), [first, second] = answers;
+    show("name", `Recovered items, ${NAMES[first.optimizer]}`);
+    show("capacity", known(first.capacity, short));
+    show("other-name", second ? `Recovered items, ${NAMES[second.optimizer]}` : "");
+    show("other", second ? known(second.capacity, short) : "");
+    box.querySelector("[data-second]").hidden = !second;
+    show("exponent", answers.map(({ exponent }) => known(exponent, (x) => x.toFixed(3))).join(" and "));
+    show("note", notes(raw, answers));
     show("half", "…");
-    show("summary", `${NAMES[state.optimizer]} recovers about ${short(capacity)} of ${format(state.nItems)} items.`);
-    drawRanks(curve, state.nItems, capacity);
-    drawSpectrum(core.spectrum(one.q, state.dim, 0.01), one.t0, state);
-    box.dataset.capacity = capacity;
+    show("summary", answers.map((one) => one.capacity === one.capacity
+      ? `${NAMES[one.optimizer]} recovers about ${short(one.capacity)} of ${format(state.nItems)} items.`
+      : `No count is known here for ${NAMES[one.optimizer]} after ${raw.steps} steps.`).join(" "));
+    drawRanks(answers, state.nItems);
+    drawSpectrum(core.spectrum(first.one.q, state.dim, 0.01), first.one.t0, state, names);
+    box.dataset.capacity = first.capacity;
+    box.dataset.other = second ? second.capacity : "";
     setTimeout(() => {
       if (mine !== job) return;
       const half = core.halfBatch(state);
       show("half", half === null ? "below 2" : half > 9e11 ? "beyond 10¹²" : short(half));
       box.dataset.half = half;
+      drawDimensions(state, names);
       box.setAttribute("aria-busy", "false");
     }, 30);
   }
@@ -691,8 +732,13 @@
     return node;
   }
 
+  function powerOfTen(place, svg, power) {
+    const text = element("text", place, svg, "10");
+    element("tspan", { dy: -6, "font-size": 10 }, text, String(power).replace("-", "−"));
+  }
+
   /* Axes of a picture, x logarithmic in powers of ten. Returns the maps from data to the picture. */
-  function axes(name, xRange, yTicks, xLabel, yLabel, description) {
+  function axes(name, xRange, yTicks, xLabel, yLabel, description, logarithmic) {
     const svg = box.querySelector(`svg[data-plot="${name}"]`), left = 62, right = 10, top = 10, bottom = 52;
     const width = 400, height = 260;
     svg.replaceChildren();
@@ -700,17 +746,19 @@
     element("title", {}, svg, description);
     const [low, high] = xRange.map(Math.log10), yMax = yTicks[yTicks.length - 1];
     const x = (value) => left + (Math.log10(value) - low) / (high - low) * (width - left - right);
-    const y = (value) => height - bottom - value / yMax * (height - top - bottom);
+    const up = logarithmic ? (value) => Math.log(value / yTicks[0]) / Math.log(yMax / yTicks[0]) : (value) => value / yMax;
+    const y = (value) => height - bottom - up(value) * (height - top - bottom);
     const every = Math.ceil((high - low) / 6);
     for (let power = Math.ceil(low); power <= high; power++) {
       if ((power - Math.ceil(low)) % every) continue;
       element("line", { x1: x(10 ** power), x2: x(10 ** power), y1: top, y2: height - bottom, class: "rule" }, svg);
-      const tick = element("text", { x: x(10 ** power), y: height - bottom + 20, "text-anchor": "middle" }, svg, "10");
-      element("tspan", { dy: -6, "font-size": 10 }, tick, String(power).replace("-", "−"));
+      powerOfTen({ x: x(10 ** power), y: height - bottom + 20, "text-anchor": "middle" }, svg, power);
     }
     for (const value of yTicks) {
       element("line", { x1: left, x2: width - right, y1: y(value), y2: y(value), class: "rule" }, svg);
-      element("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, svg, String(+value.toPrecision(2)));
+      const place = { x: left - 6, y: y(value) + 4, "text-anchor": "end" };
+      if (logarithmic) powerOfTen(place, svg, Math.round(Math.log10(value)));
+      else element("text", place, svg, String(+value.toPrecision(2)));
     }
     element("text", { x: (left + width - right) / 2, y: height - 6, "text-anchor": "middle" }, svg, xLabel);
     const middle = (top + height - bottom) / 2;
@@ -723,28 +771,57 @@
     element("path", { d: path, class: type }, plot.svg);
   }
 
-  function drawRanks(curve, nItems, capacity) {
-    const half = curve.find(([, value]) => value < 0.5);
-    const text = `Probability of recovery against rank: ${half ? `below one half from rank ${short(half[0])} on` : "above one half everywhere"}, `
-      + `${short(capacity)} items in all.`;
-    const plot = axes("ranks", [1, Math.max(nItems, 10)], [0, 0.25, 0.5, 0.75, 1], "rank of the item", "probability of recovery", text);
-    line(plot, curve, "curve");
+  /* The names of the curves, in their colours, at the upper right of a picture. */
+  function key(plot, names, x) {
+    names.forEach((name, k) => element("text", { x, y: 22 + 16 * k, "text-anchor": "end", class: "name " + name }, plot.svg, NAMES[name]));
   }
 
-  function drawSpectrum(points, t0, state) {
+  function drawRanks(answers, nItems) {
+    const text = "Probability of recovery against rank. " + answers.map(({ optimizer, curve }) => {
+      const half = curve.find(([, value]) => value < 0.5);
+      return `${NAMES[optimizer]}: ${half ? `below one half from rank ${short(half[0])} on` : "above one half everywhere"}.`;
+    }).join(" ");
+    const plot = axes("ranks", [1, Math.max(nItems, 10)], [0, 0.25, 0.5, 0.75, 1], "rank of the item", "probability of recovery", text);
+    for (const { optimizer, curve } of [...answers].reverse()) line(plot, curve, "curve " + optimizer);
+    key(plot, answers.map(({ optimizer }) => optimizer), 388);
+  }
+
+  function drawSpectrum(points, t0, state, names) {
     const law = points.map(([s, density]) => [s / t0, density]);
     const body = law.filter(([s]) => s < 100), peak = Math.max(...body.map(([, density]) => density));
     const seen = law.filter(([, density]) => density > 1e-3 * peak);
     const range = [Math.max(seen[0][0], 1e-3), seen[seen.length - 1][0] * 1.2];
-    const f = {
-      polar: () => 1, smoothed: (s) => s / Math.hypot(s, state.lamOverT0), sgd: (s) => s / range[1], newton: null,
-    }[state.optimizer];
-    const text = "Density of the logarithm of the gradient's singular values in units of the bulk scale t₀, largest value of the bulk 1"
-      + (f ? ", with the map f that the optimizer applies to them." : ".");
-    const plot = axes("spectrum", range, [0, 0.25, 0.5, 0.75, 1], "singular value / t₀", f ? "density, and f(s)" : "density", text);
+    const maps = { polar: () => 1, smoothed: (s) => s / Math.hypot(s, state.lamOverT0), sgd: (s) => s / range[1] };
+    const shown = names.filter((name) => name in maps);
+    const text = "Density of the logarithm of the gradient's singular values in units of t₀, largest value of the bulk 1"
+      + (shown.length ? ", with the map f that each optimizer applies to them." : ".");
+    const plot = axes("spectrum", range, [0, 0.25, 0.5, 0.75, 1], "singular value / t₀", shown.length ? "density, and f(s)" : "density", text);
     const inside = law.filter(([s]) => s >= range[0]).map(([s, density]) => [s, Math.min(Math.max(density / peak, 0), 1)]);
     line(plot, [[inside[0][0], 0], ...inside, [inside[inside.length - 1][0], 0]], "area");
-    if (f) line(plot, inside.map(([s]) => [s, f(s)]), "curve");
+    for (const name of [...shown].reverse()) line(plot, inside.map(([s]) => [s, maps[name](s)]), "curve " + name);
+  }
+
+  /* One step's items against d, and what was counted for the same exponent and (to 3 %) the same number of items. */
+  function drawDimensions(state, names) {
+    const near = (x, y) => Math.abs(Math.log(x / y)) < 0.03, same = (point, name) => point.optimizer === name && state.source === "power"
+      && !isFinite(state.batchSize) && near(point.alpha, state.alpha) && near(point.nItems, state.nItems)
+      && (name !== "smoothed" || near(point.lam, state.lamOverT0));
+    const points = names.flatMap((name) => root.amemExplorerData.records.filter((point) => same(point, name)));
+    const highest = Math.max(4096, ...points.map(({ dim }) => dim)), dims = [];
+    for (let dim = 32; dim <= highest; dim *= 2) dims.push(dim);
+    const curves = names.map((name) => core.againstDimension({ ...state, optimizer: name }, dims));
+    const values = [...curves.flat().map(([, count]) => count), ...points.map(({ count }) => count)];
+    const low = Math.floor(Math.log10(Math.max(Math.min(...values), 1))), high = Math.ceil(Math.log10(Math.max(...values, 10)));
+    const ticks = Array.from({ length: high - low + 1 }, (_, k) => 10 ** (low + k));
+    const text = `Items after one step against d, ${names.map((name, k) => `${NAMES[name]}: ${short(curves[k][0][1])} at d = 32 `
+      + `and ${short(curves[k][curves[k].length - 1][1])} at d = ${highest}`).join("; ")}. ${points.length} counted points.`;
+    const plot = axes("dimensions", [32, highest], ticks, "dimension d", "items after one step", text, true);
+    names.forEach((name, k) => line(plot, curves[k].map(([dim, count]) => [dim, Math.max(count, ticks[0])]), "curve " + name));
+    for (const { optimizer, dim, count } of points) {
+      element("circle", { cx: plot.x(dim).toFixed(1), cy: plot.y(count).toFixed(1), r: 4, class: "point " + optimizer }, plot.svg);
+    }
+    element("line", { x1: plot.x(state.dim), x2: plot.x(state.dim), y1: 10, y2: 208, class: "here" }, plot.svg);
+    box.dataset.points = points.length;
   }
 
   function start() {

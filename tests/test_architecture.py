@@ -20,7 +20,8 @@ ARROWS = {
     "theory": "checks",
     "runtime": "fingerprint",
     "scaling": "checks",
-    "problem": "theory",
+    "arithmetic": "",
+    "problem": "theory arithmetic",
     "spectral": "problem",
     "sampling": "problem",
     "gradients": "problem",
@@ -38,15 +39,16 @@ ARROWS = {
     "experiments": "optim sampling recovery equivalents expansions scaling sharding tasks attention training runtime "
     "vocabularies verdicts",
     "sweep": "experiments records",
-    "costs": "equivalents",
+    "costs": "equivalents spectral",
     "visits": "sweep costs",
-    "vocabularies": "theory",
+    "vocabularies": "problem",
     "figures": "scaling theory lazy",
     "labs": "experiments figures",
     "__main__": "sweep visits figures",
 }
 FORBIDDEN = {"utils", "util", "common", "helpers", "misc"}
 LONGEST_CELL, WIDEST_CELL = 15, 78
+HIDDEN = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 
 
 def room_of(file: str) -> str:
@@ -144,7 +146,7 @@ def test_no_helper_is_defined_in_two_chapters():
 def test_a_cell_that_is_shown_fits_the_eye():
     for chapter, metadata, source in chapter_cells():
         lines = [line for line in source.splitlines() if line.strip() and not line.strip().startswith("#")]
-        if not notebooks.HIDDEN & set(metadata.get("tags", [])):
+        if not HIDDEN & set(metadata.get("tags", [])):
             assert len(lines) <= LONGEST_CELL, f"{chapter}: a cell of {len(lines)} lines begins {lines[0]!r}"
             wide = [line for line in source.splitlines() if len(line) > WIDEST_CELL]
             assert not wide, f"{chapter}: wider than the page: {wide[0]!r}"

@@ -13,6 +13,7 @@ import torch
 import amemlib as am
 from amemlib import experiments, runtime
 from amemlib.__main__ import main
+from amemlib.experiments.spectral_maps import SpectralMapsConfig
 
 NAN, INF = math.nan, math.inf
 P = am.Problem.power_law(6, 4, 1.5)
@@ -57,11 +58,11 @@ LIBRARY = [
         ["floor", "-0.1", "≥ 0"],
     ),
     (
-        lambda: experiments.SpectralMapsConfig(scan_dims=(64, 65)),
+        lambda: SpectralMapsConfig(scan_dims=(64, 65)),
         ValueError,
         ["scan_dims", "[64, 65]", "among dims"],
     ),
-    (lambda: experiments.SpectralMapsConfig(steps=(5, 3)), ValueError, ["steps", "[5, 3]", "increasing"]),
+    (lambda: SpectralMapsConfig(steps=(5, 3)), ValueError, ["steps", "[5, 3]", "increasing"]),
     # frequencies
     *[
         (
@@ -97,7 +98,7 @@ LIBRARY = [
         for bad, words in [
             (torch.ones(5), ["input_eigenvalues", "(4,)", "(5,)"]),
             (torch.tensor([1.0, 1, 0, 1]), ["input_eigenvalues", "0.0", "positive"]),
-            (torch.tensor([1.0, 1, NAN, 1]), ["input_eigenvalues", "nan", "positive"]),
+            (torch.tensor([1.0, 1, NAN, 1]), ["input_eigenvalues", "NaN", "finite"]),
         ]
     ],
     (lambda: am.equivalents.effective_dimension(torch.ones(2, 2)), ValueError, ["eigenvalues", "(d,)", "(2, 2)"]),
@@ -141,9 +142,39 @@ LIBRARY = [
         ]
     ],
     (lambda: am.sample_embeddings(P, -1), ValueError, ["seed", "-1", "at least 0"]),
-    (lambda: am.sample_embeddings(P, 0, dtype=torch.float16), TypeError, ["U ", "float16", "float32 or float64"]),
+    (lambda: am.sample_embeddings(P, 0, dtype=torch.float16), TypeError, ["dtype", "float16", "torch.float32 or"]),
     (lambda: am.thresholded_gradient(EMB, P.frequencies, 7), ValueError, ["n_recovered", "7", "at most N = 6"]),
     (lambda: am.thresholded_gradient(EMB, P.frequencies, -1), ValueError, ["n_recovered", "-1", "at least 0"]),
+    # what once gave a number that meant nothing
+    (lambda: am.longest_prefix(torch.tensor([2, 2])), TypeError, ["mask", "bool", "int64"]),
+    (lambda: am.theory.observed_items(1.5, 10, -1), ValueError, ["batch_size", "-1", "≥ 0"]),
+    (lambda: am.theory.recovery_thresholds("sgd", 1.5, 64, 2, 1.0, NAN), ValueError, ["batch_size", "nan", "> 0"]),
+    (
+        lambda: am.expected_capacity(am.Problem.from_frequencies([1, 1e-160], 4), "polar"),
+        ValueError,
+        ["frequencies", "1e-160", "1e100 apart"],
+    ),
+    (lambda: am.fit_exponent(np.ma.array([1, 2, 3], mask=[0, 1, 0]), [1, 2, 3]), TypeError, ["x ", "mask"]),
+    (lambda: am.Problem.from_frequencies(np.ma.array([1, 2], mask=[0, 1]), 4), TypeError, ["p ", "mask"]),
+    (lambda: am.Problem.from_frequencies(["1", "2"], 4), TypeError, ["p ", "'1'", "real numbers"]),
+    (lambda: am.Problem.from_frequencies(np.array([1, 2j]), 4), TypeError, ["p ", "real numbers"]),
+    (lambda: am.loss_and_gradient(1e308 * EYE, EMB, P.frequencies), ValueError, ["W and emb", "1e+290", "inf"]),
+    # tensors that are no plain arrays of floating-point numbers
+    *[
+        (lambda X=X: am.polar(X), TypeError, ["G ", "dense floating-point", kind])
+        for X, kind in [
+            (EYE.to_sparse(), "sparse_coo of float64"),
+            (EYE.to(torch.complex128), "complex128"),
+            (EYE.to(torch.float8_e5m2), "float8_e5m2"),
+        ]
+    ],
+    (lambda: am.polar(EYE.to("meta")), ValueError, ["G ", "meta", "numbers"]),
+    (
+        lambda: am.polar(torch.masked.masked_tensor(EYE.clone(), EYE > 0)),
+        TypeError,
+        ["G ", "dense floating-point", "MaskedTensor"],
+    ),
+    (lambda: am.recovered(EYE, None), TypeError, ["emb ", "Embeddings", "None"]),
     # embeddings that do not fit together
     (lambda: am.Embeddings(EMB.U, EMB.V.float()), TypeError, ["U and V", "float64", "float32", "one dtype"]),
     (lambda: am.Embeddings(EMB.U, EMB.V.to("meta")), ValueError, ["U and V", "cpu", "meta", "one device"]),
@@ -176,7 +207,7 @@ LIBRARY = [
     (lambda: am.equivalents.capacity_constant("newton", 1.0, 9), ValueError, ["alpha", "1.0", "> 1"]),
     (lambda: am.equivalents.rare_item_snr("adam", 1.5), ValueError, ["'adam'", "'polar', 'smoothed_sign', 'newton'"]),
     (lambda: am.equivalents.typical_maximum(0), ValueError, ["n ", "0", "at least 1"]),
-    (lambda: am.polar(EYE[0]), ValueError, ["G ", "(4,)", "(m, n)"]),
+    (lambda: am.polar(EYE[0]), ValueError, ["G ", "(4,)", "m, n)"]),
     (lambda: am.polar(np.eye(3)), TypeError, ["G ", "ndarray", "tensor"]),
     (lambda: am.polar(EYE, rank=5), ValueError, ["rank", "5", "at most min(m, n) = 4"]),
     (lambda: am.polar(EYE, rank=-1), ValueError, ["rank", "-1", "at least 0"]),
@@ -229,7 +260,7 @@ LIBRARY = [
     (lambda: am.fit_exponent([-1, 2], [1, 2]), ValueError, ["x ", "[-1.0, 2.0]", "positive"]),
     (lambda: experiments.find_experiment("two-step"), ValueError, ["experiment", "'two-step'", "one-step"]),
     (
-        lambda: experiments.configure(experiments.ONE_STEP, "huge", {}),
+        lambda: experiments.configure(experiments.find_experiment("one-step"), "huge", {}),
         ValueError,
         ["profile", "'huge'", "smoke, cpu, gpu"],
     ),
@@ -238,6 +269,7 @@ LIBRARY = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:The PyTorch API of MaskedTensors")
 @pytest.mark.parametrize(
     "call, error, words", LIBRARY, ids=[f"{i}-{'-'.join(c[2])[:40]}" for i, c in enumerate(LIBRARY)]
 )

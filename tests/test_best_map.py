@@ -17,11 +17,11 @@ from amemlib.equivalents import (
     expected_map_capacity,
     tail_snr,
 )
-from amemlib.experiments.base import FINITE_SIZE, NOT_REPRODUCED, REPRODUCED, UNDECIDED, word
 from amemlib.experiments.spectral_maps import EXPERIMENT as SPECTRAL_MAPS
 from amemlib.experiments.spectral_maps import MAPS, SCHEDULES, SpectralMapsConfig, scanned_schedules, update_maps
 from amemlib.gradients import item_losses_along
 from amemlib.spectral import compose_quintics, newton_schulz_coefficients, newton_schulz_scalar, spectral_maps
+from amemlib.verdicts import FINITE_SIZE, NOT_REPRODUCED, REPRODUCED, UNDECIDED, word
 
 ALPHAS = (1.25, 1.5, 2.0)
 

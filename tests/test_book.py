@@ -1,9 +1,7 @@
 """The built pages: complete, linked, readable without a network and without sight."""
 
-import os
 import re
 import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -17,15 +15,7 @@ HTML = ROOT / "_build" / "html"
 PAGES = list(Book(ROOT).pages())
 
 
-@pytest.fixture(scope="session", autouse=True)
-def html():
-    """The strict build, by the Makefile's own rule and with this interpreter; nothing to do if it is up to date."""
-    if not any((ROOT / f"{page}.md").exists() for page in PAGES):
-        pytest.skip("the book has no pages yet")
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
-    command = ["make", "--no-print-directory", "html", f"VENV={sys.prefix}", "-o", f"{sys.prefix}/.done"]
-    build = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-    assert build.returncode == 0, build.stdout + build.stderr
+pytestmark = pytest.mark.usefixtures("html")
 
 
 @cache
@@ -128,3 +118,30 @@ def test_the_search_knows_the_words_of_the_field():
     index = (HTML / "searchindex.js").read_text(encoding="utf-8")
     for word in ("daleckii", "krein", "critic", "batch", "newton", "schulz", "zipf"):
         assert re.search(rf"[{{,\"]{word}\"?:", index), f"the search finds nothing for {word!r}"
+
+
+@every_page
+def test_the_page_describes_itself_and_offers_its_notebook_once(page):
+    head = soup(HTML / f"{page}.html")
+    for name in ("description", "og:title", "og:description", "og:image"):
+        [tag] = head.select(f'meta[name="{name}"], meta[property="{name}"]')
+        assert len(tag["content"]) > 5 and not re.search(r"\\[A-Za-z]|\$", tag["content"]), tag
+    assert head.select('link[rel~="icon"]')
+    notebooks = head.select(".btn-download-notebook-button")
+    assert len(notebooks) == (ROOT / f"{page}.ipynb").exists()
+
+
+def test_next_follows_the_reading_order():
+    guide = soup(HTML / "chapters" / "guide.html")
+    assert guide.select_one('link[rel="next"]')["href"] == "associative-memory.html"
+
+
+def test_the_tracked_tree_stays_small():
+    """Under 40 MiB, pictures in the notebooks included, none of which is above 200 kB."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("not a checkout: nothing is tracked")
+    files = [ROOT / name for name in listed.stdout.split("\0") if name]
+    assert sum(path.stat().st_size for path in files if path.exists()) < 40 * 2**20
+    heavy = {path.name: path.stat().st_size for path in HTML.glob("_images/*.png") if path.stat().st_size > 200_000}
+    assert not heavy

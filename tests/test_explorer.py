@@ -1,12 +1,9 @@
 """The explorer: its numbers are the library's, in a headless Chromium, and its page works by keys, link and phone."""
 
-import asyncio
 import functools
 import json
 import re
 import subprocess
-import tempfile
-import urllib.request
 from pathlib import Path
 from shutil import which
 
@@ -15,26 +12,20 @@ import explorer_data
 import numpy as np
 import pytest
 import torch
-from tornado.websocket import websocket_connect
 
 import amemlib as am
 from amemlib.equivalents import SpectralLaw
 from amemlib.equivalents.thresholded import ManyStepEquivalent, half_recovered_thresholds, thresholded_weights
 
 ROOT = Path(__file__).resolve().parents[1]
-CHROMIUM = which("chromium") or which("chromium-browser") or which("google-chrome")
 TOLERANCE = 0.01
 POWER_LAWS = [(1.1, 128, 5000), (1.25, 64, 1000), (1.5, 256, 50_000), (2.0, 128, 20_000)]
 OPTIMIZERS = {"polar": "polar", "smoothed": "smoothed_sign", "newton": "newton", "sgd": "sgd"}
 
-KEYS = {"Tab": 9, "ArrowRight": 39}
-COMPUTED = """new Promise((go) => {
-    const look = () => document.querySelector('#amem-explorer').dataset.capacity ? go() : setTimeout(look, 20);
-    look();
-})"""
+COMPUTED = "document.querySelector('#amem-explorer').getAttribute('aria-busy') === 'false'"
 
 pytestmark = pytest.mark.process
-needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: the page cannot be opened")
+needs_browser = pytest.mark.skipif(browse.CHROMIUM is None, reason="no Chromium on this machine")
 
 
 def page(folder):
@@ -47,43 +38,21 @@ def page(folder):
     return path
 
 
-async def visit(address, hashes, script, width, before):
-    """Open the page at each hash in turn, type `before` keys, and evaluate `script`: its values and the complaints."""
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        flags = ["--headless", "--no-sandbox", "--remote-debugging-port=0", f"--user-data-dir={profile}"]
-        with subprocess.Popen([CHROMIUM, *flags], stderr=subprocess.PIPE, text=True) as browser:
-            try:
-                listening = next(line for line in browser.stderr if "DevTools listening on" in line)
-                port = int(listening.split(":")[2].split("/")[0])
-                new = urllib.request.Request(f"http://127.0.0.1:{port}/json/new", method="PUT")
-                with urllib.request.urlopen(new) as answer:
-                    socket = await websocket_connect(json.load(answer)["webSocketDebuggerUrl"], max_message_size=2**28)
-                tab = browse.Tab(socket)
-                for domain in ("Page", "Runtime", "Log", "Network"):
-                    await tab.call(f"{domain}.enable")
-                size = {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": False}
-                await tab.call("Emulation.setDeviceMetricsOverride", **size)
-                values = []
-                for fragment in hashes:
-                    await tab.call("Page.navigate", url="about:blank")
-                    await tab.call("Page.navigate", url=address.as_uri() + fragment)
-                    await tab.until(lambda message: message.get("method") == "Page.loadEventFired")
-                    await tab.value(COMPUTED)
-                    for key in before:
-                        for kind in ("keyDown", "keyUp"):
-                            event = {"key": key, "code": key, "windowsVirtualKeyCode": KEYS[key]}
-                            await tab.call("Input.dispatchKeyEvent", type=kind, **event)
-                    if before:
-                        await tab.value("new Promise((go) => setTimeout(go, 1500))")
-                    values.append(await tab.value(script))
-                complaints = [text for event in tab.events if "method" in event for text in browse.complaints(event)]
-            finally:
-                browser.terminate()
-    return values, complaints
-
-
 def open_page(folder, script, hashes=("",), width=1280, before=()):
-    return asyncio.run(visit(page(folder), hashes, script, width, before))
+    """Open the page at each hash in turn, type `before` keys, and evaluate `script`: its values and the complaints."""
+    address, values = page(folder), []
+    with browse.chromium() as browser, browse.tab(browser, "desktop") as (tab, complaints):
+        tab.set_viewport_size({"width": width, "height": 844})
+        for fragment in hashes:
+            browse.open_page(tab, address, fragment)
+            tab.wait_for_function(COMPUTED)
+            for key in before:
+                tab.keyboard.press(key)
+            if before:
+                tab.wait_for_timeout(100)
+                tab.wait_for_function(COMPUTED)
+            values.append(tab.evaluate(script))
+    return values, complaints
 
 
 def cases():
@@ -94,6 +63,10 @@ def cases():
                     continue
                 yield {"source": "power", "alpha": alpha, "dim": dim, "nItems": n_items, "batchSize": batch_size,
                        "lamOverT0": 0.5, "optimizer": optimizer}  # fmt: skip
+    for n_items in (320, 20_000):
+        for lam, optimizer in ((0.01, "smoothed"), (0.5, "smoothed"), (10, "smoothed"), (0, "newton")):
+            yield {"source": "power", "alpha": 1.5, "dim": 32, "nItems": n_items, "batchSize": None, "lamOverT0": lam,
+                   "optimizer": optimizer}  # fmt: skip
     for code in ("en", "fi"):
         for optimizer in ("polar", "newton"):
             yield {"source": code, "alpha": 1.5, "dim": 256, "nItems": 20_000, "batchSize": None, "lamOverT0": 1,
@@ -122,7 +95,11 @@ def compare(states, answers):
         q = None
         if answer["values"]:
             q = torch.from_numpy(np.repeat(answer["values"], np.array(answer["counts"], dtype=int)))
-        lam = state["lamOverT0"] * answer["t0"] if state["optimizer"] == "smoothed" else 0.0
+        lam = 0.0
+        if state["optimizer"] == "smoothed":
+            t0 = am.theory.bulk_scale(state["alpha"], state["nItems"], state["dim"])
+            assert answer["t0"] == pytest.approx(t0, rel=1e-9)
+            lam = state["lamOverT0"] * t0
         expected = am.expected_capacity(problem, OPTIMIZERS[state["optimizer"]], lam, q)
         assert answer["capacity"] == pytest.approx(expected, rel=TOLERANCE), state
 
@@ -185,6 +162,55 @@ def test_a_link_keeps_the_state(tmp_path):
     assert not complaints
 
 
+SHOWN = """JSON.stringify([Object.fromEntries([...document.querySelectorAll('#amem-explorer [data-show]')].map(
+    (one) => [one.dataset.show, one.textContent])), {...document.querySelector('#amem-explorer').dataset}])"""
+
+
+@needs_browser
+def test_no_count_stands_beside_an_exponent_of_other_steps(tmp_path):
+    values, complaints = open_page(tmp_path, SHOWN, hashes=("#optimizer=sgd&other=polar&steps=5&d=7&n=3.5", "#d=7&n=3"))
+    (many, kept), (one, _) = map(json.loads, values)
+    assert many["capacity"] == "none known" and kept["capacity"] == "NaN" and "SGD" in many["note"]
+    exponents = [am.theory.recovery_exponent(name, 1.5, 5) for name in ("sgd", "muon")]
+    assert many["exponent"] == " and ".join(f"{exponent:.3f}" for exponent in exponents)
+    assert float(kept["other"]) > 0 and one["note"] == "" and float(one["capacity"]) > float(one["other"])
+    text = (ROOT / "chapters" / "explorer.md").read_text(encoding="utf-8")
+    assert "Batch for half the count" in text and "Critical batch" not in text
+    assert not complaints
+
+
+@needs_browser
+def test_two_optimizers_are_laid_over_each_other_with_the_records_points(tmp_path):
+    curves = """JSON.stringify([[...document.querySelectorAll('#amem-explorer svg')].map((svg) => [svg.dataset.plot,
+        [...svg.querySelectorAll('.curve')].map((path) => path.classList[1])]),
+        document.querySelectorAll('circle.point').length, amemExplorerData.records,
+        amemExplorer.againstDimension({source: 'power', alpha: 1.5, nItems: 50000, batchSize: Infinity,
+            optimizer: 'polar', lamOverT0: 1}, [128, 512])])"""
+    values, _ = open_page(tmp_path, curves, hashes=("", "#other=none", "#alpha=1.3"))
+    (plots, points, records, predicted), (alone, _, _, _), (_, none, _, _) = map(json.loads, values)
+    assert {name: set(shown) for name, shown in plots} == dict.fromkeys(
+        ("ranks", "dimensions", "spectrum"), {"polar", "sgd"}
+    )
+    assert all(shown == ["polar"] for _, shown in alone) and none == 0
+    [record] = am.read_records("one-step", "confirm-alpha-1.5")
+    stored = [one for one in records if one["optimizer"] == "polar" and one["alpha"] == 1.5]
+    assert points == len(stored) == len(record["config"]["dims"])
+    np.testing.assert_allclose([one["count"] for one in stored], record["measured"]["counts"]["polar"], atol=0.01)
+    problem = {dim: am.Problem.power_law(50_000, dim, 1.5) for dim in (128, 512)}
+    for dim, count in predicted:
+        # bins of a tenth, for a picture
+        assert count == pytest.approx(am.expected_capacity(problem[dim], "polar"), rel=0.02)
+
+
+@needs_browser
+def test_on_a_phone_the_readout_stays_in_sight(tmp_path):
+    where = """(() => { document.querySelector('[name=steps]').scrollIntoView({block: 'center'});
+        const box = document.querySelector('#amem-explorer dl').getBoundingClientRect();
+        return [box.top, box.bottom, innerHeight]; })()"""
+    [[top, bottom, height]], _ = open_page(tmp_path, where, width=390)
+    assert 0 <= top < bottom <= height / 3
+
+
 @needs_browser
 @pytest.mark.parametrize("width", [390, 1280])
 def test_it_is_used_by_keys_and_fits_a_phone(tmp_path, width):
@@ -193,10 +219,10 @@ def test_it_is_used_by_keys_and_fits_a_phone(tmp_path, width):
         [...document.querySelectorAll('#amem-explorer svg')].map((svg) => [svg.querySelector('title').textContent,
             svg.querySelectorAll('path').length, svg.querySelectorAll('text').length]),
         [...document.querySelectorAll('#amem-explorer [name]')].every((input) => input.labels.length === 1)])"""
-    values, complaints = open_page(tmp_path, script, width=width, before=["Tab"] * 3 + ["ArrowRight"] * 2)
+    values, complaints = open_page(tmp_path, script, width=width, before=["Tab"] * 4 + ["ArrowRight"] * 2)
     name, value, spoken, sideways, pictures, labelled = json.loads(values[0])
     assert (name, value, spoken) == ("alpha", "1.6", "1.60") and sideways <= 0 and labelled
-    assert all(len(title) > 20 and paths >= 1 and texts > 6 for title, paths, texts in pictures)
+    assert all(len(title) > 20 and paths >= 2 and texts > 6 for title, paths, texts in pictures)
     assert not complaints
 
 
@@ -204,8 +230,9 @@ def test_the_tables_are_those_that_their_tool_makes():
     script = (ROOT / "assets" / "explorer-data.js").read_text(encoding="utf-8")
     stored = json.loads(script.partition(" = ")[2].rstrip(";\n"))
     assert {code: table["name"] for code, table in stored["languages"].items()} == explorer_data.LANGUAGES
-    # one language here, all of them by `python tools/explorer_data.py check`
+    # one language here, all of them by `python tools/generate.py check`
     assert stored["languages"]["en"] == {"name": "English"} | explorer_data.language_table("en")
+    assert stored["records"] == explorer_data.counted()
     assert len(stored["normals"]) == 128 and len(stored["hermite"]["24"][0]) == 24
 
 

@@ -110,3 +110,22 @@ def test_gradient_rank_is_the_numerical_rank(n_items, dim, batch_size):
     q = problem.frequencies if batch_size is None else am.sample_minibatch(problem, batch_size, 1)
     G = am.initial_gradient(emb, q)
     assert am.gradient_rank(emb, q) == torch.linalg.matrix_rank(G)
+
+
+@pytest.mark.parametrize("nats, allowed", [(6.9, 1e-6), (68.0, 1e-5)])
+def test_float32_embeddings_give_the_accuracy_that_is_stated_on_single_items_and_on_all(nats, allowed):
+    errors = []
+    for dim, n_items in ((2, 8), (8, 60), (32, 400)):
+        for seed in range(8):
+            generator = torch.Generator().manual_seed(seed)
+            U, V = (torch.randn(n_items, dim, generator=generator) / dim**0.5 for _ in range(2))
+            single, double = am.Embeddings(U, V), am.Embeddings(U.double(), V.double())
+            uniform = torch.full((n_items,), 1 / n_items, dtype=torch.float64)
+            alone = torch.nn.functional.one_hot(torch.tensor(seed), n_items).double()
+            for W in (U.T @ V, -U.T @ V, torch.randn(dim, dim, generator=generator)):
+                W = W.double()
+                W *= nats / (double.U.norm(dim=1).max() * (double.V @ W.T).norm(dim=1).max())
+                for q in (uniform, alone):
+                    (loss, G), (true_loss, true_G) = (am.loss_and_gradient(W, emb, q) for emb in (single, double))
+                    errors += [abs(loss / true_loss - 1), float((G - true_G).norm() / true_G.norm())]
+    assert max(errors) < allowed

@@ -63,7 +63,7 @@ def test_a_settled_rows_numbers_come_from_seeds_nobody_looked_at(row):
 
 def test_the_generated_pages_are_up_to_date():
     for path, text in ledger.pages(ROOT).items():
-        assert path.read_text(encoding="utf-8") == text, f"{path.name}: run python tools/ledger.py write"
+        assert path.read_text(encoding="utf-8") == text, f"{path.name}: run make figures"
 
 
 def test_a_number_that_is_not_in_the_record_cannot_be_shown():

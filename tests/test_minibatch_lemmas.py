@@ -10,10 +10,10 @@ import torch
 
 import amemlib as am
 from amemlib.equivalents import expected_distinct_items
-from amemlib.experiments.base import CONSISTENT, FINITE_SIZE, NOT_REPRODUCED, REPRODUCED, UNDECIDED, word
 from amemlib.experiments.critical_batch import EXPERIMENT as CRITICAL_BATCH
 from amemlib.experiments.critical_batch import LEMMA_BATCHES, CriticalBatchConfig, measure_lemmas
 from amemlib.scaling import first_crossing
+from amemlib.verdicts import CONSISTENT, FINITE_SIZE, NOT_REPRODUCED, REPRODUCED, UNDECIDED, word
 
 SEEDS = range(3000, 3004)
 

@@ -11,7 +11,6 @@ from scipy.special import digamma
 
 import amemlib as am
 from amemlib.equivalents import SMALLEST_MEDIAN, SpectralLaw, inverse_sum_limit
-from amemlib.experiments.base import CONSISTENT, FINITE_SIZE, NOT_REPRODUCED, REPRODUCED, UNDECIDED, word
 from amemlib.experiments.optimality import EXPERIMENT as OPTIMALITY
 from amemlib.experiments.optimality import (
     OptimalityConfig,
@@ -24,6 +23,7 @@ from amemlib.experiments.optimality import (
 )
 from amemlib.sampling import sample_rotations
 from amemlib.spectral import newton_schulz_scalar, signal_slopes, slope_maps, spectral_derivative, spectral_maps
+from amemlib.verdicts import CONSISTENT, FINITE_SIZE, NOT_REPRODUCED, REPRODUCED, UNDECIDED, word
 
 
 def draw(n_items=256, dim=12, seed=2000, n_pairs=0):

@@ -1,108 +1,141 @@
-"""Open every built page in a headless Chromium, on a desk, on a phone and in the dark, and report what goes wrong.
+"""Open every built page in a headless Chromium, on a desk and on a phone, in the light and in the dark: `make pages`.
 
-Wrong is an error in the console, a request that leaves the machine, a page that scrolls sideways. Pictures go to
-_build/shots. By hand, `make shots`; the tests need no browser.
+A fault is an error in the console, a request that leaves the machine, a page that scrolls sideways, an equation that is
+cut or scrolls without a sign, a stop of the Tab key that leads nowhere, what axe-core finds, a page that is too heavy.
+`--shots` keeps a picture of every page in _build/shots. The tests visit a sample.
 """
 
-import asyncio
-import base64
-import json
-import subprocess
+import argparse
 import sys
-import tempfile
-import urllib.request
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
 from pathlib import Path
 from shutil import which
+from urllib.parse import unquote, urlsplit
 
-from tornado.websocket import websocket_connect
+from playwright.sync_api import Browser, Page, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[1]
 HTML = ROOT / "_build" / "html"
-VIEWS = {"desktop": (1280, 900, "light"), "phone": (390, 844, "light"), "dark": (1280, 900, "dark")}
+CHROMIUM = which("chromium") or which("chromium-browser") or which("google-chrome")
+VIEWS = {
+    "desktop": (1280, 900, "light"),
+    "desktop, dark": (1280, 900, "dark"),
+    "phone": (390, 844, "light"),
+    "phone, dark": (390, 844, "dark"),
+}
+PHONE = 390
+SCROLLING_SHARE = 0.25
+"""At most this share of the book's display equations may scroll on a phone."""
+WEIGHT = 1_500_000
+"""Bytes of a page's own HTML and figures."""
+TALLEST = 12_000
 SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-SETTLED = """(async () => {
-  await document.fonts.ready;
-  await window.MathJax?.startup?.promise;
-  const moving = document.getAnimations().filter(one => one.effect.getComputedTiming().endTime < 1e5);
-  await Promise.allSettled(moving.map(one => one.finished));
+SETTLED = "document.readyState === 'complete' && (document.documentElement.dataset.fitted || !window.MathJax)"
+MEASURE = """() => {
+  const name = (box) => box.closest('[id]')?.id || box.textContent.slice(0, 40);
+  const boxes = [...document.querySelectorAll('div.math > mjx-container')].filter((box) => box.clientWidth);
+  const wide = boxes.filter((box) => box.scrollWidth > box.clientWidth + 1);
+  const signed = (box) => box.classList.contains('wide') && box.tabIndex === 0;
+  const right = (box) => Math.round(box.getBoundingClientRect().right);
+  const scrolls = (box) => box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1;
+  return {
+    equations: boxes.length,
+    wide: wide.map(name),
+    unsigned: wide.filter((box) => !signed(box)).map(name),
+    inline: [...document.querySelectorAll('article span.math')].filter((span) => right(span)
+      > right(span.closest('article')) + 1 && !span.closest('table, .pst-scrollable-table-container')).map(name),
+    focus: [...document.querySelectorAll('article [tabindex="0"]')].filter((box) => box.clientWidth && !scrolls(box)
+      && !box.closest('#amem-explorer')).map((box) => box.className || box.tagName),
+    broken: [...document.images].filter((image) => image.complete && !image.naturalWidth).map((image) => image.src),
+  };
+}"""
+# The inside of a formula is MathJax's own, and tens of thousands of elements: it is taken out first.
+AXE = """(() => {
+  document.querySelectorAll('mjx-math, mjx-assistive-mml').forEach((inside) => inside.replaceChildren());
+  return axe.run(document, {resultTypes: ['violations'], preload: false}).then((found) => found.violations);
 })()"""
+UPSTREAM: dict[str, str] = {}
+"""What axe-core finds that no file of this book can mend, by its rule: who owns it."""
 
 
-class Tab:
-    """One DevTools connection: `call` asks and waits, events that arrive meanwhile are kept in `events`."""
-
-    def __init__(self, socket):
-        self.socket, self.events, self.last = socket, [], 0
-
-    async def call(self, method: str, **params) -> dict:
-        self.last += 1
-        await self.socket.write_message(json.dumps({"id": self.last, "method": method, "params": params}))
-        return await self.until(lambda message: message.get("id") == self.last)
-
-    async def until(self, wanted) -> dict:
-        while True:
-            message = json.loads(await self.socket.read_message())
-            if wanted(message):
-                return message.get("result", message)
-            self.events.append(message)
-
-    async def value(self, expression: str):
-        result = await self.call("Runtime.evaluate", expression=expression, awaitPromise=True)
-        return result["result"].get("value")
-
-
-def complaints(event: dict) -> list[str]:
-    params = event.get("params", {})
-    if event["method"] == "Runtime.exceptionThrown":
-        return [params["exceptionDetails"].get("exception", params["exceptionDetails"]).get("description", "exception")]
-    if event["method"] == "Runtime.consoleAPICalled" and params["type"] == "error":
-        return ["console: " + " ".join(str(arg.get("value")) for arg in params["args"])]
-    if event["method"] == "Log.entryAdded" and params["entry"]["level"] == "error":
-        return [f"{params['entry']['text']} {params['entry'].get('url', '')}"]
-    if event["method"] == "Network.requestWillBeSent" and params["request"]["url"].startswith(("http:", "https:")):
-        return ["request: " + params["request"]["url"]]
-    return []
-
-
-@asynccontextmanager
-async def browser_tab() -> AsyncIterator[Tab]:
-    """A tab of a fresh headless Chromium with its console, its page and its requests under observation."""
-    chromium = which("chromium") or which("chromium-browser") or which("google-chrome")
-    if chromium is None:
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """The system's Chromium, not one that playwright would download."""
+    if CHROMIUM is None:
         raise FileNotFoundError("no Chromium on this machine: install the package chromium")
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        flags = ["--headless", "--no-sandbox", "--remote-debugging-port=0", f"--user-data-dir={profile}"]
-        browser = subprocess.Popen([chromium, *flags], stderr=subprocess.PIPE, text=True)
-        try:
-            listening = next(line for line in browser.stderr if "DevTools listening on" in line)
-            new_tab = f"http://127.0.0.1:{int(listening.split(':')[2].split('/')[0])}/json/new"
-            with urllib.request.urlopen(urllib.request.Request(new_tab, method="PUT")) as answer:
-                address = json.load(answer)["webSocketDebuggerUrl"]
-            tab = Tab(await websocket_connect(address, max_message_size=2**28))
-            for domain in ("Page", "Runtime", "Log", "Network"):
-                await tab.call(f"{domain}.enable")
-            yield tab
-        finally:
-            browser.terminate()
-            browser.wait()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
 
 
-async def set_view(tab: Tab, view: str) -> None:
-    """The size and the colour scheme of one of VIEWS."""
+@contextmanager
+def tab(browser: Browser, view: str, **options) -> Iterator[tuple[Page, list[str]]]:
+    """A fresh page in one of VIEWS, and the list that its complaints are added to."""
     width, height, scheme = VIEWS[view]
-    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-    await tab.call("Emulation.setDeviceMetricsOverride", **size)
-    await tab.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    size = {"width": width, "height": height}
+    context = browser.new_context(viewport=size, color_scheme=scheme, reduced_motion="reduce", **options)
+    page, complaints = context.new_page(), []
+
+    def listen(event: str, wanted, text) -> None:
+        page.on(event, lambda heard: complaints.append(text(heard)) if wanted(heard) else None)
+
+    listen("pageerror", lambda error: True, lambda error: str(error).splitlines()[0])
+    listen("console", lambda message: message.type == "error", lambda message: f"console: {message.text}")
+    listen("request", lambda request: outside(request.url), lambda request: f"request: {request.url}")
+    listen("requestfailed", lambda request: True, lambda request: f"not there: {request.url}")
+    yield page, complaints
+    context.close()
 
 
-async def open_page(tab: Tab, page: Path) -> None:
-    """Load a page and wait until its fonts and its mathematics are there and nothing moves any more."""
-    tab.events.clear()
-    await tab.call("Page.navigate", url=page.as_uri())
-    await tab.until(lambda message: message.get("method") == "Page.loadEventFired")
-    await tab.value(SETTLED)
+def outside(address: str) -> bool:
+    parts = urlsplit(address)
+    return parts.scheme in ("http", "https") and parts.hostname not in ("localhost", "127.0.0.1")
+
+
+def open_page(page: Page, path: Path, fragment: str = "") -> None:
+    """Load a page and wait until its fonts and its mathematics are there."""
+    page.goto("about:blank")
+    page.goto(path.as_uri() + fragment, timeout=30_000)
+    page.wait_for_function(SETTLED, timeout=60_000)
+    page.evaluate("document.fonts.ready.then(() => 0)")
+
+
+def accessibility(page: Page) -> list[str]:
+    """What axe-core finds, one line a rule, less what is known to be another's. Empties the page's formulas."""
+    page.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8") + "; 0")
+    lines = []
+    for violation in page.evaluate(AXE):
+        if violation["id"] not in UPSTREAM:
+            places = [" ".join(map(str, node["target"])) for node in violation["nodes"]]
+            lines.append(f"axe: {violation['id']} ({violation['impact']}): {len(places)} × {places[0]}")
+    return lines
+
+
+def faults(page: Page, view: str, equations: Counter) -> list[str]:
+    """What is wrong with the open page; adds its equations, and those that scroll, to `equations`."""
+    found = page.evaluate(MEASURE)
+    on_phone = VIEWS[view][0] == PHONE
+    equations.update({(on_phone, "all"): found["equations"], (on_phone, "wide"): len(found["wide"])})
+    lines = ["scrolls sideways"] if page.evaluate(SIDEWAYS) > 0 else []
+    cut = found["unsigned"] if on_phone else found["wide"]
+    lines += [f"equation wider than its column: {name}" for name in cut]
+    lines += [f"formula leaves its line: {name}" for name in found["inline"]]
+    lines += [f"the Tab key stops at {name!r}, which does not scroll" for name in found["focus"]]
+    return lines + [f"picture is missing: {address}" for address in found["broken"]]
+
+
+def weight(path: Path) -> int:
+    """Bytes of a page and of the pictures that it shows, without what all pages share."""
+    from bs4 import BeautifulSoup
+
+    text = path.read_text(encoding="utf-8")
+    sources = {image.get("src", "") for image in BeautifulSoup(text, "html.parser").select("article img")}
+    pictures = [path.parent / unquote(urlsplit(source).path) for source in sources if not urlsplit(source).scheme]
+    return len(text.encode()) + sum(picture.stat().st_size for picture in pictures if picture.exists())
 
 
 def built_pages() -> list[Path]:
@@ -110,34 +143,48 @@ def built_pages() -> list[Path]:
     return sorted(path for path in HTML.rglob("*.html") if path.name != "index.html" and "_static" not in path.parts)
 
 
-async def look(pages: list[Path], shots: Path) -> int:
-    count = 0
-    async with browser_tab() as tab:
-        for view, (width, _, _) in VIEWS.items():
-            await set_view(tab, view)
-            for page in pages:
-                await open_page(tab, page)
-                found = [complaint for event in tab.events if "method" in event for complaint in complaints(event)]
-                if await tab.value(SIDEWAYS) > 0:
-                    found.append("scrolls sideways")
-                content = (await tab.call("Page.getLayoutMetrics"))["cssContentSize"]
-                clip = {"x": 0, "y": 0, "width": width, "height": min(content["height"], 12000), "scale": 1}
-                shot = await tab.call("Page.captureScreenshot", clip=clip, captureBeyondViewport=True)
-                name = page.relative_to(HTML).with_suffix("").as_posix().replace("/", "-")
-                (shots / f"{name}-{view}.png").write_bytes(base64.b64decode(shot["data"]))
-                for complaint in found:
-                    print(f"{page.relative_to(HTML)} ({view}): {complaint}")
-                count += len(found)
-    return count
+def visit(pages: list[Path], shots: Path | None = None) -> list[str]:
+    """Every fault of `pages`, in all views."""
+    complaints = [f"{name_of(path)}: {weight(path):,} bytes" for path in pages if weight(path) > WEIGHT]
+    equations: Counter = Counter()
+    with chromium() as browser:
+        for view, (width, height, _) in VIEWS.items():
+            with tab(browser, view) as (page, heard):
+                for path in pages:
+                    heard.clear()
+                    open_page(page, path)
+                    lines = faults(page, view, equations)
+                    if shots:
+                        tall = min(page.evaluate("document.documentElement.scrollHeight"), TALLEST)
+                        page.set_viewport_size({"width": width, "height": tall})
+                        name = f"{name_of(path).replace('/', '-')}-{view.replace(', ', '-')}.png"
+                        page.screenshot(path=shots / name)
+                        page.set_viewport_size({"width": width, "height": height})
+                    lines += accessibility(page)
+                    complaints += [f"{name_of(path)} ({view}): {line}" for line in lines + heard]
+    share = equations[True, "wide"] / max(equations[True, "all"], 1)
+    print(f"{len(pages)} pages in {len(VIEWS)} views; {share:.0%} of the equations scroll on a phone")
+    if share > SCROLLING_SHARE:
+        complaints.append(f"{share:.0%} of the equations scroll on a phone, more than {SCROLLING_SHARE:.0%}")
+    return complaints
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(HTML).with_suffix("").as_posix()
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("pages", nargs="*", help="chapters/NAME; all pages if none is given")
+    parser.add_argument("--shots", action="store_true", help="keep pictures in _build/shots")
+    args = parser.parse_args()
     shots = ROOT / "_build" / "shots"
-    shots.mkdir(parents=True, exist_ok=True)
-    pages = built_pages()
-    count = asyncio.run(look(pages, shots))
-    print(f"{len(pages)} pages, {len(VIEWS)} views, {count} complaints; pictures in {shots.relative_to(ROOT)}")
-    return 1 if count else 0
+    if args.shots:
+        shots.mkdir(parents=True, exist_ok=True)
+    pages = [HTML / f"{name}.html" for name in args.pages] or built_pages()
+    complaints = visit(pages, shots if args.shots else None)
+    print(*complaints, sep="\n", end="\n" if complaints else "")
+    return bool(complaints)
 
 
 if __name__ == "__main__":

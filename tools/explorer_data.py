@@ -1,11 +1,9 @@
 """The numbers that the explorer needs and a browser cannot make: word frequencies, quadrature nodes, Sobol points.
 
-`write` makes assets/explorer-data.js, `check` compares. A script and not a JSON file, because a page opened from a disk
-may not fetch.
+A script and not a JSON file, because a page opened from a disk may not fetch.
 """
 
 import json
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -13,10 +11,10 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats.qmc import Sobol
 
+import amemlib as am
 from amemlib import vocabularies
 
-ROOT = Path(__file__).resolve().parents[1]
-TARGET = ROOT / "assets" / "explorer-data.js"
+PAGE_NAMES = {"polar": "polar", "smoothed_sign": "smoothed", "sgd": "sgd"}
 LANGUAGES = {"en": "English", "de": "German", "es": "Spanish", "fi": "Finnish", "ru": "Russian", "zh": "Chinese"}
 
 
@@ -29,12 +27,35 @@ def language_table(code: str) -> dict:
     return {"below": sorted(number), "count": [number[step] for step in sorted(number)]}
 
 
+def counted() -> list[dict]:
+    """Stored means of one step's counts, which the page shows beside its curves: the confirming records' points."""
+    points = []
+    for alpha in ("1.25", "1.5", "2"):
+        [record] = am.read_records("one-step", f"confirm-alpha-{alpha}")
+        config, counts = record["config"], record["measured"]["counts"]
+        spectral, sgd = (config["n_items"], config["dims"]), (config["sgd_items"], config["sgd_dims"])
+        for name, (n_items, dims) in (("polar", spectral), ("smoothed_sign", spectral), ("sgd", sgd)):
+            for dim, count in zip(dims, counts[name], strict=True):
+                points.append(
+                    {
+                        "optimizer": PAGE_NAMES[name],
+                        "alpha": config["alpha"],
+                        "nItems": n_items,
+                        "lam": config["lam_over_t0"] if name == "smoothed_sign" else 0,
+                        "dim": dim,
+                        "count": round(count, 2),
+                    }
+                )
+    return points
+
+
 def data() -> dict:
     """Everything the page's script reads, plain numbers."""
     hermite = {str(n): [x.tolist() for x in np.polynomial.hermite_e.hermegauss(n)] for n in (3, 24)}
     draws = ndtri(Sobol(8, rng=np.random.default_rng(0)).random_base2(7))
     return {
         "languages": {code: {"name": name} | language_table(code) for code, name in LANGUAGES.items()},
+        "records": counted(),
         "hermite": hermite,
         "normals": np.round(draws, 5).tolist(),
     }
@@ -47,17 +68,6 @@ def text() -> str:
     return f"{origin}\nglobalThis.amemExplorerData = {body};\n"
 
 
-def main(command: str) -> int:
-    if command == "write":
-        TARGET.write_text(text(), encoding="utf-8")
-        return 0
-    if TARGET.read_text(encoding="utf-8") != text():
-        print(f"{TARGET.relative_to(ROOT)} is out of date: run python tools/explorer_data.py write")
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    if len(sys.argv) != 2 or sys.argv[1] not in ("write", "check"):
-        sys.exit("usage: python tools/explorer_data.py write|check")
-    sys.exit(main(sys.argv[1]))
+def pages(root: Path) -> dict[Path, str]:
+    """What the page's script of numbers should hold."""
+    return {root / "assets" / "explorer-data.js": text()}

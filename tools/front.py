@@ -1,11 +1,10 @@
-"""Draws the front page's pictures from their records: `write` draws them, `check` finds those that are out of date.
+"""The front page's pictures, drawn from their records, and which of them are out of date.
 
 They are the only pictures that are not outputs of a notebook, because GitHub shows the README without building it.
 """
 
 import hashlib
 import json
-import sys
 from pathlib import Path
 
 import matplotlib
@@ -39,18 +38,14 @@ def stale() -> list[str]:
     ]
 
 
-def main(command: str) -> int:
+def draw(names: list[str]) -> None:
+    """Draw these pictures from their records."""
     am.runtime.start_chapter()
-    if command == "write":
-        for name in stale():
-            experiment, draw = PICTURES[name]
-            record = read_record(experiment)
-            metadata = {"Source": fingerprint(record), "Software": "amemlib"}
-            draw(record).savefig(ASSETS / name, dpi=150, metadata=metadata)
-        return 0
-    for name in stale():
-        print(f"assets/{name} does not show its record any more: run python tools/front.py write", file=sys.stderr)
-    return bool(stale())
+    for name in names:
+        experiment, figure = PICTURES[name]
+        record = read_record(experiment)
+        metadata = {"Source": fingerprint(record), "Software": "amemlib"}
+        figure(record).savefig(ASSETS / name, dpi=150, metadata=metadata)
 
 
 def read_record(experiment: str) -> dict:
@@ -60,7 +55,3 @@ def read_record(experiment: str) -> dict:
 
 def _source(path: Path) -> str | None:
     return Image.open(path).text.get("Source") if path.exists() else None
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else "write"))

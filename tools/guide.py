@@ -1,18 +1,13 @@
-"""The map of the book, from what each chapter's first line says it needs.
-
-`write` puts it in the guide, `check` compares.
-"""
+"""The map of the book, from what each chapter's first line says it needs."""
 
 import html
 import posixpath
 import re
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
-ROOT = Path(__file__).resolve().parents[1]
 BEGIN, END = "<!-- map: tools/guide.py writes what follows -->", "<!-- end of map -->"
 FIRST_LINE = re.compile(
     r"^\*You need: (?P<needs>.+?) You learn: (?P<learns>.+?\.) Reading time: (?P<minutes>\d+) minutes", re.MULTILINE
@@ -122,20 +117,7 @@ def with_map(text: str, root: Path) -> str:
     return f"{before}{BEGIN}\n\n{drawing}\n\n{entries(book)}\n\n{END}{after}"
 
 
-def main(command: str) -> int:
-    page = ROOT / "chapters" / "guide.md"
-    text = page.read_text(encoding="utf-8")
-    made = with_map(text, ROOT)
-    if command == "write":
-        page.write_text(made, encoding="utf-8")
-        return 0
-    if made != text:
-        print("chapters/guide.md does not follow the chapters: run `make figures`", file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    if sys.argv[1:] not in (["write"], ["check"]):
-        sys.exit("usage: guide.py write|check")
-    sys.exit(main(sys.argv[1]))
+def pages(root: Path) -> dict[Path, str]:
+    """What the guide should hold."""
+    page = root / "chapters" / "guide.md"
+    return {page: with_map(page.read_text(encoding="utf-8"), root)}

@@ -1,4 +1,4 @@
-"""The ledger of every statement of the paper: `write` makes its page and the front page's table, `check` compares.
+"""The ledger of every statement of the paper: what its page and the front page's table should hold.
 
 The one source is chapters/ledger, a file a group of rows. A row that is not open names the chapter section that treats
 the statement, the test that holds it, and the stored record that its number is read from: numbers, sizes, devices and
@@ -7,7 +7,6 @@ verdicts are never typed, they come from the record.
 
 import json
 import re
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -37,7 +36,7 @@ HEADER = """\
 
 Every statement of the paper, one row each, and this project's own at the end: where this book treats it, what was
 measured at which size and on which device, and the verdict. Numbers are read from stored records, and those were made
-with seeds from 1000 on, which nobody looked at while the chapters were written. Where a statement has several parts the
+with seeds from 1000 on, which nobody had looked at when the rules were set. Where a statement has several parts the
 verdict is that of the worst.
 
 Two questions are asked of a measurement: does it meet what is predicted for these very sizes, with nothing fitted, and
@@ -54,9 +53,11 @@ does it meet the statement's limit? The rule that it meets must refuse other law
 The rules of the verdicts are code, in `amemlib/experiments`, and were fixed before the seeds that they judge. Two
 things changed after a first run on fresh seeds: the rule for minibatches was widened, and its record made anew with
 seeds from 2000 on ([Minibatches](minibatches.md)); Newton's formula was corrected, and the same counts compared with
-it again ([Newton's method](newton.md)). Assertions in the chapters are another matter: many of their bands were
-chosen with the exploratory record (seeds from 0 on) in view. They keep the stored numbers and the text together, and
-no verdict rests on them.
+it again ([Newton's method](newton.md)). Later the rules were split into the two questions and given rival laws, with
+their bands as they were, and the records judged again: no word became a better one.
+
+Assertions in the chapters are another matter: many of their bands were chosen with the exploratory record (seeds from 0
+on) in view. They keep the stored numbers and the text together, and no verdict rests on them.
 """
 
 
@@ -214,18 +215,3 @@ def pages(root: Path) -> dict[Path, str]:
         root / "chapters" / "evidence.md": page(rows, root),
         readme: front(readme.read_text(encoding="utf-8"), rows, headline(root)),
     }
-
-
-def main(command: str) -> int:
-    stale = {path: text for path, text in pages(ROOT).items() if not path.exists() or path.read_text() != text}
-    if command == "write":
-        for path, text in stale.items():
-            path.write_text(text, encoding="utf-8")
-        return 0
-    for path in stale:
-        print(f"{path.relative_to(ROOT)} is not what chapters/ledger gives: run python tools/ledger.py write")
-    return bool(stale)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else "write"))

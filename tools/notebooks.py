@@ -25,7 +25,6 @@ from amemlib import fingerprint
 ROOT = Path(__file__).resolve().parents[1]
 PROFILE = "cpu"
 THREADS = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
-HIDDEN = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 COLAB_TAG = "colab"
 COLAB = """\
 import sys
@@ -65,11 +64,9 @@ def portable_notebook(source: Path, book: Book) -> NotebookNode:
                 raise Unportable(f"{page}.md:{start + 1}: {raw[0]!r} is left as it is")
             cells.extend([nbformat.v4.new_markdown_cell(text)] if text else [])
         else:
+            # what a page folds stays open here: a notebook is there to be run and changed
             tags = cell.metadata.get("tags", [])
-            metadata = {"tags": tags} if tags else {}
-            if HIDDEN & set(tags):
-                metadata["jupyter"] = {"source_hidden": True}
-            cells.append(_code(cell.source, metadata))
+            cells.append(_code(cell.source, {"tags": tags} if tags else {}))
             cells.extend(_legend(cell.metadata.get("mystnb", {}), book, page, start + 1))
     seen: dict[str, int] = {}
     for cell in cells:

@@ -1,13 +1,20 @@
-"""Sphinx extension: what theme and writers leave wrong in a finished page, and a button that downloads its notebook."""
+"""Sphinx extension: what theme and writers leave wrong in a finished page, what describes it, and its notebook."""
 
-import posixpath
 import re
 import shutil
+from html import escape
 from pathlib import Path
 
+from docutils import nodes
+from PIL import Image
 from sphinx.application import Sphinx
 
 ROLES = re.compile(r' role="(?:list|doc-biblioentry)"')
+TEACHES = re.compile(r"You learn: (.+?\.)(?= Reading time|$)")
+SNIPPET = 200
+CSS_DOTS = 110
+"""Pixels of a page that an inch of a figure takes."""
+PREVIEW = "one-step.png"
 FORMULA = re.compile(r'[(“]?<span class="math notranslate nohighlight">[^<]*</span>[,.;:!?)”’–-]+')
 
 
@@ -34,24 +41,54 @@ def keep_punctuation(app, pagename, templatename, context, doctree) -> None:
         context["body"] = FORMULA.sub(r'<span class="unbroken">\g<0></span>', context["body"])
 
 
-def offer_notebook(app, pagename, templatename, context, doctree) -> None:
-    """An entry for the chapter's notebook in the page's download menu; the theme knows the .md source only."""
+def copy_notebook(app, pagename, templatename, context, doctree) -> None:
+    """The theme links to the notebook beside a chapter's source, and copies the source only."""
     notebook = Path(app.srcdir, pagename).with_suffix(".ipynb")
-    menus = [entry for entry in context.get("header_buttons", []) if entry.get("label") == "download-buttons"]
-    if app.builder.name != "html" or not menus or not notebook.exists():
+    if app.builder.name == "html" and notebook.exists():
+        target = Path(app.outdir, "_sources", pagename).with_suffix(".ipynb")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(notebook, target)
+
+
+def describe(app, pagename, templatename, context, doctree) -> None:
+    """What search engines and previews show of a page: its title, what it teaches or how it begins, a picture."""
+    if doctree is None or app.builder.name != "html":
         return
-    target = Path(app.outdir, "_sources", pagename).with_suffix(".ipynb")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(notebook, target)
-    link = {
-        "type": "link",
-        "url": posixpath.relpath(f"_sources/{pagename}.ipynb", posixpath.dirname(pagename) or "."),
-        "text": ".ipynb",
-        "tooltip": "Download the notebook with its outputs",
-        "icon": "fas fa-download",
-        "label": "download-notebook-button",
+    paragraphs = [" ".join(one.astext().split()) for one in doctree.findall(nodes.paragraph)]
+    teaches = next((match[1] for text in paragraphs if (match := TEACHES.search(text))), None)
+    text = teaches or next((text for text in paragraphs if len(text) > 40), app.config.html_title)
+    text = plain(text)
+    text = text[:1].upper() + (text if len(text) <= SNIPPET else text[:SNIPPET].rpartition(" ")[0] + " …")[1:]
+    base = app.config.html_baseurl
+    values = {
+        "description": text,
+        "og:title": plain(re.sub("<[^>]+>", "", context["title"])),
+        "og:description": text,
+        "og:type": "article",
+        "og:url": f"{base}{pagename}.html",
+        "og:image": f"{base}_static/{PREVIEW}",
+        "twitter:card": "summary_large_image",
     }
-    menus[0]["buttons"].insert(0, link)
+    lines = (
+        f'<meta {"property" if name.startswith("og:") else "name"}="{name}" content="{escape(value, quote=True)}">'
+        for name, value in values.items()
+    )
+    context["metatags"] = context.get("metatags", "") + "\n".join(lines)
+
+
+def plain(text: str) -> str:
+    """`text` with its formulas in letters: a preview typesets none."""
+    return re.sub(r"[{}$]", "", re.sub(r"\\([A-Za-z]+) ?", r"\1 ", re.sub(r"\\[^A-Za-z]", "", text)))
+
+
+def size_pictures(app, doctree) -> None:
+    """A figure has its size in inches whatever its resolution: more pixels make it sharper, not larger."""
+    for image in doctree.findall(nodes.image):
+        path = Path(app.srcdir, image["uri"])
+        if path.suffix == ".png" and path.exists() and "width" not in image:
+            with Image.open(path) as picture:
+                dots = picture.info.get("dpi", (CSS_DOTS, 0))[0]
+                image["width"] = f"{round(picture.width * CSS_DOTS / dots)}px"
 
 
 def write_one_page_like_many(app: Sphinx) -> None:
@@ -61,6 +98,7 @@ def write_one_page_like_many(app: Sphinx) -> None:
 
 def setup(app: Sphinx) -> dict:
     app.connect("builder-inited", write_one_page_like_many)
-    for handler in (declare_thebe_once, drop_broken_roles, keep_punctuation, offer_notebook):
+    app.connect("doctree-read", size_pictures)
+    for handler in (declare_thebe_once, drop_broken_roles, keep_punctuation, copy_notebook, describe):
         app.connect("html-page-context", handler, priority=900)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,7 +1,5 @@
 """The whole book as one PDF: one long page, typeset and printed by Chromium. `make pdf`; no TeX needed."""
 
-import asyncio
-import base64
 import sys
 
 import browse
@@ -11,8 +9,7 @@ HTML = browse.ROOT / "_build" / "singlehtml"
 PDF = browse.ROOT / "_build" / "amemlib.pdf"
 FOOTER = '<div style="width: 100%; font-size: 8px; text-align: center"><span class="pageNumber"></span></div>'
 # Solutions are folded on the screen; paper has no button to open them.
-UNFOLD = "document.querySelectorAll('details').forEach(d => d.open = true); 0"
-A4_INCHES = {"paperWidth": 8.27, "paperHeight": 11.69}
+UNFOLD = "document.querySelectorAll('details').forEach(d => d.open = true)"
 
 
 def build() -> None:
@@ -33,27 +30,24 @@ def build() -> None:
         sys.exit(f"the one-page build failed: {failed}")
 
 
-async def print_pdf() -> None:
-    async with browse.browser_tab() as tab:
-        await tab.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "light"}])
-        await browse.open_page(tab, HTML / "README.html")
-        await tab.value(UNFOLD)
-        printed = await tab.call(
-            "Page.printToPDF",
-            printBackground=True,
-            displayHeaderFooter=True,
-            headerTemplate="<span></span>",
-            footerTemplate=FOOTER,
-            generateDocumentOutline=True,
-            generateTaggedPDF=True,
-            **A4_INCHES,
+def print_pdf() -> None:
+    with browse.chromium() as browser, browse.tab(browser, "desktop") as (page, _):
+        page.set_default_timeout(0)
+        browse.open_page(page, HTML / "README.html")
+        page.evaluate(UNFOLD)
+        page.pdf(
+            path=PDF,
+            format="A4",
+            print_background=True,
+            display_header_footer=True,
+            header_template="<span></span>",
+            footer_template=FOOTER,
+            outline=True,
+            tagged=True,
         )
-    if "data" not in printed:
-        sys.exit(f"Chromium printed nothing: {printed}")
-    PDF.write_bytes(base64.b64decode(printed["data"]))
     print(PDF.relative_to(browse.ROOT))
 
 
 if __name__ == "__main__":
     build()
-    asyncio.run(print_pdf())
+    print_pdf()

@@ -24,14 +24,13 @@ from myst_parser.parsers.mdit import create_md_parser
 from pybtex.database import parse_file
 
 ADMONITIONS = "note tip hint important warning caution danger attention error seealso admonition".split()
-QUOTES = "epigraph pull-quote highlights margin sidebar".split()
 THEOREMS = (
     "axiom theorem lemma algorithm definition remark conjecture corollary criterion example property observation "
     "proposition assumption notation".split()
 )
-FIGURES = {"figure": "figure", "table": "table", "list-table": "table"}
+TABLES = ("table", "list-table")
 NUMBER_FORMATS = {"figure": "Fig. %s", "table": "Table %s", "exercise": "Exercise %s", "equation": "(%s)"}
-LITERATURE = {"cite", "cite:p", "cite:t", "footcite", "footcite:p", "footcite:t"}
+LITERATURE = ("cite", "cite:p", "cite:t")
 
 INLINE = re.compile(
     r"""(?P<escape>\\.)
@@ -39,8 +38,7 @@ INLINE = re.compile(
       | (?P<code>(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`))
       | (?P<math>\$\$.+?\$\$|\$(?!\s)(?:\\.|[^$\\])+?\$)
       | (?P<comment><!--.*?-->)
-      | \[\^(?P<note>[^\]\s]+)\](?P<defines>:)?
-      | (?P<image>!)?\[(?P<words>(?:[^\[\]]|\[[^\[\]]*\])*)\]\((?P<href>[^()\s]*)\)""",
+      | \[(?P<words>(?:[^\[\]]|\[[^\[\]]*\])*)\]\((?P<href>[^()\s]*)\)""",
     re.VERBOSE | re.DOTALL,
 )
 FENCED_CODE = re.compile(r"^[ >]*(`{3,}|~{3,})(?!\s*\{).*?\n[ >]*\1", re.MULTILINE | re.DOTALL)
@@ -170,12 +168,9 @@ class Book:
             if domain == "prf" and kind in THEOREMS or kind == "exercise":
                 number = "" if "nonumber" in options else numbered(kind)
                 add(kind, block.argument, label, number=number, anchor=label)
-            elif kind == "math" and label:
-                add("equation", "", label, number=numbered("equation"), anchor=make_id(f"equation-{label}"))
-            elif kind in FIGURES:
-                caption = block.argument if FIGURES[kind] == "table" else block.body.strip()
-                number = numbered(FIGURES[kind]) if caption else ""
-                add(FIGURES[kind], caption, options.get("name", ""), *labels, number=number)
+            elif kind in TABLES:
+                number = numbered("table") if block.argument else ""
+                add("table", block.argument, options.get("name", ""), *labels, number=number)
             elif kind == "code-cell":
                 figure = options.get("mystnb", {}).get("figure", {})
                 number = numbered("figure") if figure.get("caption") else ""
@@ -185,7 +180,7 @@ class Book:
                     # Sphinx drops what is not ASCII, an en dash too
                     ascii_term = term.encode("ascii", "ignore").decode()
                     add("term", term, f"term:{term.lower()}", anchor="term-" + re.sub(r"\W+", "-", ascii_term))
-            if kind not in ("code-cell", "math", "code", "code-block", "glossary"):
+            if kind not in ("code-cell", "code", "code-block", "glossary"):
                 walk(block.body)
 
         def walk(text: str) -> None:
@@ -218,9 +213,7 @@ class Book:
     def url(self, page: str, anchor: str = "") -> str:
         return f"{self.address}/{page}.html" + (f"#{anchor}" if anchor else "")
 
-    def blob(self, path: str, *, raw: bool = False) -> str:
-        if raw:
-            return f"{self.repository.replace('github.com', 'raw.githubusercontent.com')}/{self.branch}/{path}"
+    def blob(self, path: str) -> str:
         return f"{self.repository}/blob/{self.branch}/{path}"
 
     def portable(self, text: str, page: str, line: int = 1) -> str:
@@ -268,8 +261,6 @@ class Cell:
         def body() -> str:
             return self.render(block.body, line + block.body_start).strip("\n")
 
-        if name == "math":
-            return self.equation(Block("math", 0, 0, "directive", options.get("label", ""), body=block.body), here)
         if domain == "prf" and theorem == "proof":
             return f"*Proof.* {body()}\n"
         if domain == "prf" and theorem in THEOREMS:
@@ -288,25 +279,14 @@ class Cell:
         if name in ADMONITIONS:
             heading = title if name == "admonition" else {"seealso": "See also"}.get(name, name.title())
             return self.fold(options, f"**{heading}**", body())
-        if name in QUOTES:
-            return _quote((f"**{title}**\n\n" if title else "") + body())
-        if name in ("figure", "image"):
-            path = normpath((Path(self.page).parent / block.argument).as_posix()).lstrip("/")
-            image = f"![{options.get('alt', '')}]({self.book.blob(path, raw=True)})"
-            return f"{image}\n\n{self.caption('figure', options.get('name', ''), body(), here)}\n"
-        if name in ("table", "list-table"):
-            caption = self.caption("table", options.get("name", ""), title, here)
+        if name in TABLES:
+            caption = self.caption(options.get("name", ""), title, here)
             return f"{caption}\n\n{body() if name == 'table' else self.rows(block, here)}\n"
         if name == "glossary":
             entries = (f"**{term}**: {self.inline(text, here)}" for term, text in _definitions(block.body))
             return "\n\n".join(entries) + "\n"
-        if name == "tableofcontents":
-            pages = (self.target("page:" + page, here) for page in self.book.pages())
-            return "\n".join(f"- [{page.title}]({self.book.url(page.page)})" for page in pages) + "\n"
         if name in ("code", "code-block"):
             return f"```{block.argument}\n{block.body}\n```\n"
-        if name in ("bibliography", "footbibliography"):
-            return f"The references stand [in the book]({self.book.url(self.page)}).\n"
         raise self.fail(here, f"the directive {{{name}}} has no plain form (tools/portable.py)")
 
     def heading(self, kind: str, block: Block, title: str, line: int) -> str:
@@ -317,7 +297,7 @@ class Cell:
             name = self.target(block.options["label"], line).words
         return f"**{name}** ({title})" if title else f"**{name}**"
 
-    def caption(self, kind: str, label: str, caption: str, line: int) -> str:
+    def caption(self, label: str, caption: str, line: int) -> str:
         if not caption:
             return ""
         return f"**{self.target(label, line).words}.** {caption}" if label else caption
@@ -356,8 +336,6 @@ class Cell:
                 return self.expand(found["math"])
             if found["comment"]:
                 return ""
-            if found["note"]:
-                return f"<sup>{found['note']}</sup>"
             if found["href"] is not None:
                 return self.link(found, here)
             return match[0]
@@ -367,21 +345,12 @@ class Cell:
     def role(self, name: str, content: str, line: int) -> str:
         explicit = re.fullmatch(r"(.+?)\s*<([^<>]+)>", content, re.DOTALL)
         words, label = (explicit[1], explicit[2]) if explicit else ("", content)
-        if name == "math":
-            return f"${self.expand(content)}$"
         if name in LITERATURE:
             return self.citation(content, textual=name.endswith(":t"))
-        if name == "abbr":
-            return content
-        if name in ("sub", "sup"):
-            return f"<{name}>{content}</{name}>"
         if name == "term":
             target = self.target(f"term:{label.lower()}", line)
             return f"[{words or label}]({self.book.url(target.page, target.anchor)})"
-        if name == "doc":
-            path = label if label.startswith("/") else (Path(self.page).parent / label).as_posix()
-            label = "page:" + normpath(path).lstrip("/")
-        elif name not in ("eq", "ref", "numref", "prf:ref"):
+        if name not in ("eq", "ref", "numref", "prf:ref"):
             raise self.fail(line, f"the role {{{name}}} has no plain form (tools/portable.py)")
         target = self.target(label, line)
         if name == "numref":
@@ -397,11 +366,9 @@ class Cell:
     def link(self, found: dict, line: int) -> str:
         words, href = self.inline(found["words"], line), found["href"]
         if re.match(r"[a-z]+:", href):
-            return f"{found['image'] or ''}[{words}]({href})"
+            return f"[{words}]({href})"
         path, _, label = href.partition("#")
         path = normpath((Path(self.page).parent / path).as_posix()) if path else ""
-        if found["image"]:
-            return f"![{words}]({self.book.blob(path, raw=True)})"
         if path and not path.endswith(".md"):
             return f"[{words}]({self.book.blob(path)})"
         target = self.target(label or "page:" + path.removesuffix(".md"), line)

@@ -4,16 +4,18 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from jaxtyping import Float
 from scipy.special import log_ndtr
 from torch import Tensor
 
-from amemlib.checks import check_non_negative
-from amemlib.equivalents.fixed_point import GAUSS_HERMITE, binned, typical_scale
+from amemlib.checks import check_instance, check_non_negative, check_result
+from amemlib.equivalents.fixed_point import GAUSS_HERMITE, binned, check_span, typical_scale
 from amemlib.equivalents.smoothed_sign import SpectralEquivalent
-from amemlib.problem import Embeddings, Problem, check_frequencies
+from amemlib.problem import Embeddings, Problem, check_embeddings, check_frequencies, check_tensor
 
 _BIN_WIDTH = 0.1
+_SPAN = 1e-60
 _LOG_STEP = 0.2
 _RIVAL_CLASSES = 12
 _DRAWS = 128
@@ -67,7 +69,7 @@ class CovarianceEquivalent:
         lam: float = 0.0,
     ) -> "CovarianceEquivalent":
         """Solve for frequencies q (N,), the eigenvalues of Σ_u and Σ_v (all positive), and λ = `lam` ≥ 0."""
-        check_non_negative("lam", lam)
+        lam = check_non_negative("lam", lam)
         sigma_u = _check_eigenvalues("output_eigenvalues", output_eigenvalues)
         sigma_v = _check_eigenvalues("input_eigenvalues", input_eigenvalues, len(sigma_u))
         dim = len(sigma_u)
@@ -136,7 +138,10 @@ class CovarianceEquivalent:
         rare, relative = self._mean_noise()
         classes = np.minimum(np.arange(len(self.values)) * _RIVAL_CLASSES // len(self.values), _RIVAL_CLASSES - 1)
         total = np.bincount(classes, self.counts)
-        rivals = np.stack([np.bincount(classes, self.counts * row) / total for row in relative])
+        # fewer distinct frequencies than classes leave some empty
+        held = total > 0
+        rivals = np.stack([np.bincount(classes, self.counts * row)[held] / total[held] for row in relative])
+        total = total[held]
         K_v = self.input_filter @ self.input_filter.T / self.dim
         # what each direction of the output side receives of W v_i for a rare i
         kernel = self.cross / (self.output_filter @ self.output_filter.T)
@@ -182,11 +187,13 @@ def expected_covariance_capacity(
     frequencies: the minibatch frequencies that the gradient saw, `None` for the population. The scales of Σ_u and Σ_v
     do not matter at λ = 0, their bases never. Good to a few per cent while the effective dimension is above about 20.
     """
+    check_instance("problem", problem, Problem)
     q = problem.frequencies if frequencies is None else frequencies
-    check_frequencies("frequencies", q, problem.n_items)
+    check_span("frequencies", q, problem.n_items)
     _check_eigenvalues("output_eigenvalues", output_eigenvalues, problem.dim)
     equivalent = CovarianceEquivalent.solve(q, output_eigenvalues, input_eigenvalues, lam)
-    return float(equivalent.counts @ equivalent.recovery_probabilities())
+    names = "frequencies, eigenvalues and lam"
+    return check_result(names, float(equivalent.counts @ equivalent.recovery_probabilities()))
 
 
 def expected_table_capacity(emb: Embeddings, q: Float[Tensor, " N"]) -> float:
@@ -201,10 +208,14 @@ def expected_table_capacity(emb: Embeddings, q: Float[Tensor, " N"]) -> float:
     which is 1 for orthogonal vectors of one length. Long rivals and near neighbours have a small ξ. It leaves out the
     covariance and that similar inputs share their signal. Dense: O(N² d), for a few thousand items, q > 0.
     """
-    U = emb.U.double().cpu().numpy()
+    check_embeddings(emb)
+    check_frequencies("q", q, emb.n_items)
+    U = emb.U.double().numpy(force=True)
     output_lengths, input_lengths = (X.double().cpu().norm(dim=1) for X in (emb.U, emb.V))
     weights = q.cpu() * output_lengths * input_lengths
-    lengths = output_lengths.numpy()
+    if not ((weights > 0) & torch.isfinite(weights)).all():
+        raise ValueError("q and emb must give every item a weight q |u| |v| > 0 within float64, got one that is not")
+    lengths = output_lengths.numpy(force=True)
     directions = U / lengths[:, None]
     g, gauss = GAUSS_HERMITE
     phi = SpectralEquivalent.solve(weights, emb.dim).signal_of(weights)
@@ -222,7 +233,7 @@ def expected_table_capacity(emb: Embeddings, q: Float[Tensor, " N"]) -> float:
         number[item, labels[item, start + item] - len(centres) * item] -= 1
         log_wins = np.einsum("ik,igk->ig", number, log_ndtr(scores[rows, :, None] * centres))
         total += (np.exp(log_wins) @ gauss).sum()
-    return float(total / math.sqrt(2 * math.pi))
+    return check_result("q and emb", float(total / math.sqrt(2 * math.pi)))
 
 
 def solve_two_sided(
@@ -274,9 +285,10 @@ def _quadratic(rows: np.ndarray, kernel: np.ndarray) -> np.ndarray:
 
 
 def _check_eigenvalues(name: str, eigenvalues: Tensor, dim: int | None = None) -> np.ndarray:
-    if eigenvalues.ndim != 1 or len(eigenvalues) == 0 or (dim is not None and len(eigenvalues) != dim):
-        raise ValueError(f"{name} must have shape ({'d' if dim is None else dim},), got {tuple(eigenvalues.shape)}")
+    check_tensor(name, eigenvalues, ("d" if dim is None else dim,))
     sigma = eigenvalues.detach().cpu().double().numpy()
-    if not (np.isfinite(sigma) & (sigma > 0)).all():
-        raise ValueError(f"{name} must be positive and finite, got {float(sigma.min())!r} … {float(sigma.max())!r}")
+    if not (sigma > 0).all():
+        raise ValueError(f"{name} must be positive, got {float(sigma.min())!r} … {float(sigma.max())!r}")
+    if not _SPAN <= sigma.min() <= sigma.max() <= 1 / _SPAN:
+        raise ValueError(f"{name} must lie in [1e-60, 1e60], got {float(sigma.min())!r} … {float(sigma.max())!r}")
     return sigma

@@ -6,9 +6,12 @@ import numpy as np
 from scipy.optimize import brentq
 from torch import Tensor
 
+from amemlib.problem import check_frequencies
+
 BIN_WIDTH = 0.01
 LOG_STEP = 0.1
 NOISE_CLASSES = 32
+_SPAN = 1e-100
 GAUSS_HERMITE = np.polynomial.hermite_e.hermegauss(24)
 
 
@@ -40,8 +43,20 @@ def typical_scale(values: np.ndarray, counts: np.ndarray, dim: int) -> float:
     return math.exp(-brentq(excess, low, high)) if excess(high) > 0 else float(values[-1])
 
 
+def check_span(name: str, q: Tensor, n_items: int | None = None) -> None:
+    """As `check_frequencies`, and raise `ValueError` where squares of positive ones, or of ratios, leave float64."""
+    check_frequencies(name, q, n_items)
+    largest, least = q.max().item(), q[q > 0].min().item()
+    if not (_SPAN * largest <= least and _SPAN <= largest <= 1 / _SPAN):
+        raise ValueError(f"{name} must lie in [1e-100, 1e100], 1e100 apart at most, got {least:.3g} … {largest:.3g}")
+
+
 def binned(q: Tensor, width: float) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct frequencies in decreasing order and their counts; those within a factor 1 + `width` share their mean."""
+    """Distinct frequencies in decreasing order and their counts; those within a factor 1 + `width` share their mean.
+
+    Raises `ValueError` where they are so far apart, or from 1, that squares of them leave float64.
+    """
+    check_span("q", q)
     q = np.sort(q.detach().cpu().double().numpy())[::-1]
     labels = np.full(len(q), np.inf)
     seen = q > 0

@@ -10,9 +10,9 @@ from jaxtyping import Float
 from scipy.special import log_ndtr
 from torch import Tensor
 
-from amemlib.checks import check_alpha
-from amemlib.equivalents.fixed_point import BIN_WIDTH, GAUSS_HERMITE, NOISE_CLASSES, binned, typical_scale
-from amemlib.problem import Problem, check_frequencies
+from amemlib.checks import check_alpha, check_count, check_function, check_instance, check_positive, check_result
+from amemlib.equivalents.fixed_point import BIN_WIDTH, GAUSS_HERMITE, NOISE_CLASSES, binned, check_span, typical_scale
+from amemlib.problem import Problem, check_tensor
 
 _LAW_BIN_WIDTH = 0.02
 _LAW_STEP = 0.01
@@ -44,12 +44,18 @@ class SpectralLaw:
         M = y^α / t₀ on the curve y = r e^{iθ}, 0 < θ < π/2α, r = cos αθ / cos (α − 1)θ, where
         s / t₀ = r^{−α} sin θ / cos (α − 1)θ. Its head has no end: moments of order 1/α and more are infinite.
         """
+        scale = check_positive("scale", scale)
         angle = np.geomspace(1e-6, 1, 4000)
         # equal steps in log θ towards s = 0, in log (π/2α − θ) towards s = ∞
-        theta = math.pi / (2 * check_alpha(alpha)) * np.concatenate([angle / 2, 1 - angle[-2::-1] / 2])
+        alpha = check_alpha(alpha)
+        theta = math.pi / (2 * alpha) * np.concatenate([angle / 2, 1 - angle[-2::-1] / 2])
         r = np.cos(alpha * theta) / np.cos((alpha - 1) * theta)
         s = r**-alpha * np.sin(theta) / np.cos((alpha - 1) * theta)
-        return cls(scale * s, (r * np.exp(1j * theta)) ** alpha / scale)
+        with np.errstate(all="ignore"):
+            s, resolvent = scale * s, (r * np.exp(1j * theta)) ** alpha / scale
+        if not (np.isfinite(s) & np.isfinite(resolvent) & (s > 0) & (resolvent != 0)).all():
+            raise ValueError(f"alpha and scale must keep the law within float64, got {alpha!r} and {scale!r}")
+        return cls(s, resolvent)
 
     @classmethod
     def solve(cls, q: Float[Tensor, " N"], dim: int) -> "SpectralLaw":
@@ -57,6 +63,7 @@ class SpectralLaw:
 
         Solved at μ = s (ε − i) with ε = 10⁻⁴, which smooths the density over s ε.
         """
+        dim = check_count("dim", dim)
         values, counts = binned(q, BIN_WIDTH)
         v, c = values[values > 0], counts[values > 0]
         # without a head the spectrum ends at the edge of a Gaussian matrix, far above its largest weight
@@ -103,16 +110,17 @@ class SpectralLaw:
 
     def signal(self, f: Callable[[Tensor], Tensor], q: Float[Tensor, " n"]) -> np.ndarray:
         """(n,) mean own logit u_iᵀ f(G) v_i of items of weights q; f as in `spectral.spectral_map`."""
-        x = q.cpu().numpy()[:, None] * self.resolvent
+        x = _check_weights(q)[:, None] * self.resolvent
         return 2 / math.pi * (x * self.resolvent / (1 + x**2)).imag @ (self._weights() * self._values(f))
 
     def interaction(self, f: Callable[[Tensor], Tensor], q: Float[Tensor, " n"]) -> np.ndarray:
         """(n,) variance, times d, of the logits between items of weights q and rare ones; q = 0: among rare ones."""
-        x = q.cpu().numpy()[:, None] * self.resolvent
+        x = _check_weights(q)[:, None] * self.resolvent
         return 2 / math.pi * (self.resolvent / (1 + x**2)).real @ (self._weights() * self._values(f) ** 2)
 
     def _values(self, f: Callable[[Tensor], Tensor]) -> np.ndarray:
-        return f(torch.as_tensor(self.singular_values.copy())).numpy()
+        check_function("f", f)
+        return f(torch.as_tensor(self.singular_values.copy())).numpy(force=True)
 
     def _weights(self) -> np.ndarray:
         """Trapezoidal weights of ∫ds over the grid, the flat piece below it given to its first point."""
@@ -134,8 +142,9 @@ def expected_map_capacity(
     v_i v_j / v₀ where one of v_i, v_j is below v₀ (an f that falls towards the head, as `best_map` does).
     Slower than `expected_capacity`, which knows "polar" and "smoothed_sign".
     """
+    check_instance("problem", problem, Problem)
     q = problem.frequencies if frequencies is None else frequencies
-    check_frequencies("frequencies", q, problem.n_items)
+    check_span("frequencies", q, problem.n_items)
     law = SpectralLaw.solve(q, problem.dim)
     values, counts = binned(q, _LAW_BIN_WIDTH)
     weights = torch.from_numpy(values)
@@ -157,4 +166,9 @@ def expected_map_capacity(
         sd = np.sqrt(np.maximum(np.where(quiet, (rare + own) * (rare + rivals) / rare, mixed), 1e-12))
         log_wins = number @ log_ndtr(score / sd[:, None]) * (1 - 1 / counts.sum())
         probabilities[i] = gauss @ np.exp(log_wins) / math.sqrt(2 * math.pi)
-    return float(counts @ probabilities)
+    return check_result("f and frequencies", float(counts @ probabilities))
+
+
+def _check_weights(q: Tensor) -> np.ndarray:
+    check_tensor("q", q, ("n",))
+    return q.double().numpy(force=True)

@@ -6,10 +6,12 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import digamma, ndtri
 
-from amemlib.checks import check_alpha, check_count, check_non_negative, check_positive
+from amemlib.checks import check_alpha, check_choice, check_count, check_non_negative, check_positive
 
 SMALLEST_MEDIAN = math.sqrt(1 + 2 * math.log(2)) - 1
 """Median of d s_min / t₀: its law is that of √d s_min of a real Gaussian d × d matrix, 1 − exp(−x²/2 − x) (Edelman)."""
+
+_LEAST_Y = 1e-12
 
 
 def typical_maximum(n: int) -> float:
@@ -47,16 +49,19 @@ def rare_item_snr(spectral_map: str, alpha: float, lam_over_t0: float = 0.0) -> 
     newton: cos(π/2α)^α / √(α − 1), for α > 1. An item of frequency p stands √d p × this / t₀ deviations high.
     Raises `ValueError` for an unknown map or an α outside its range.
     """
+    check_choice("spectral_map", spectral_map, ("polar", "smoothed_sign", "newton"))
     if spectral_map == "newton":
         alpha = check_alpha(alpha, above=1.0)
         return math.cos(math.pi / (2 * alpha)) ** alpha / math.sqrt(alpha - 1)
-    if spectral_map not in ("polar", "smoothed_sign"):
-        raise ValueError(f"spectral_map must be one of 'polar', 'smoothed_sign', 'newton', got {spectral_map!r}")
     alpha = check_alpha(alpha)
     lam = 0.0 if spectral_map == "polar" else check_non_negative("lam_over_t0", lam_over_t0)
     if lam == 0:
         return 4 / (math.pi * (alpha + 1))
-    occupied = lambda mu: brentq(lambda y: (1 - y) * y**-alpha - mu, 1e-12, 1.0)  # noqa: E731
+    # y(μ) is looked for above 10⁻¹²
+    if not 1e-100 < lam or not math.log(1e4 * (lam + 1)) + 1 < -math.log(_LEAST_Y) * alpha < 700:
+        allowed = "above 1e-100 and about 1e-4 * 1e12^alpha at most, for alpha up to 25"
+        raise ValueError(f"lam_over_t0 must be 0, or {allowed}, got {lam_over_t0!r} for alpha = {alpha!r}")
+    occupied = lambda mu: brentq(lambda y: (1 - y) * y**-alpha - mu, _LEAST_Y, 1.0)  # noqa: E731
     log_s = np.arange(math.log(1e-4 * lam), math.log(1e4 * (lam + 1)), 0.05)
     slope = sum(math.exp(t) * occupied(math.hypot(lam, math.exp(t))) ** (2 * alpha) for t in log_s) * 0.05
     return 2 / math.pi * slope / math.sqrt(occupied(lam))
@@ -70,5 +75,6 @@ def capacity_constant(spectral_map: str, alpha: float, n_items: int, lam_over_t0
     more strongly, and the constant is for so large an N that there are enough rare ones to outbid them (chapters
     "Sharp constants", "Newton's method"). `expected_capacity` has no such limit.
     """
+    check_count("n_items", n_items, least=2)
     x = math.pi / (2 * check_alpha(alpha))
     return math.sin(x) / x * (rare_item_snr(spectral_map, alpha, lam_over_t0) / typical_maximum(n_items)) ** (1 / alpha)

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from scipy.special import log_ndtr
 
-from amemlib.checks import check_count, check_positive
+from amemlib.checks import check_count, check_instance, check_positive
 from amemlib.equivalents.smoothed_sign import SpectralEquivalent
 from amemlib.equivalents.thresholded import ManyStepEquivalent
 from amemlib.problem import Problem
@@ -18,6 +18,7 @@ from amemlib.problem import Problem
 _CLASS_WIDTH = 0.1
 _LEAST_WEIGHT = 1e-14
 _LOG_GRID = 0.05
+_LARGEST_SD = 50.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +48,10 @@ def mean_field_iterates(problem: Problem, lr_over_root_dim: float, steps: int) -
     It takes r(t) as independent of the embeddings and W_t as independent of what the next gradient adds. Neither is
     true: see the chapter "The true iterates" for how far it goes.
     """
+    check_instance("problem", problem, Problem)
     check_count("steps", steps)
     c, dim, n_items = check_positive("lr_over_root_dim", lr_over_root_dim), problem.dim, problem.n_items
-    p = problem.frequencies.numpy()
+    p = problem.frequencies.numpy(force=True)
     draws = np.random.default_rng(0).standard_normal((steps, n_items))
     overlaps = np.eye(steps)
     z, residuals, rows = np.zeros(n_items), [p], []
@@ -62,6 +64,9 @@ def mean_field_iterates(problem: Problem, lr_over_root_dim: float, steps: int) -
         noise = np.linalg.cholesky(known)[t] @ draws[: t + 1]
         z = z + c * (math.sqrt(dim) * _signals(r, dim) + noise)
         sd = c * math.sqrt(overlaps[: t + 1, : t + 1].sum())
+        if sd > _LARGEST_SD:
+            least = f"logits of a standard deviation of at most {_LARGEST_SD:g}"
+            raise ValueError(f"lr_over_root_dim must give {least}, got {lr_over_root_dim!r} and {sd:.3g}")
         log_rivals = _log_partition(sd, n_items - 1)
         residuals.append(p / (1 + np.exp(z - log_rivals)))
         recovered = np.exp((n_items - 1) * log_ndtr(z / sd)).sum()

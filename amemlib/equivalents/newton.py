@@ -8,6 +8,7 @@ from jaxtyping import Float
 from scipy.optimize import brentq
 from torch import Tensor
 
+from amemlib.checks import check_count
 from amemlib.equivalents.fixed_point import BIN_WIDTH, binned
 from amemlib.equivalents.winning import InputSpread, classes, winning_probabilities
 
@@ -34,6 +35,7 @@ class NewtonEquivalent:
     @classmethod
     def solve(cls, q: Float[Tensor, " N"], dim: int) -> "NewtonEquivalent":
         """Solve Σ_i q_i τ / (1 + q_i τ) = d for frequencies q (N,), any non-negative weights."""
+        dim = check_count("dim", dim)
         values, counts = binned(q, BIN_WIDTH)
         seen = values > 0
         leverage = seen.astype(float)

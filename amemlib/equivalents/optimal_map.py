@@ -8,7 +8,7 @@ import torch
 from scipy.optimize import minimize_scalar
 from torch import Tensor
 
-from amemlib.checks import check_non_negative
+from amemlib.checks import check_function, check_instance, check_non_negative, check_result
 from amemlib.equivalents.law import SpectralLaw
 
 
@@ -21,8 +21,15 @@ def tail_snr(law: SpectralLaw, f: Callable[[Tensor], Tensor]) -> float:
     f: as in `spectral.spectral_map`, on absolute singular values. Units: 1 / (those of the singular values).
     At most 2 √(∫ f*² dμ), attained by f* alone (Cauchy–Schwarz): `best_map`.
     """
+    check_instance("law", law, SpectralLaw)
+    check_function("f", f)
     values = f(torch.from_numpy(law.singular_values.copy())).numpy()
-    return 2 * law.integrate(values * law.resolvent.imag) / math.sqrt(law.integrate(values**2))
+    with np.errstate(all="ignore"):
+        energy = law.integrate(values**2)
+        signal = law.integrate(values * law.resolvent.imag)
+    if not 0 < energy < math.inf:
+        raise ValueError(f"f must have a mean square that is finite and > 0 over the law, got {energy!r}")
+    return 2 * check_result("f and law", signal) / math.sqrt(energy)
 
 
 def best_map(law: SpectralLaw, floor: float = 0.0) -> Callable[[Tensor], Tensor]:
@@ -34,7 +41,8 @@ def best_map(law: SpectralLaw, floor: float = 0.0) -> Callable[[Tensor], Tensor]
         that is linear up to the bulk and flat beyond. Raises `ValueError` for a floor that is not ≥ 0.
     Like f* it acts on absolute singular values: the law must have the units of G.
     """
-    check_non_negative("floor", floor)
+    check_instance("law", law, SpectralLaw)
+    floor = check_non_negative("floor", floor)
     values = law.resolvent.imag / law.resolvent.imag.max()
     peak = int(values.argmax())
     values[peak:] = np.maximum(values[peak:], floor)
@@ -47,6 +55,7 @@ def best_monotone_map(law: SpectralLaw) -> Callable[[Tensor], Tensor]:
     f* rises to its peak and falls, so its projection in L²(μ) is f* up to the s₀ where f*(s₀) is the mean of f* over
     all s ≥ s₀, and that constant from there on.
     """
+    check_instance("law", law, SpectralLaw)
     s, values = law.singular_values, law.resolvent.imag
     steps = np.diff(s) * (law.density[1:] * values[1:] + law.density[:-1] * values[:-1]) / 2
     sum_beyond = np.cumsum(np.r_[0.0, steps[::-1]])[::-1]
@@ -60,6 +69,7 @@ def best_smoothing(law: SpectralLaw) -> float:
 
     0.130, 0.088, 0.047 t₀ for power laws with α = 1.25, 1.5, 2.
     """
+    check_instance("law", law, SpectralLaw)
     middle = math.log(law.quantile(0.5))
     loss = lambda log_lam: -tail_snr(law, lambda s: s / torch.hypot(s, s.new_tensor(math.exp(log_lam))))  # noqa: E731
     return math.exp(minimize_scalar(loss, bounds=(middle - 6, middle + 1), method="bounded").x)

@@ -7,10 +7,12 @@ from scipy.integrate import quad
 from scipy.special import gammaln, log_ndtr, ndtri, zeta
 from scipy.stats.qmc import Sobol
 
-from amemlib.checks import check_alpha, check_positive
+from amemlib.checks import check_alpha, check_count, check_numbers, check_positive, shown
 
 _HEAD = 8
 _LOG2_DRAWS = 7
+_FACTORS = math.log(1e7)
+_LARGEST_BATCH = 1e6
 _NORMAL_GRID = np.linspace(-5, 8, 53), 0.25 * np.exp(-(np.linspace(-5, 8, 53) ** 2) / 2) / math.sqrt(2 * math.pi)
 
 
@@ -26,6 +28,13 @@ def sgd_recovery_probabilities(values: np.ndarray, counts: np.ndarray, dim: int)
     out, which makes their factor Φ(S / √(q_i² + c + q_j²)), and so is S, on a grid: a rare item is recovered by a large
     S, which few random draws would hit. values, counts: (K,), values in decreasing order; returns (K,).
     """
+    values, counts, dim = check_numbers("values", values), check_numbers("counts", counts), check_count("dim", dim)
+    if values.ndim != 1 or values.shape != counts.shape or len(values) == 0:
+        raise ValueError(f"values and counts must have one shape (K,), got {values.shape} and {counts.shape}")
+    if not ((values >= 0).all() and (np.diff(values) <= 0).all() and 0 < values[0] < math.inf):
+        raise ValueError(f"values must be finite, ≥ 0, not all 0 and in decreasing order, got {shown(values)}")
+    if not ((counts >= 1).all() and np.isfinite(counts).all()):
+        raise ValueError(f"counts must be finite and at least 1, got {shown(counts)}")
     head = np.repeat(values, counts.astype(int))[:_HEAD]
     rest = counts - np.bincount(np.searchsorted(-values, -head), minlength=len(values))
     energy_rest = rest @ values**2
@@ -57,6 +66,9 @@ def sgd_limit_probability(r: float, alpha: float) -> float:
 
     Rival j has the logit p_j g_j / √d with g_j ~ N(0, 1), and all other terms vanish as d → ∞ (Theorem 5, sharpened).
     """
+    r, alpha = check_positive("r", r), check_alpha(alpha)
+    if math.log(8 / r) / alpha > _FACTORS:
+        return 0.0
     # beyond r j^α = 8 a factor differs from 1 by less than 10⁻¹⁵
     ranks = np.arange(1, max(64, int((8 / r) ** (1 / alpha)) + 1) + 1)
     return math.exp(log_ndtr(r * ranks**alpha).sum())
@@ -73,18 +85,24 @@ def sgd_capacity_constant(alpha: float, batch_over_root_dim: float = math.inf) -
         return _sgd_minibatch_constant(check_alpha(alpha, above=1.0), batch_over_root_dim)
     alpha = check_alpha(alpha)
     breaks = np.linspace(0, 64, 65)
-    wins = lambda x: sgd_limit_probability(x**-alpha, alpha) if x > 0 else 1.0  # noqa: E731
+    wins = lambda x: sgd_limit_probability(x**-alpha, alpha) if -alpha * _log(x) < 300 else 1.0  # noqa: E731
     return sum(quad(wins, a, b, epsabs=1e-10)[0] for a, b in zip(breaks[:-1], breaks[1:], strict=True))
 
 
 def _sgd_minibatch_constant(alpha: float, batch_over_root_dim: float) -> float:
     scaled = check_positive("batch_over_root_dim", batch_over_root_dim) / zeta(alpha)
+    if not scaled <= _LARGEST_BATCH:
+        raise ValueError(f"batch_over_root_dim must be inf or at most 1e6 zeta(alpha), got {batch_over_root_dim!r}")
     # from m = 8 b/ζ on F is 1 to 10⁻¹⁵, and the remaining weights sum to Γ(m − 1/α) / Γ(m)
     last = int(8 * scaled) + 1
     m = np.arange(1, last)
     weights = np.exp(gammaln(m - 1 / alpha) - gammaln(m + 1)) / alpha
     total = weights @ np.array([sgd_limit_probability(r, alpha) for r in m / scaled]) if last > 1 else 0.0
     return float(scaled ** (1 / alpha) * (total + math.exp(gammaln(last - 1 / alpha) - gammaln(last))))
+
+
+def _log(x: float) -> float:
+    return math.log(x) if x > 0 else -math.inf
 
 
 def _grouped(values: np.ndarray, counts: np.ndarray, floor: float) -> tuple[np.ndarray, np.ndarray]:

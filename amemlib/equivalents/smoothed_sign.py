@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from amemlib.checks import check_positive
+from amemlib.checks import check_count, check_non_negative, check_positive, check_result
 from amemlib.equivalents.fixed_point import (
     BIN_WIDTH,
     GAUSS_HERMITE,
@@ -19,10 +19,12 @@ from amemlib.equivalents.fixed_point import (
     typical_scale,
 )
 from amemlib.equivalents.winning import InputSpread, classes, winning_probabilities
-from amemlib.problem import Problem
+from amemlib.problem import Problem, check_tensor
 
 _SCORE_STEP = 0.1
 _GRID_RANKS = 64
+_LARGEST_LOGIT = 1e4
+_LARGEST_SMOOTHING = 1e60
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +51,9 @@ class SpectralEquivalent:
     @classmethod
     def solve(cls, q: Float[Tensor, " N"], dim: int, lam: float = 0.0) -> "SpectralEquivalent":
         """Solve the fixed point for frequencies q (N,), any non-negative weights, and λ = `lam` ≥ 0."""
+        dim, lam = check_count("dim", dim), check_non_negative("lam", lam)
         values, counts = binned(q, BIN_WIDTH)
+        _check_smoothing(lam, values)
         seen = values > 0
         v, c = values[seen], counts[seen]
         s, weights, mu, M, slope = _grid(v, c, dim, lam)
@@ -97,7 +101,8 @@ class SpectralEquivalent:
         Raises `ValueError` for a q outside that range by more than the width of a bin.
         """
         seen = self.values > 0
-        values, q = self.values[seen], q.cpu().numpy()
+        check_tensor("q", q, ("n",))
+        values, q = self.values[seen], q.double().numpy(force=True)
         low, high = values[-1] / (1 + BIN_WIDTH), values[0] * (1 + BIN_WIDTH)
         if not ((q >= low) & (q <= high)).all():
             raise ValueError(f"q must lie in [{values[-1]:.3g}, {values[0]:.3g}], got {q.min():.3g} … {q.max():.3g}")
@@ -119,6 +124,8 @@ class SpectralEquivalent:
         signal says, which at small d or η is a few per cent off (Corollary 4 in the chapter on the loss).
         """
         check_positive("lr", lr)
+        if lr * self.signal.max() > _LARGEST_LOGIT or lr > _LARGEST_LOGIT * math.sqrt(self.dim):
+            raise ValueError(f"lr must keep the expected logits below {_LARGEST_LOGIT:g}, got {lr!r}")
         g, weights = GAUSS_HERMITE
         n_items = self.counts.sum()
         own = np.sqrt(1 - self.unresolved * self.damping)
@@ -148,18 +155,27 @@ def interaction_variances(
     Derived in the chapter "Interactions". For a rare i or j it is 1 − λM(λ) damping, as in `SpectralEquivalent`; for
     the polar map and two items far above the bulk it is (q_i² + q_j²)/(q_i + q_j)², between 1/2 and 1.
     """
+    dim, lam = check_count("dim", dim), check_non_negative("lam", lam)
+    check_tensor("at", at, ("n",))
     values, counts = binned(q, BIN_WIDTH)
+    _check_smoothing(lam, values)
     v, c = values[values > 0], counts[values > 0]
     _, weights, mu, M, slope = _grid(v, c, dim, lam)
     C, S = _pair_kernels(mu, M, slope)
-    at = at.cpu().double().numpy()
+    at = at.double().numpy(force=True)
     damping = 1 / (1 + np.square(at[:, None] * M))
     result = np.empty((len(at), len(at)))
     for i, (weight, row) in enumerate(zip(at, damping, strict=True)):
         x = row * damping * weights
         even = ((x @ C) * x).sum(1) + (weight * at) ** 2 * ((x * M**2 @ C) * (x * M**2)).sum(1)
         result[i] = even + (weight**2 + at**2) * ((x * M @ S) * (x * M)).sum(1)
-    return 4 / math.pi**2 * result
+    return check_result("q, lam and at", 4 / math.pi**2 * result)
+
+
+def _check_smoothing(lam: float, values: np.ndarray) -> None:
+    least = values[values > 0][-1]
+    if lam and not least / _LARGEST_SMOOTHING <= lam <= values[0] * _LARGEST_SMOOTHING:
+        raise ValueError(f"lam must be 0 or within 1e60 of the frequencies {least:.3g} … {values[0]:.3g}, got {lam!r}")
 
 
 @dataclass(frozen=True, eq=False)

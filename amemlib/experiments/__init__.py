@@ -9,6 +9,7 @@ import pkgutil
 from importlib import import_module
 from pathlib import Path
 
+from amemlib import lazy
 from amemlib.experiments.base import Cell, Experiment, Grid, Results, config_of, configure
 
 CORE = (
@@ -30,6 +31,11 @@ CORE = (
     "giant",
 )
 """The experiments of the core chapters, in the order of the book."""
+
+MEASURES = ("iterates", "recall_runs", "sharp_counts", "vocabulary_counts")
+"""Modules of cells that stand apart from the predictions beside which they are put."""
+
+__getattr__, __dir__, _ = lazy.attach(__name__, {}, rooms=(*(name.replace("-", "_") for name in CORE), *MEASURES))
 
 
 def labs() -> tuple[str, ...]:

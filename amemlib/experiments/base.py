@@ -166,20 +166,26 @@ def configure(experiment: Experiment, profile: str, overrides: dict[str, str]):
     return type(base)(**values)
 
 
-def capacity_verdict(dims, seed_counts, sharp, slope: float, exponent: float, rivals: Mapping[str, float]) -> dict:
-    """Sizes: mean counts meet the sharp prediction from `SHARP_DIM` on. Limit: the slope is within `SLOPE_BAND` of it.
+def capacity_verdicts(config, measured: dict, predicted: dict, methods: Mapping[str, str], **dims) -> dict[str, dict]:
+    """For each map: mean counts against the sharp prediction from `SHARP_DIM` on, the slope against its limit.
 
-    rivals: other laws' exponents. Without a dimension to judge there is no answer.
+    methods: map ↦ the optimizer whose exponent it has in the limit, "muon" or "sgd"; the rivals are that optimizer's.
+    dims: map ↦ its dimensions, where they are not the config's. Without one to judge by there is no answer.
     """
-    judged = np.array(dims) >= SHARP_DIM
-    if not judged.any():
-        return verdict(None, None)
-    seed_counts, sharp = np.array(seed_counts, dtype=float), np.array(sharp)
-    mean, error = seed_counts.mean(1), standard_error(seed_counts)
-    error = np.where(np.isnan(error), np.sqrt(mean), error)
-    meets = np.abs(mean - sharp) <= COUNT_BAND * sharp + 2 * error
-    close = lambda value: abs(slope - value) <= SLOPE_BAND  # noqa: E731
-    return verdict(meets[judged].all(), close(exponent), refuse(close, rivals))
+    verdicts = {}
+    for name, method in methods.items():
+        judged = np.array(dims.get(name, config.dims)) >= SHARP_DIM
+        if not judged.any():
+            verdicts[name] = verdict(None, None)
+            continue
+        seed_counts, sharp = np.array(measured["seed_counts"][name], dtype=float), np.array(predicted["counts"][name])
+        mean, error = seed_counts.mean(1), standard_error(seed_counts)
+        error = np.where(np.isnan(error), np.sqrt(mean), error)
+        meets = np.abs(mean - sharp) <= COUNT_BAND * sharp + 2 * error
+        close = lambda value, slope=measured["slope"][name]: abs(slope - value) <= SLOPE_BAND  # noqa: E731
+        refused = refuse(close, rival_exponents(method, config.alpha))
+        verdicts[name] = verdict(meets[judged].all(), close(predicted["slope"][name]), refused)
+    return verdicts
 
 
 def rival_exponents(method: str, alpha: float, steps: int = 1) -> dict[str, float]:

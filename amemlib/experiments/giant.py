@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from amemlib import runtime, sharding, theory
 from amemlib.checks import check_alpha, check_count, check_dims, check_non_negative
 from amemlib.equivalents import expected_capacity
-from amemlib.experiments.base import Experiment, Grid, Results, capacity_verdict, draws, rival_exponents
+from amemlib.experiments.base import Experiment, Grid, Results, capacity_verdicts, draws
 from amemlib.problem import Problem
 from amemlib.scaling import fit_exponent
 from amemlib.spectral import polar
@@ -74,17 +74,7 @@ def giant_summary(config: GiantConfig, results: Results) -> tuple[dict, dict]:
 
 def judge_giant(config: GiantConfig, measured: dict, predicted: dict) -> dict[str, dict]:
     """As `one-step`: counts against their sharp predictions, exponents against their limits."""
-    return {
-        name: capacity_verdict(
-            config.dims,
-            measured["seed_counts"][name],
-            predicted["counts"][name],
-            measured["slope"][name],
-            predicted["slope"][name],
-            rival_exponents(method, config.alpha),
-        )
-        for name, method in METHODS.items()
-    }
+    return capacity_verdicts(config, measured, predicted, METHODS)
 
 
 EXPERIMENT = Experiment(

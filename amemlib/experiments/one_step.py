@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from amemlib import runtime, theory
 from amemlib.checks import check_alpha, check_count, check_dims, check_non_negative
 from amemlib.equivalents import expected_capacity
-from amemlib.experiments.base import Experiment, Grid, Results, capacity_verdict, draws, rival_exponents
+from amemlib.experiments.base import Experiment, Grid, Results, capacity_verdicts, draws
 from amemlib.gradients import gradient_rank, initial_gradient
 from amemlib.problem import Problem
 from amemlib.recovery import capacity, longest_prefix, recovered
@@ -114,18 +114,8 @@ def one_step_summary(config: OneStepConfig, results: Results) -> tuple[dict, dic
 
 def judge_one_step(config: OneStepConfig, measured: dict, predicted: dict) -> dict[str, dict]:
     """Counts against their sharp predictions, exponents against their limits; SGD at its own dimensions."""
-    dims = {"polar": config.dims, "smoothed_sign": config.dims, "sgd": config.sgd_dims}
-    return {
-        name: capacity_verdict(
-            dims[name],
-            measured["seed_counts"][name],
-            predicted["counts"][name],
-            measured["slope"][name],
-            predicted["slope"][name],
-            rival_exponents("sgd" if name == "sgd" else "muon", config.alpha),
-        )
-        for name in dims
-    }
+    methods = {"polar": "muon", "smoothed_sign": "muon", "sgd": "sgd"}
+    return capacity_verdicts(config, measured, predicted, methods, sgd=config.sgd_dims)
 
 
 EXPERIMENT = Experiment(

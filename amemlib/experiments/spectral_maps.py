@@ -17,7 +17,7 @@ from amemlib.equivalents import (
     expected_capacity,
     expected_map_capacity,
 )
-from amemlib.experiments.base import Experiment, Grid, Results, capacity_verdict, draws, rival_exponents
+from amemlib.experiments.base import Experiment, Grid, Results, capacity_verdicts, draws
 from amemlib.gradients import gradient_rank, initial_gradient, item_losses_along
 from amemlib.problem import Problem
 from amemlib.recovery import capacity
@@ -240,17 +240,7 @@ def spectral_maps_summary(config: SpectralMapsConfig, results: Results) -> tuple
 
 def judge_spectral_maps(config: SpectralMapsConfig, measured: dict, predicted: dict) -> dict[str, dict]:
     """Counts of every map but SGD's against their sharp predictions, exponents against their limits."""
-    return {
-        name: capacity_verdict(
-            config.dims,
-            measured["seed_counts"][name],
-            predicted["counts"][name],
-            measured["slope"][name],
-            predicted["slope"][name],
-            rival_exponents(_method(name), config.alpha),
-        )
-        for name in (*SUMMED, *SCHEDULES)
-    }
+    return capacity_verdicts(config, measured, predicted, {name: _method(name) for name in (*SUMMED, *SCHEDULES)})
 
 
 def _method(name: str) -> str:

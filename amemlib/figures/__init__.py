@@ -8,6 +8,7 @@ from amemlib import lazy
 __getattr__, __dir__, __all__ = lazy.attach(
     __name__,
     {
+        "assembly": ("halves_figure", "prefixes_figure", "proof_tree_figure"),
         "best_map": (
             "best_maps_figure",
             "floor_figure",
@@ -41,7 +42,9 @@ __getattr__, __dir__, __all__ = lazy.attach(
             "expansion_error_figure",
             "head_pairs_figure",
             "interaction_blocks_figure",
+            "leading_block_figure",
             "lipschitz_figure",
+            "path_figure",
             "regime_figure",
         ),
         "iterates": (
@@ -57,7 +60,7 @@ __getattr__, __dir__, __all__ = lazy.attach(
             "residual_profile_figure",
         ),
         "loss": ("loss_curves_figure", "over_mass_figure", "safe_rate_figure"),
-        "memory": ("counts_figure", "frequencies_figure", "overlap_figure"),
+        "memory": ("counts_figure", "frequencies_figure", "model_figure", "overlap_figure"),
         "minibatches": (
             "batch_collapse_figure",
             "capacity_against_batch_figure",
@@ -68,7 +71,13 @@ __getattr__, __dir__, __all__ = lazy.attach(
             "tails_figure",
         ),
         "newton": ("leverage_figure", "newton_batch_figure", "newton_over_polar_figure", "newton_rates_figure"),
-        "one_step": ("capacity_by_alpha_figure", "capacity_figure", "local_slopes_figure", "signal_figure"),
+        "one_step": (
+            "capacity_by_alpha_figure",
+            "capacity_figure",
+            "exponents_figure",
+            "local_slopes_figure",
+            "signal_figure",
+        ),
         "optimality": ("admissible_figure", "edge_figure", "risk_figure", "slope_bound_figure", "smoothing_figure"),
         "recall": (
             "attention_figure",
@@ -84,7 +93,13 @@ __getattr__, __dir__, __all__ = lazy.attach(
             "value_spectrum_figure",
             "value_step_figure",
         ),
-        "sgd": ("recovery_profile_figure", "sgd_batch_figure", "sgd_constant_figure", "sgd_loss_figure"),
+        "sgd": (
+            "flat_figure",
+            "recovery_profile_figure",
+            "sgd_batch_figure",
+            "sgd_constant_figure",
+            "sgd_loss_figure",
+        ),
         "sharp": ("constants_figure", "parity_figure", "sharp_ratio_figure", "truncated_figure"),
         "signal": (
             "curvature_figure",
@@ -93,7 +108,14 @@ __getattr__, __dir__, __all__ = lazy.attach(
             "slope_and_curvature_figure",
             "slope_histogram_figure",
         ),
-        "spectral_maps": ("fixed_steps_figure", "maps_capacity_figure", "maps_figure", "share_figure"),
+        "spectral_maps": (
+            "fixed_steps_figure",
+            "maps_capacity_figure",
+            "maps_figure",
+            "share_figure",
+            "spectrum_after_figure",
+        ),
+        "steps": ("dependencies_figure", "item_lives_figure"),
         "vocabularies": (
             "covariance_figure",
             "language_batches_figure",

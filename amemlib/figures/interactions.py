@@ -1,5 +1,6 @@
 """Pictures of the interactions: their law by blocks of ranks, what bounds them, and the expansion of the proof."""
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from amemlib.figures.style import GREY, MAPS, frame, key, kinds, new_axes, optimizer, points, series
@@ -76,4 +77,52 @@ def regime_figure(dims, curves: dict) -> Figure:
         points(axis, dims, curves[label], look, fmt=look.marker + "-", lw=1)
     frame(axis, "embedding dimension $d$", r"in units of $t_0$", log="xy", base=2)
     key(axis)
+    return figure
+
+
+def leading_block_figure(K, Z, m: int) -> Figure:
+    """Sizes of the entries of K and of its tail part Z, both (d, d), on one logarithmic scale; a square of side m."""
+    figure, axes = new_axes(2, figsize=(8.0, 4.2), sharey=True)
+    sizes = [np.log10(np.abs(np.asarray(A))) for A in (K, Z)]
+    top, low = max(size.max() for size in sizes), np.quantile(sizes[1], 0.02)
+    for axis, size, title in zip(axes, sizes, ("$K$", "its tail part $Z$"), strict=True):
+        image = axis.imshow(size, vmin=low, vmax=top, cmap="cividis", interpolation="nearest")
+        axis.plot([-0.5, m - 0.5, m - 0.5, -0.5, -0.5], [-0.5, -0.5, m - 0.5, m - 0.5, -0.5], "-", color="white", lw=2)
+        axis.set(title=title, xlabel="input side")
+        axis.grid(False)
+    axes[0].set_ylabel("output side")
+    figure.colorbar(image, ax=axes, label=r"$\log_{10}$ of the size", shrink=0.85)
+    return figure
+
+
+def path_figure(first: str, steps: list[tuple[str, str, str]]) -> Figure:
+    """A path of the expansion: places in a row, a word and its two weights on each step, the factors of each place.
+
+    first: the weight that the first symbol leaves at place 0. steps: (left weight, word, right weight), as TeX.
+    Below each place stands its bracket, the weights on its two sides over its D; the one that Lemma 24 keeps, at the
+    last place whose weight from the left is not μ, is marked, and the μ of the steps behind it are moved one to the
+    right.
+    """
+    figure, (axis,) = new_axes(figsize=(6.6, 2.9))
+    right = [first, *(one[2] for one in steps)]
+    left = [*(one[0] for one in steps), ""]
+    kept = max(place for place, weight in enumerate(right) if weight != r"\mu")
+    (step, _), (mark, _) = kinds(["step", "kept"])
+    for place in range(len(right)):
+        axis.plot(place, 0, "o", ms=26, mfc="white", mec=GREY, mew=1.6, zorder=2)
+        axis.text(place, 0, f"$k_{place}$", ha="center", va="center", fontsize=13, zorder=3)
+        factors = right[place] if place == kept else rf"{right[place]}\,{left[place]}"
+        factors = r"\mu\,\mu" if place > kept else factors
+        colour = mark.colour if place == kept else GREY
+        bracket = rf"$\dfrac{{{factors}}}{{D_{place}}}$"
+        axis.text(place, -0.62, bracket, ha="center", va="center", fontsize=15, color=colour)
+    for place, (near, word, far) in enumerate(steps):
+        arrow = {"arrowstyle": "->", "lw": 1.6, "color": step.colour}
+        axis.annotate("", (place + 0.82, 0), (place + 0.18, 0), arrowprops=arrow)
+        axis.text(place + 0.5, 0.24, f"${word}$", ha="center", fontsize=15, color=step.colour)
+        axis.text(place + 0.22, 0.1, f"${near}$", ha="center", fontsize=12)
+        axis.text(place + 0.76, 0.1, f"${far}$", ha="center", fontsize=12)
+    axis.text(-0.3, 0.1, f"${first}$", ha="center", fontsize=12)
+    axis.set(xlim=(-0.5, len(steps) + 0.35), ylim=(-1.0, 0.55))
+    axis.axis("off")
     return figure

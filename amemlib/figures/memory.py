@@ -44,3 +44,24 @@ def frequencies_figure(curves: dict) -> Figure:
     frame(right, "rank $i$", "local exponent", log="x", zero=True)
     key(left)
     return figure
+
+
+def model_figure(v, W, names: list[str], logits, asked: str, own: int) -> Figure:
+    """The model on one question: the input vector, the matrix, and the logits of the outputs that score highest.
+
+    v: (d,). W: (d, d). names, logits: (k,) the outputs shown, highest first. own: index of the right one among them.
+    """
+    figure, axes = new_axes(3, figsize=(9.0, 3.6), width_ratios=(0.35, 1.0, 1.1))
+    pictures = (np.asarray(v)[:, None], f"$v_i$\n{asked}"), (np.asarray(W), "$W$, one matrix\nfor all facts")
+    for axis, (picture, title) in zip(axes[:2], pictures, strict=True):
+        size = np.abs(picture).max()
+        axis.imshow(picture, cmap="RdBu_r", vmin=-size, vmax=size, interpolation="nearest", aspect="auto")
+        frame(axis, "", title=title)
+        axis.set(xticks=[], yticks=[])
+        axis.grid(False)
+    right = axes[2]
+    colours = [optimizer("polar").colour if k == own else PALE for k in range(len(names))]
+    right.barh(np.arange(len(names))[::-1], logits, color=colours)
+    right.set_yticks(np.arange(len(names))[::-1], names)
+    frame(right, r"logit $u_j^\top W v_i$", title="answers")
+    return figure

@@ -11,6 +11,7 @@ from amemlib.figures.style import (
     Look,
     frame,
     key,
+    kinds,
     log_middles,
     new_axes,
     optimizer,
@@ -103,4 +104,21 @@ def local_slopes_figure(dims, slopes: dict, limits: dict, measured: dict) -> Fig
         points(axis, [centre], [slope], look, interval=[ends], capsize=3)
     frame(axis, "embedding dimension $d$", "local exponent of the capacity", log="x", base=2)
     key(axis, {"fit to the counts, 95 % interval": "o", r"limit $1 + 1/2\alpha$": ":"}, ncols=2)
+    return figure
+
+
+def exponents_figure(alphas, limit, sharp: dict, stored: dict, live: dict) -> Figure:
+    """Figure 2: Muon's exponent against α, limit and sharp curve, stored and live measurements with their intervals.
+
+    alphas, limit: (n,) the limit curve. sharp: label ↦ (αs, exponents over the sizes of that label).
+    stored, live: α ↦ (slope, low, high).
+    """
+    figure, (axis,) = new_axes()
+    axis.plot(alphas, limit, ":", color=GREY, lw=1.4, label=r"limit $1 + 1/2\alpha$")
+    for (look, (label, (xs, slopes))), found in zip(kinds(sharp.items()), (stored, live), strict=True):
+        axis.plot(xs, slopes, "-", color=look.colour, lw=1.2, label=f"prediction, {label}")
+        slope, *interval = np.transpose(list(found.values()))
+        points(axis, list(found), slope, look._replace(label=f"measured, {label}"), interval=np.transpose(interval))
+    frame(axis, r"exponent $\alpha$ of the frequencies", "fitted exponent of the capacity")
+    axis.legend()
     return figure

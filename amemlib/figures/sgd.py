@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amemlib.figures.style import GREY, frame, key, new_axes, points, series
+from amemlib.figures.style import GREY, frame, key, new_axes, optimizer, points, series
 
 
 def recovery_profile_figure(x, limit, profiles: dict) -> Figure:
@@ -73,4 +73,23 @@ def sgd_batch_figure(record: dict, limit_b, limit) -> Figure:
     axis.set_xlim(limit_b[0], limit_b[-1])
     axis.set_ylim(0.8 * limit[0], 1.2 * max(limit))
     key(axis, ncols=2)
+    return figure
+
+
+def flat_figure(dims, ratios: tuple, limit: float, counts: dict, expected: dict) -> Figure:
+    """Equal frequencies. Left: Muon's signal-to-noise ratio over SGD's against d. Right: recovered items of both.
+
+    ratios: (measured, standard errors, predicted), each (n,). counts, expected: map ↦ (n,).
+    """
+    figure, (left, right) = new_axes(2)
+    measured, errors, predicted = ratios
+    points(left, dims, measured, optimizer("polar", "measured"), error=errors, law=predicted)
+    left.axhline(limit, color=GREY, ls=":", lw=1.2, label=r"limit $8/3\pi$")
+    left.axhline(1, color=GREY, ls="--", lw=0.8, label="equal")
+    for name, row in counts.items():
+        points(right, dims, row, optimizer(name), law=expected[name])
+    frame(left, "embedding dimension $d$", "signal-to-noise ratio, Muon / SGD", log="x", base=2)
+    frame(right, "embedding dimension $d$", "recovered items", log="xy", base=2)
+    for axis in (left, right):
+        axis.legend()
     return figure

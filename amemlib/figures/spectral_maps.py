@@ -75,3 +75,20 @@ def fixed_steps_figure(dims, slopes: dict, limits: dict, measured: dict) -> Figu
     axes[0].set_ylabel("local exponent of the capacity")
     key(axes[-1], loc="center right")
     return figure
+
+
+def spectrum_after_figure(before, after: dict) -> Figure:
+    """Sorted singular values of one gradient, left as they are, right what several maps make of them.
+
+    before: (d,) decreasing, s / ‖G‖_F. after: map ↦ (d,) values f(s) in the same order.
+    """
+    figure, (left, right) = new_axes(2)
+    index = np.arange(1, len(before) + 1)
+    left.plot(index, before, "-", color=GREY, lw=1.8)
+    for name, values in after.items():
+        look = _LOOKS[name]
+        right.plot(index, values, "-", color=look.colour, lw=1.8, label=look.label)
+    frame(left, "index $k$", r"$s_k / \|G\|_F$", "before", log="y")
+    frame(right, "index $k$", "$f(s_k)$", "after", log="y")
+    right.legend()
+    return figure

@@ -36,7 +36,7 @@ RECOVERED_AT = 16_384
 """The sample from which on every edge must be found: fixed with the design."""
 
 
-def sequences_needed(n_sequences: Sequence[int], share: Sequence[float], level: float = LEVEL) -> float:
+def sequences_needed(n_sequences: Sequence[int], share: Sequence[float] | np.ndarray, level: float = LEVEL) -> float:
     """The sample size at which the share of edges first reaches `level`, linear in log n between two; NaN if never."""
     share = np.asarray(share, dtype=float)
     reached = np.flatnonzero(share >= level)

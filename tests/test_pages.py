@@ -1,0 +1,113 @@
+"""A sample of the built pages in a headless Chromium, in both widths and both modes; `make pages` visits all."""
+
+from collections import Counter
+
+import browse
+import pytest
+
+SAMPLE = (
+    "README",
+    "search",
+    "chapters/deflation",
+    "chapters/evidence",
+    "chapters/explorer",
+    "chapters/interactions",
+    "chapters/notation",
+    "chapters/one-step",
+)
+pytestmark = [
+    pytest.mark.usefixtures("html"),
+    pytest.mark.skipif(browse.CHROMIUM is None, reason="no Chromium on this machine: the pages cannot be opened"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with browse.chromium() as browser:
+        yield browser
+
+
+@pytest.mark.parametrize("view", browse.VIEWS)
+def test_pages_are_whole_and_open_to_all(browser, view):
+    equations, lines = Counter(), []
+    with browse.tab(browser, view) as (page, complaints):
+        for name in SAMPLE:
+            browse.open_page(page, browse.HTML / f"{name}.html")
+            found = browse.faults(page, view, equations) + browse.accessibility(page) + complaints
+            lines += [f"{name}: {line}" for line in found]
+            complaints.clear()
+    assert not lines, "\n".join(lines)
+    for on_phone in (True, False):
+        assert equations[on_phone, "wide"] <= browse.SCROLLING_SHARE * equations[on_phone, "all"]
+
+
+@pytest.fixture
+def phone(browser, tmp_path):
+    """A page of one equation wider than a phone, in the book's own style."""
+    row = "&".join(f"a_{{{i}}}" for i in range(30))
+    head = (browse.HTML / "chapters" / "one-step.html").read_text(encoding="utf-8").partition("<body")[0]
+    body = f'<article class="bd-article"><div class="math"><span class="eqno">(1)</span>\\[\\begin{{matrix}}{row}'
+    path = browse.HTML / "chapters" / f"{tmp_path.name}.html"
+    body += "\\end{matrix}\\]</div></article>"
+    path.write_text(f"{head}<body><main>{body}</main></body></html>", encoding="utf-8")
+    with browse.tab(browser, "phone") as (page, _):
+        browse.open_page(page, path)
+        yield page
+    path.unlink()
+
+
+def test_an_equation_that_cannot_fit_scrolls_with_a_sign_and_its_number_below(phone):
+    box, number = phone.locator("mjx-container[display]"), phone.locator(".eqno")
+    assert box.evaluate("(box) => [box.classList.contains('wide'), box.tabIndex, box.getAttribute('role')]") == [
+        True,
+        0,
+        "group",
+    ]
+    assert number.bounding_box()["y"] >= box.bounding_box()["y"] + box.bounding_box()["height"] - 1
+    counts = Counter()
+    assert browse.faults(phone, "phone", counts) == [] and counts[True, "wide"] == 1
+    # the ruler itself: the same equation without its sign is a fault
+    box.evaluate("(box) => box.classList.remove('wide')")
+    assert any("wider than its column" in line for line in browse.faults(phone, "phone", counts))
+
+
+def test_what_is_broken_is_noticed(phone):
+    phone.evaluate("""() => {
+        const wide = document.createElement('p');
+        wide.style.width = '2000px';
+        wide.tabIndex = 0;
+        wide.style.color = '#ddd';
+        wide.textContent = 'too pale, too wide';
+        document.querySelector('article').append(wide);
+    }""")
+    lines = browse.faults(phone, "phone", Counter()) + browse.accessibility(phone)
+    for part in ("scrolls sideways", "the Tab key stops", "axe: color-contrast"):
+        assert any(part in line for line in lines), part
+
+
+def test_a_picture_opens_and_closes_by_keys(browser):
+    with browse.tab(browser, "phone, dark") as (page, complaints):
+        browse.open_page(page, browse.HTML / "README.html")
+        page.locator("article button.enlarge").first.focus()
+        page.keyboard.press("Enter")
+        shown = page.locator("dialog.enlarged img")
+        assert shown.is_visible() and shown.bounding_box()["width"] > 390
+        page.keyboard.press("Escape")
+        assert not shown.is_visible() and not complaints
+
+
+def results_of(page, query):
+    page.goto((browse.HTML / "search.html").as_uri() + f"?q={query.replace(' ', '+')}")
+    page.wait_for_selector("#search-results li a", timeout=30_000)
+    page.wait_for_function("document.querySelector('.search-summary')?.textContent.match(/found|finished/i)")
+    return page.locator("#search-results > ul > li > a").evaluate_all("(links) => links.map((link) => link.pathname)")
+
+
+@pytest.mark.parametrize(
+    ("query", "chapter"),
+    [("critical batch", "minibatches"), ("deflation", "deflation"), ("newton", "newton"), ("one step", "one-step")],
+)
+def test_the_search_ranks_a_chapter_first_for_its_own_title(browser, query, chapter):
+    with browse.tab(browser, "desktop") as (page, complaints):
+        assert results_of(page, query)[0].endswith(f"/{chapter}.html")
+        assert not complaints
