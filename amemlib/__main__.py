@@ -12,18 +12,17 @@ from amemlib.verdicts import word
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command; the exit status is 0, or 2 with one line on stderr for bad input."""
+    """Run one command; the exit status is 0, 1 if cells of a visit failed, 2 with one line on stderr for bad input."""
     parser = _parser()
     options = parser.parse_args(arguments)
     try:
-        options.command(options)
+        return options.command(options) or 0
     except (ValueError, TypeError, ImportError) as error:
         print(f"amemlib: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("amemlib: interrupted; the same command takes up where it stopped", file=sys.stderr)
         return 130
-    return 0
 
 
 def _list(options) -> None:
@@ -78,7 +77,7 @@ def _judge(options) -> None:
         print(f"{record['verdict']:18s} {path}")
 
 
-def _visit(options) -> None:
+def _visit(options) -> int:
     if options.plan:
         chosen = visits.worthwhile()
         if options.device in ("auto", "cpu", "cuda"):
@@ -87,11 +86,12 @@ def _visit(options) -> None:
         else:
             plan = visits.Plan(visits.paper_machine(options.device), options.scale, options.first_seed, options.budget)
         print(plan.table(chosen))
-        return
+        return 0
     outcome = visits.visit(
         options.budget, options.results, options.device, options.scale, options.first_seed, options.workers
     )
     print(f"{outcome.done} done, {outcome.left} left")
+    return 1 if outcome.failures else 0
 
 
 def _stamp(options) -> None:

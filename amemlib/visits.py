@@ -51,7 +51,7 @@ SHARES_THE_DEVICE = {"measure_run"}
 LONGEST = 0.5
 """The largest share of a budget that a single cell may be expected to take."""
 _REMEMBERED = 3
-_FEWEST_SEEDS, _FEWEST_DIMS, _LEAST_ITEMS_OVER_DIM = 2, 3, 4
+_FEWEST_SEEDS, _FEWEST_DIMS, _LEAST_ITEMS_OVER_DIM = 2, 3, 32
 
 
 @dataclass(frozen=True)
@@ -135,8 +135,8 @@ def shrink(experiment: Experiment, config, clock: Clock, seconds: float, longest
     """The config, or the nearest smaller one that takes at most so many seconds, no cell of it more than `longest`.
 
     One step after another, each the one that helps most: the largest entry of a field of dimensions is dropped (three
-    are kept), seeds are halved (two are kept), items are halved (at least four times the largest dimension are kept;
-    not the tokens of a network). Where none of these is left, a training is halved, steps and probes. Where that is
+    are kept), seeds are halved (two are kept), items are halved (at least 32 times the largest dimension are kept; not
+    the tokens of a network). Where none of these is left, a training is halved, steps and probes. Where that is
     not enough either, the same is tried from the cpu profile, then from the smoke profile. But for items and
     trainings, what remains of a profile is asked for with the same arguments as before.
     """
@@ -333,8 +333,10 @@ def visit(
     if workers is not None:
         plan.machine = plan.clock.machine = replace(plan.machine, workers=check_count("workers", workers))
     plan.save(folder)
-    # what it takes to write the last file and to leave
-    end = began + budget - min(10.0, 0.05 * budget)
+    if provenance["commit"] is None:
+        _say("no commit is known here, and the records will name none: `make commit-file` writes commit.json")
+    # what it took to import torch, and will take to write the last file and to leave
+    end = began + budget - min(15.0, 0.1 * budget)
     return _Visit(plan, folder, provenance, end, experiments or worthwhile()).run()
 
 
