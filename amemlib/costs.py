@@ -102,7 +102,8 @@ def measure_rates(device: torch.device, clock: Callable[[], float] = time.perf_c
         double=rate(2 * dim**3, lambda: A @ A),
         single=rate(2 * dim**3, lambda: B @ B),
         decompositions=rate(solved**3, lambda: spectral_map(C, torch.tanh)),
-        normals=rate(2**20, lambda: generator.standard_normal(2**20)),
+        # for a device U and V are drawn at once
+        normals=(1 if small else 2) * rate(2**20, lambda: generator.standard_normal(2**20)),
         entries=rate(n, x.exp2_),
         launches=rate(1000, lambda: [tiny.add_(1) for _ in range(1000)]),
         predictions=rate(1, lambda: expected_capacity(problem, "polar")),
