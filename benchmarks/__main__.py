@@ -13,7 +13,7 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import torch  # noqa: E402
 
-from amemlib import runtime  # noqa: E402
+from amemlib import records, runtime  # noqa: E402
 from benchmarks import cases, race  # noqa: E402
 
 SIZES = {

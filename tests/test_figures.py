@@ -540,6 +540,20 @@ def at_gpu_sizes():
         "value_step": ((dict.fromkeys(("sgd", "polar"), flat), dict.fromkeys(("sgd", "polar"), many > 3)), 1),
         "word_frequencies": ((lists, dict.fromkeys(lists, (flat, flat)), dict.fromkeys(lists, 1.0)), 5),
         "work_share": ((flat, by_dim, by_dim), len(dims)),
+        "dependencies": (({"a": (0.2, 0, "one"), "b": (0.8, 1, "two")}, [("a", "b")]), 0),
+        "exponents": ((flat, flat, {"a": (flat, flat), "b": (flat, flat)}, {1.5: (1.4, 1.3, 1.5)},
+                       {2.0: (1.3, 1.2, 1.4)}), 2),
+        "flat": ((dims, (ramp(11), ramp(11), ramp(11)), 0.85, dict.fromkeys(("sgd", "polar"), ramp(11)),
+                  dict.fromkeys(("sgd", "polar"), ramp(11))), (1, 2)),
+        "halves": ((np.arange(1, 41), flat, flat, flat, flat, 1.0), 4),
+        "item_lives": ((dict.fromkeys("abc", dict.fromkeys(("own", "rival", "free_energy", "left"), ramp(5))),), 3),
+        "leading_block": ((many.T @ many, many.T @ many, 8), (1, 1)),
+        "model": ((flat, np.eye(40), ["a", "b"], [1.0, 0.5], "c", 0), (0, 0, 0)),
+        "path": (("q", [("q", "X", "q"), ("q", "Y", r"\mu"), (r"\mu", "Z", r"\lambda")]), 4),
+        "prefixes": ((dict.fromkeys(ALPHAS, dims), dict.fromkeys(ALPHAS, ramp(11)), dict.fromkeys(ALPHAS, ramp(11)),
+                      dict.fromkeys(ALPHAS, 1.3)), len(ALPHAS)),
+        "proof_tree": (([["a\nx"], ["b\ny", "c\nz"]], {"a": ["b", "c"]}, dict.fromkeys("abc", "here")), 1),
+        "spectrum_after": ((np.exp(-flat), dict.fromkeys(("polar", "muon5"), flat)), (0, 2)),
     }  # fmt: skip
 
 
