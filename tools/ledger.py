@@ -6,6 +6,7 @@ verdicts are never typed, they come from the record.
 """
 
 import json
+import math
 import re
 from collections import Counter
 from pathlib import Path
@@ -191,10 +192,16 @@ def headline(root: Path) -> str:
     )
     return (
         f"**Nothing is fitted.** {grid}; Muon, smoothed Muon and Newton: of {sum(number[name] for name in maps)} mean "
-        f"counts, none is further than {max(worst[name] for name in maps):.1%} from its prediction. SGD's, at "
-        f"d = {config['sgd_dims'][0]:,} to {config['sgd_dims'][-1]:,}, stay within {worst['sgd']:.1%} "
-        f"(standard errors up to {record['measured']['noise']['sgd']:.1%}). [How it is done](chapters/sharp.md)."
+        f"counts, none is further than {rounded_up(max(worst[name] for name in maps))} from its prediction. SGD's, at "
+        f"d = {config['sgd_dims'][0]:,} to {config['sgd_dims'][-1]:,}, stay within {rounded_up(worst['sgd'])} "
+        f"(standard errors up to {rounded_up(record['measured']['noise']['sgd'])}). "
+        "[How it is done](chapters/sharp.md)."
     )
+
+
+def rounded_up(share: float) -> str:
+    """A share as a percentage with one digit behind the point, never less than it is."""
+    return f"{math.ceil(1000 * share) / 10:.1f}%"
 
 
 def front(readme: str, rows: list[dict], first: str) -> str:
