@@ -23,10 +23,10 @@ UNCHECKED := tests/test_bad_input.py tests/test_hostile.py
 NOTEBOOKS = $(wildcard chapters/*.ipynb)
 
 .DELETE_ON_ERROR:
-.PHONY: help setup notebooks figures html book test quick weekly lint bench pages serve pdf links clean distclean
+.PHONY: help setup notebooks figures html book test quick weekly lint bench gpu gpu-pack commit-file pages serve pdf links clean distclean
 
 help:  ## list the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
 setup: $(SETUP)  ## install the pinned environment in .venv; with LOCK=1 by the hashes of requirements.lock
 $(SETUP): $(PINS) pyproject.toml
@@ -76,6 +76,25 @@ bench: $(SETUP)  ## time the kernels beside their peers (minutes); the record go
 	  $(BENCH)/bin/python -m pip install --quiet --constraint requirements.txt $$peer || echo "bench: $$peer cannot be installed and is skipped"; \
 	done
 	$(BENCH)/bin/python -m benchmarks --output $(BENCH_RECORD) $(BENCH_OPTIONS)
+
+# Nothing is installed: .venv where there is one, else a Python with torch, numpy, scipy, tqdm, matplotlib and jaxtyping.
+# SCALE multiplies the time that each experiment may take, FIRST_SEED is added to the seeds, PLAN=1 only prints the plan.
+GPU_PYTHON = $(if $(wildcard $(BIN)/python),$(BIN)/python,$(PYTHON))
+BUDGET ?= 540
+RESULTS ?= results
+DEVICE ?= auto
+SCALE ?= 1
+FIRST_SEED ?= 0
+gpu:  ## run the gpu profiles for BUDGET seconds; RESULTS keeps what is done, PLAN=1 prints the plan
+	env -u OMP_NUM_THREADS -u MKL_NUM_THREADS -u OPENBLAS_NUM_THREADS $(if $(COMMIT),AMEM_COMMIT=$(abspath $(COMMIT))) \
+	  $(GPU_PYTHON) -m amemlib visit --budget $(BUDGET) --results $(RESULTS) --device $(DEVICE) --scale $(SCALE) \
+	  --first-seed $(FIRST_SEED) $(if $(PLAN),--plan)
+
+gpu-pack:  ## RESULTS as one file, RESULTS.tar.gz, to carry away and unpack before the next visit
+	tar -czf $(RESULTS).tar.gz -C $(dir $(abspath $(RESULTS))) $(notdir $(abspath $(RESULTS)))
+
+commit-file:  ## write commit.json, which tells a machine without git what it runs (from a clean tree)
+	$(GPU_PYTHON) -m amemlib stamp
 
 pages: $(HTML)  ## open every page in Chromium, both widths, light and dark; pictures in _build/shots
 	$(BIN)/python tools/browse.py --shots

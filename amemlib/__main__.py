@@ -1,4 +1,4 @@
-"""The command line: `python -m amemlib list | run | show | judge`."""
+"""The command line: `python -m amemlib list | run | show | judge | visit | stamp`."""
 
 import argparse
 import functools
@@ -10,8 +10,9 @@ import traceback
 from asyncio import CancelledError
 from concurrent.futures import BrokenExecutor
 from contextlib import nullcontext
+from pathlib import Path
 
-from amemlib import experiments, records, runtime, sharding, sweep
+from amemlib import experiments, records, runtime, sharding, sweep, visits
 from amemlib.verdicts import word
 
 
@@ -27,9 +28,9 @@ def main(arguments: list[str] | None = None) -> int:
     options = argparse.Namespace(debug=False, set=[])
     try:
         _parser().parse_args(arguments, options)
-        options.command(options)
+        status = options.command(options) or 0
         sys.stdout.flush()
-        return 0
+        return status
     except (Exception, KeyboardInterrupt, CancelledError) as error:
         if options.debug:
             traceback.print_exception(error)
@@ -141,6 +142,27 @@ def _judge(options) -> None:
         print(f"{record['verdict']:18s} {path}")
 
 
+def _visit(options) -> int:
+    if options.plan:
+        chosen = visits.worthwhile()
+        if options.device in ("auto", "cpu", "cuda"):
+            device = runtime.device(options.device)
+            plan = visits.Plan.of(Path(options.results), device, options.scale, options.first_seed, options.budget)
+        else:
+            plan = visits.Plan(visits.paper_machine(options.device), options.scale, options.first_seed, options.budget)
+        print(plan.table(chosen))
+        return 0
+    outcome = visits.visit(
+        options.budget, options.results, options.device, options.scale, options.first_seed, options.workers
+    )
+    print(f"{outcome.done} done, {outcome.left} left")
+    return 1 if outcome.failures else 0
+
+
+def _stamp(options) -> None:
+    print(runtime.write_stamp())
+
+
 def table(record: dict) -> str:
     """Measured beside predicted, as text: a line for each fitted exponent, then every other quantity that has both."""
     measured, predicted = record["measured"], record["predicted"]
@@ -190,7 +212,7 @@ class _Parser(argparse.ArgumentParser):
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="python -m amemlib", description="Run the experiments of the book.")
-    commands = parser.add_subparsers(required=True, metavar="list | run | show | judge")
+    commands = parser.add_subparsers(required=True, metavar="list | run | show | judge | visit | stamp")
     debug = _Parser(add_help=False)
     debug.add_argument("--debug", action="store_true", help="show Python's traceback of an error")
     command = functools.partial(commands.add_parser, parents=[debug])
@@ -221,6 +243,17 @@ def _parser() -> argparse.ArgumentParser:
     judge = command("judge", help="give stored records the verdicts of today's rules")
     judge.set_defaults(command=_judge)
     judge.add_argument("records", nargs="+", metavar="RECORD")
+    visit = command("visit", help="the gpu profiles, in the order of their worth, within a budget")
+    visit.set_defaults(command=_visit)
+    visit.add_argument("--budget", type=float, default=540, help="seconds (default: 540)")
+    visit.add_argument("--results", default="results", help="folder of finished cells and records (default: results)")
+    visit.add_argument("--device", default="auto", help="auto, cpu or cuda; with --plan also h100, h200 or t4 on paper")
+    visit.add_argument("--scale", type=float, default=1.0, help="multiplies the time that each experiment may take")
+    visit.add_argument("--first-seed", type=int, default=0, help="is added to the seeds of the profiles")
+    visit.add_argument("--workers", type=int, help="processes beside the device (default: all cores but one)")
+    visit.add_argument("--plan", action="store_true", help="print what would be run, and run nothing")
+    stamp = command("stamp", help="write commit.json for a machine without git, from a clean tree")
+    stamp.set_defaults(command=_stamp)
     return parser
 
 

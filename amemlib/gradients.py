@@ -16,7 +16,7 @@ from amemlib.checks import check_count, check_positive, check_result, check_sequ
 from amemlib.problem import Embeddings, check_embeddings, check_frequencies, check_tensor, row_norms
 
 _ROWS = 8192
-_TILES = {"cpu": (512, 1024), "cuda": (8192, 8192)}
+_CACHED_TILE, _LARGE_TILE = (512, 1024), (8192, 8192)
 _LOG2_E = math.log2(math.e)
 _LARGEST_LOGIT = 1e290
 _RANGE = 1e-50, 1e50
@@ -187,7 +187,7 @@ def _own_logits(W: Tensor, emb: Embeddings, items: Tensor) -> Iterator[tuple[Ten
     """
     W = W.detach().to(emb.U.device, torch.float64) * _LOG2_E
     longest = row_norms(emb.U).max()
-    for block in items.split(_TILES[emb.U.device.type][0]):
+    for block in items.split(_tile(emb.U.device)[0]):
         Z = emb.V[block].double() @ W.T
         yield block, Z, (Z * emb.U[block].double()).sum(1), _check_logits(longest * row_norms(Z).max())
 
@@ -209,7 +209,7 @@ def _rival_sums(
     shift = _largest_logits(Z, U) if largest > 900 else None
     rivals = torch.zeros(len(Z), dtype=torch.float64, device=Z.device)
     sums = None if outputs is None else torch.zeros_like(Z)
-    tile = Z.new_empty(len(Z), _TILES[Z.device.type][1])
+    tile = Z.new_empty(len(Z), _tile(Z.device)[1])
     for start, block in _column_blocks(U, precision):
         E = torch.mm(Z, block.T, out=tile[:, : len(block)])
         if shift is not None:
@@ -238,8 +238,13 @@ def _largest_logits(Z: Tensor, U: Tensor) -> Tensor:
     return largest
 
 
+def _tile(device: torch.device) -> tuple[int, int]:
+    """Rows and columns of a block of logits: as many as a CPU's cache holds, or enough to fill a GPU."""
+    return _CACHED_TILE if device.type == "cpu" else _LARGE_TILE
+
+
 def _column_blocks(U: Tensor, precision: torch.dtype) -> Iterator[tuple[int, Tensor]]:
-    width = _TILES[U.device.type][1]
+    width = _tile(U.device)[1]
     for start in range(0, len(U), width):
         yield start, U[start : start + width].to(precision)
 

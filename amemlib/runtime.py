@@ -3,6 +3,7 @@
 import functools
 import importlib
 import importlib.metadata
+import json
 import os
 import platform
 import subprocess
@@ -70,11 +71,12 @@ def provenance(compute_device) -> dict:
 def commit() -> str | None:
     """The git commit of the checkout that holds this package, None outside one or without git.
 
-    With "+" unless git knows that no .py file has uncommitted changes.
+    With "+" unless git knows that no .py file has uncommitted changes. On a machine without a checkout it is the commit
+    that `write_stamp` left; `ValueError` if the code has changed since.
     """
     here = Path(__file__).parent
     if not (here.parent / ".git").exists():
-        return None
+        return _stamped()
     # without the lock of the index, which another git may be waiting for
     git = functools.partial(subprocess.run, cwd=here, capture_output=True, text=True)
     try:
@@ -86,6 +88,37 @@ def commit() -> str | None:
     if head.returncode:
         return None
     return head.stdout.strip() + ("+" if changed.returncode or changed.stdout.strip() else "")
+
+
+def write_stamp() -> Path:
+    """Write the commit and the fingerprint of this code into its checkout, for a copy of it on a machine without git.
+
+    Raises `ValueError` where there is no commit or the tree has changes.
+    """
+    here = commit()
+    if not is_clean(here):
+        raise ValueError(f"commit must be one without changes beside it, got {here!r}: commit first")
+    path = _stamp()
+    path.write_text(json.dumps({"commit": here, "files": fingerprint.files_hash()}) + "\n", encoding="utf-8")
+    return path
+
+
+def _stamp() -> Path:
+    return Path(os.environ.get("AMEM_COMMIT") or Path(__file__).parents[1] / "commit.json")
+
+
+def _stamped() -> str | None:
+    path = _stamp()
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        commit, files = stored["commit"], stored["files"]
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError):
+        raise ValueError(f"{path} must hold a commit and a fingerprint: make commit-file writes it") from None
+    if files != fingerprint.files_hash():
+        raise ValueError(f"{path} is of other code than this: write it again from the commit that is to run")
+    return commit
 
 
 def is_clean(commit: str | None) -> bool:

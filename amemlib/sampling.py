@@ -5,6 +5,7 @@ of a larger draw are the smaller draw, and cells of a sweep over d are independe
 """
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import torch
@@ -50,7 +51,16 @@ def sample_embedding_rows(
         raise ValueError(f"device must be a device of this machine, got {shown(device)}") from None
     if not len(range(*_row_indices(rows, problem.n_items))):
         raise ValueError(f"rows must hold at least one of the {problem.n_items} rows, got {rows!r}")
-    U, V = (_gaussian_rows(problem, seed, name, rows, dtype).to(device) for name in ("outputs", "inputs"))
+    n_rows = len(range(*_row_indices(rows, problem.n_items)))
+    U, V = (torch.empty(n_rows, problem.dim, dtype=dtype, device=device) for _ in range(2))
+    sides = ("outputs", U), ("inputs", V)
+    if device.type == "cpu":
+        for name, X in sides:
+            _draw_gaussian_rows(problem, seed, name, rows, X)
+    else:
+        # a GPU waits for its host: both streams at once, numpy lets go of the interpreter while it draws
+        with ThreadPoolExecutor(2) as threads:
+            list(threads.map(lambda side: _draw_gaussian_rows(problem, seed, side[0], rows, side[1]), sides))
     return Embeddings(U, V)
 
 
@@ -105,19 +115,18 @@ def _generator(seed: int, dim: int, stream: str) -> np.random.Generator:
     return np.random.default_rng([check_count("seed", seed, least=0), dim, _STREAMS[stream]])
 
 
-def _gaussian_rows(problem: Problem, seed: int, stream: str, rows: slice, dtype: torch.dtype) -> Tensor:
+def _draw_gaussian_rows(problem: Problem, seed: int, stream: str, rows: slice, X: Tensor) -> None:
+    """Draw into X, wherever it lies, a block at a time."""
     generator = _generator(seed, problem.dim, stream)
     wanted = range(*_row_indices(rows, problem.n_items))
-    X = torch.empty(len(wanted), problem.dim, dtype=dtype)
     filled = 0
     for start in range(0, problem.n_items, _ROWS):
         stop = min(start + _ROWS, problem.n_items)
         block = generator.standard_normal((stop - start, problem.dim)) / math.sqrt(problem.dim)
         first = wanted[filled] if filled < len(wanted) else stop
         here = torch.from_numpy(block)[first - start : min(wanted.stop, stop) - start : wanted.step]
-        X[filled : filled + len(here)] = here
+        X[filled : filled + len(here)] = here.to(X.dtype)
         filled += len(here)
-    return X
 
 
 def _row_indices(rows: slice, n_items: int) -> tuple[int, int, int]:

@@ -74,7 +74,7 @@ def spectral_maps(
     Everything else as in `spectral_map`; the SVD is taken when the first map is asked for.
     """
     _check_matrices(G)
-    P, s, Qh = torch.linalg.svd(G.double(), full_matrices=False)
+    P, s, Qh = singular_triples(G)
     if not torch.isfinite(s).all():
         raise ValueError("G must have singular values that float64 holds, got infinite ones")
     if rank is None:
@@ -93,7 +93,11 @@ def polar(G: Float[Tensor, "*batch m n"], rank: int | None = None) -> Float[Tens
     For a rank-deficient G it is the partial isometry on the row space of G: null directions are dropped, never
     orthogonalised. `rank` as in `spectral_map`; `gradients.gradient_rank` knows it for a minibatch.
     """
-    return spectral_map(G, torch.ones_like, rank)
+    _check_matrices(G)
+    by_products = None
+    if G.device.type != "cpu" and rank in (None, *G.shape[-1:]):
+        by_products = polar_by_products(G)
+    return spectral_map(G, torch.ones_like, rank) if by_products is None else by_products
 
 
 def smoothed_sign(G: Float[Tensor, "*batch m n"], lam: float, rank: int | None = None) -> Float[Tensor, "*batch m n"]:
@@ -146,6 +150,53 @@ def polar_express(
         A = X.mT @ X
         X = a * X + X @ (b * A + c * A @ A)
     return X[..., : G.shape[-2], :]
+
+
+def polar_by_products(G: Float[Tensor, "*batch m n"]) -> Float[Tensor, "*batch m n"] | None:
+    """The polar factor of one square matrix of full rank by `polar_express`, None for any other.
+
+    What the iteration needs to know, a lower bound of the singular values, is 1/(2 ‖G⁻¹‖_F): half, for the inverse is
+    rounded too. None where that is below √d ε ‖G‖_F, where rounding leaves the rank open.
+    """
+    _check_matrices(G)
+    if G.ndim != 2 or G.shape[0] != G.shape[1]:
+        return None
+    G = G.double()
+    inverse, failed = torch.linalg.inv_ex(G)
+    smallest = 0.5 / torch.linalg.norm(inverse).item()
+    if failed.item() or not smallest > len(G) ** 0.5 * _EPS * torch.linalg.norm(G).item():
+        return None
+    return polar_express(G, smallest=smallest)
+
+
+def singular_triples(
+    G: Float[Tensor, "*batch m n"],
+) -> tuple[Float[Tensor, "*batch m k"], Float[Tensor, "*batch k"], Float[Tensor, "*batch k n"]]:
+    """P, s and Qᵀ of G = P diag(s) Qᵀ in float64, s decreasing, k = min(m, n).
+
+    By LAPACK on the CPU. On another device by products, O = `polar_by_products` and the eigenvalues of OᵀG = Q S Qᵀ
+    (Nakatsukasa and Higham, SIAM J. Sci. Comput. 35, 2013): a GPU's own SVD is slower than the host's. Where that needs
+    full rank and there is none, a single matrix goes to the host and back.
+    """
+    _check_matrices(G)
+    G = G.double()
+    if G.device.type == "cpu" or G.ndim > 2:
+        return tuple(torch.linalg.svd(G, full_matrices=False))
+    O = polar_by_products(G)  # noqa: E741
+    if O is None:
+        return tuple(part.to(G.device) for part in torch.linalg.svd(G.cpu(), full_matrices=False))
+    H = O.mT @ G
+    s, Q = torch.linalg.eigh((H + H.mT) / 2)
+    s, Q = s.flip(-1).clamp(min=0), Q.flip(-1)
+    return O @ Q, s, Q.mT
+
+
+def singular_values(X: Float[Tensor, "m n"]) -> Float[Tensor, " k"]:
+    """The singular values of X alone, decreasing; on a device a tall X is reduced to its triangular factor first."""
+    check_square("X", X)
+    if X.device.type == "cpu":
+        return torch.linalg.svdvals(X)
+    return singular_triples(torch.linalg.qr(X, mode="r").R if X.shape[0] > X.shape[1] else X)[1]
 
 
 def polar_express_coefficients(lower: float, steps: int | None = None) -> tuple[tuple[float, float, float], ...]:

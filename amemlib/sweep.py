@@ -73,12 +73,17 @@ def run(experiment: Experiment, config, results: str | Path = "results", device:
             if is_first:
                 store.write(cells[index], done[index])
             bar.update()
-    measured, predicted = map(_json_numbers, experiment.read(config, done))
+    return summarise(experiment, config, done, store.provenance, time.perf_counter() - began)
+
+
+def summarise(experiment: Experiment, config, results: list[dict], provenance: dict, seconds: float) -> dict:
+    """The record of the results of all cells, in their order: numbers, verdicts and where they come from."""
+    measured, predicted = map(_json_numbers, experiment.read(config, results))
     record = {"experiment": experiment.name, "config": asdict(config), "measured": measured, "predicted": predicted}
     return _judged(record, experiment, config) | {
-        "device": store.provenance["device"],
-        "seconds": round(time.perf_counter() - began, 1),
-        "provenance": store.provenance,
+        "device": provenance["device"],
+        "seconds": round(seconds, 1),
+        "provenance": provenance,
     }
 
 
@@ -169,10 +174,23 @@ class CellStore:
         print(f"amemlib: {path} is a damaged cell ({reason}): kept as {aside}, computed again", file=sys.stderr)
         return None
 
-    def write(self, cell: Cell, result: dict) -> None:
-        """Store the result of a cell, on disk before this returns. Raises `OSError` where the disk is full or gone."""
+    def has(self, cell: Cell) -> bool:
+        """Whether there is a file for the result of a cell."""
+        return self._path(_row_of(cell)).exists()
+
+    def seconds(self, cell: Cell) -> float | None:
+        """How long a cell took, None where nobody said so."""
+        return json.loads(self._path(_row_of(cell)).read_text(encoding="utf-8")).get("seconds")
+
+    def write(self, cell: Cell, result: dict, seconds: float | None = None) -> None:
+        """Store the result of a cell and how long it took, on disk before this returns.
+
+        Raises `OSError` where the disk is full or gone.
+        """
         row = _row_of(cell)
         whole = row | {"result": result, "provenance": self.provenance}
+        if seconds is not None:
+            whole["seconds"] = round(seconds, 3)
         files.write_whole(json.dumps(whole | {"digest": _hash_of(whole)}), self._path(row))
 
     def _path(self, row: dict) -> Path:

@@ -40,10 +40,12 @@ ARROWS = {
     "experiments": "optim sampling recovery equivalents expansions scaling sharding tasks attention training runtime "
     "vocabularies verdicts",
     "sweep": "experiments records",
+    "costs": "equivalents spectral",
+    "visits": "sweep costs",
     "vocabularies": "problem",
     "figures": "scaling theory lazy",
     "labs": "experiments figures",
-    "__main__": "sweep figures",
+    "__main__": "sweep visits figures",
 }
 FORBIDDEN = {"utils", "util", "common", "helpers", "misc"}
 LONGEST_CELL, WIDEST_CELL = 15, 78

@@ -17,7 +17,7 @@ from amemlib.problem import Problem
 from amemlib.recovery import longest_prefix, recovered, recovered_by_sgd
 from amemlib.sampling import sample_embeddings, sample_minibatch, sample_reduced_embeddings
 from amemlib.scaling import first_crossing, fit_exponent
-from amemlib.spectral import polar
+from amemlib.spectral import polar, singular_values
 from amemlib.verdicts import consistency, refuse, verdict
 
 BATCH_SLOPE_BAND = 0.1
@@ -142,8 +142,8 @@ def measure_lemmas(alpha: float, n_items: int, dim: int, seed: int, device: str)
         batch_size = math.inf if share == math.inf else max(1, round(share * dim**alpha))
         q = problem.frequencies if share == math.inf else sample_minibatch(problem, batch_size, seed)
         weighted = (q.to(emb.V.device)[:, None] * emb.V.double())[(q > 0).to(emb.V.device)]
-        singular = torch.linalg.svdvals(initial_gradient(emb, q)).cpu()
-        eigenvalues = torch.linalg.svdvals(weighted).square().cpu()
+        singular = singular_values(initial_gradient(emb, q)).cpu()
+        eigenvalues = singular_values(weighted).square().cpu()
         rank = min(gradient_rank(emb, q), len(eigenvalues))
         half = dim // 2
         result["median"].append(singular[half - 1].item() if half <= rank else 0.0)
@@ -452,14 +452,15 @@ EXPERIMENT = Experiment(
         ),
         "cpu": CriticalBatchConfig(),
         "gpu": CriticalBatchConfig(
-            dims=(128, 181, 256, 362, 512, 724, 1024),
+            dims=(128, 181, 256, 362, 512, 724, 1024, 1448, 2048),
             n_items=131_072,
-            seeds=4,
-            batch_sizes=tuple(round(2 ** (k / 2)) for k in range(4, 45)),
-            sgd_dims=tuple(2**k for k in range(10, 17)),
-            sgd_items=4096,
-            sgd_seeds=64,
-            sgd_predicted_seeds=64,
+            seeds=2,
+            batch_sizes=tuple(2**k for k in range(2, 23)),
+            sgd_dims=tuple(2**k for k in range(12, 21, 2)),
+            sgd_items=2048,
+            sgd_seeds=32,
+            sgd_batch_sizes=tuple(round(2 ** (k / 2)) for k in range(6, 29)),
+            sgd_predicted_seeds=4,
         ),
     },
     grids=critical_batch_grids,

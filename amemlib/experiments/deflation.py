@@ -36,7 +36,7 @@ from amemlib.problem import Embeddings, Problem
 from amemlib.recovery import recovered
 from amemlib.sampling import sample_embeddings, sample_minibatch
 from amemlib.scaling import fit_exponent
-from amemlib.spectral import identity, polar, smoothed_sign
+from amemlib.spectral import identity, polar, singular_values, smoothed_sign
 from amemlib.verdicts import consistency, refuse, verdict
 
 STEP_COUNT_BAND = 0.10
@@ -215,25 +215,26 @@ def tail_bounds(problem: Problem, batch_size: float, first: int) -> tuple[float,
     return max(math.e**2 * float(p[0]), luck), max(math.e**2 * float(p.sum()), luck)
 
 
-def measure_step_lemmas(alpha: float, n_items: int, dim: int, seed: int) -> dict:
+def measure_step_lemmas(alpha: float, n_items: int, dim: int, seed: int, device: str) -> dict:
     """Lemmas 30 to 33, 35 and 36 on one draw: left side over an explicit right side that holds but for `FAILURE`.
 
     lemma_35_scale: ‖Σ_{k>m} q_k² v_k v_kᵀ‖ in units of ζ^{−2} m^{1−2α}/d, the population and B = 64 ζ m^α, for
     m = d, 4d, 16d. lemma_36_scale: Σ_{k>m} q_k² in units of ζ^{−2} m^{1−2α}, the same and B = ζ m^α, at m = d.
     """
     problem = Problem.power_law(n_items, dim, alpha)
-    emb, p = sample_embeddings(problem, seed, dtype=torch.float64), problem.frequencies
+    emb, p = sample_embeddings(problem, seed, runtime.device(device), torch.float64), problem.frequencies
+    place = emb.V.device
     zeta, t = theory.power_law_sum(alpha, n_items), -math.log(FAILURE)
     generator = torch.Generator().manual_seed(seed)
-    gaussian = torch.randn(_PAIRS, dim, dtype=torch.float64, generator=generator)
+    gaussian = torch.randn(_PAIRS, dim, dtype=torch.float64, generator=generator).to(place)
     shapes = {"power law": p, "flat": torch.full((4 * dim,), 1.0, dtype=torch.float64), "tail": p[dim:]}
     shapes["one spike"] = torch.cat([torch.ones(1), torch.full((2 * dim,), dim**-0.5)]).double()
     ratios = {name: [] for name in ("lemma_30", "lemma_31", "lemma_32", "lemma_33", "lemma_35", "lemma_36")}
     pair_t = t + math.log(2 * _PAIRS)
     for x in shapes.values():
-        V, norm, largest = emb.V[: len(x)], float(x.norm()), float(x.max())
+        V, norm, largest, x = emb.V[: len(x)], float(x.norm()), float(x.max()), x.to(place)
         H = (x[:, None] ** 2 * V).T @ V
-        operator = float(torch.linalg.matrix_norm(H, 2))
+        operator = float(singular_values(H)[0])
         bound = norm + math.sqrt(dim) * largest + math.sqrt(2 * t) * largest
         ratios["lemma_30"].append(math.sqrt(dim * operator) / bound)
         ratios["lemma_33"].append(operator / theory.weighted_norm_bound(norm, largest, dim, t))
@@ -256,8 +257,8 @@ def measure_step_lemmas(alpha: float, n_items: int, dim: int, seed: int) -> dict
             item, mass = tail_bounds(problem, batch_size, first)
             tail = q[first:]
             energy, seen = float(tail @ tail), tail > 0
-            V = emb.V[first:][seen]
-            operator = float(torch.linalg.matrix_norm((tail[seen][:, None] ** 2 * V).T @ V, 2))
+            V = emb.V[first:][seen.to(place)]
+            operator = float(singular_values((tail[seen].to(place)[:, None] ** 2 * V).T @ V)[0])
             ratios["lemma_36"].append(energy / (item * mass))
             ratios["lemma_35"].append(operator / theory.weighted_norm_bound(math.sqrt(item * mass), item, dim, t))
             scales["lemma_35_scale"].setdefault(name, []).append(operator * dim / unit)

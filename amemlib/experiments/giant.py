@@ -83,7 +83,7 @@ EXPERIMENT = Experiment(
     profiles={
         "smoke": GiantConfig(dims=(32, 64, 128), n_items=4096, lr_over_root_dim=2.0),
         "cpu": GiantConfig(),
-        "gpu": GiantConfig(dims=(256, 512, 1024), n_items=4_194_304, seeds=2),
+        "gpu": GiantConfig(dims=(256, 512, 1024), n_items=8_388_608),
     },
     grids=giant_grids,
     summarise=giant_summary,

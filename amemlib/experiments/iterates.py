@@ -14,7 +14,7 @@ from amemlib.optim import trajectory
 from amemlib.problem import Embeddings, Problem
 from amemlib.recovery import capacity, recovered
 from amemlib.sampling import sample_embeddings, sample_minibatch
-from amemlib.spectral import identity, polar
+from amemlib.spectral import identity, polar, singular_values
 
 GD_RATE = 3.0
 """η_t = 3 √d / ‖G_t‖_op: gradient descent whose rate grows as its gradient shrinks."""
@@ -133,7 +133,7 @@ def measure_muon(
 
 def normalised(G: torch.Tensor) -> torch.Tensor:
     """G / ‖G‖_op, the step of a gradient descent that looks at its own gradient."""
-    return G / torch.linalg.matrix_norm(G, 2)
+    return G / singular_values(G)[0]
 
 
 def measure_descent(alpha: float, n_items: int, dim: int, steps: int, seed: int, device: str) -> dict:

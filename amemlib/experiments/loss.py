@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
 from amemlib import runtime, theory
 from amemlib.checks import check_alpha, check_count, check_dims, check_non_negative
@@ -15,7 +14,7 @@ from amemlib.problem import Problem
 from amemlib.recovery import recovered
 from amemlib.sampling import sample_embeddings
 from amemlib.scaling import fit_exponent
-from amemlib.spectral import polar, smoothed_sign
+from amemlib.spectral import polar, singular_values, smoothed_sign
 from amemlib.verdicts import refuse, verdict
 
 MISCLASSIFIED = 1.0
@@ -77,7 +76,7 @@ def measure_loss(
     rates = [c * math.sqrt(dim) for c in lr_over_root_dim]
     result = {}
     for name, W in zip(MAPS, (polar(G, rank), smoothed_sign(G, lam, rank), G), strict=True):
-        W = W / torch.linalg.matrix_norm(W, 2)
+        W = W / singular_values(W)[0]
         losses = item_losses_along(W, emb, rates)
         result[name] = {
             "loss": (losses @ p).tolist(),

@@ -127,7 +127,11 @@ EXPERIMENT = Experiment(
         ),
         "cpu": OneStepConfig(),
         "gpu": OneStepConfig(
-            dims=(128, 181, 256, 362, 512, 724, 1024, 1448, 2048, 2896, 4096), n_items=131_072, seeds=4
+            dims=(128, 181, 256, 362, 512, 724, 1024, 1448, 2048, 2896, 4096, 8192),
+            n_items=262_144,
+            seeds=2,
+            sgd_dims=(4096, 16_384, 65_536, 262_144, 1_048_576),
+            sgd_seeds=64,
         ),
     },
     grids=one_step_grids,

@@ -19,6 +19,7 @@ from amemlib.spectral import (
     newton_schulz_scalar,
     polar,
     signal_slopes,
+    singular_values,
     slope_maps,
     smoothed_sign_scalars,
     spectral_maps,
@@ -96,7 +97,7 @@ def measure_spectrum(alpha: float, n_items: int, dim: int, seed: int, device: st
     """(1/d) Σ 1/s and d s_min of the uncentred gradient, and the polar slope (1/d²) Σ_{k≠l} 1/(s_k + s_l), units t₀."""
     problem = Problem.power_law(n_items, dim, alpha)
     G = thresholded_gradient(sample_embeddings(problem, seed, runtime.device(device)), problem.frequencies, 0)
-    s = torch.linalg.svdvals(G).cpu() / theory.bulk_scale(alpha, n_items, dim)
+    s = singular_values(G).cpu() / theory.bulk_scale(alpha, n_items, dim)
     pairs = 1 / (s[:, None] + s)
     return {
         "inverse_sum": float((1 / s).mean()),

@@ -291,8 +291,7 @@ EXPERIMENT = Experiment(
         ),
         "cpu": RecallConfig(),
         "gpu": RecallConfig(
-            n_items=256, length=128, pairs=8, dims=(32, 64, 128, 256, 512), batch_sizes=(64, 128, 256, 512, 1024),
-            dim=256, batch_size=512, steps=2000, long_steps=6000, probe_every=200,
+            dims=(64, 128, 256, 512), batch_sizes=(32, 64, 128), alphas=(0.0, 1.5), dim=128, seeds=8,
         ),
     },
     grids=recall_grids,

@@ -98,8 +98,7 @@ EXPERIMENT = Experiment(
         ),
         "cpu": RatesConfig(),
         "gpu": RatesConfig(
-            n_items=256, length=128, pairs=8, dim=256, batch_size=512, steps=2000, probe_every=200,
-            rates_muon=(0.005, 0.01, 0.02), rates_adamw=(5e-4, 1e-3, 2e-3), rates_sgd=(0.01, 0.03, 0.06),
+            dim=128, rates_muon=(0.005, 0.01, 0.02), rates_adamw=(5e-4, 1e-3, 2e-3), rates_sgd=(0.01, 0.02, 0.04),
         ),
     },
     grids=rates_grids,

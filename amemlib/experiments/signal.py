@@ -17,6 +17,7 @@ from amemlib.spectral import (
     divided_difference,
     polar,
     signal_curve,
+    singular_values,
     smoothed_sign,
     smoothed_sign_scalars,
     stein_slope,
@@ -85,7 +86,7 @@ def measure_signal(
     value, slope, curvature = signal_curve(G, U, V, grid, lam)
     lengths = (U.norm(dim=1) * V.norm(dim=1))[:, None]
     h, dh, _ = smoothed_sign_scalars(lam)
-    s = torch.linalg.svdvals(G)
+    s = singular_values(G)
     rows = (divided_difference(s[:, None], s, h, dh, lam) + divided_difference(s[:, None], -s, h, dh, lam)).sum(1)
     return result | {
         "start_rms": float(value[:, 0].square().mean().sqrt()) * dim**0.5,

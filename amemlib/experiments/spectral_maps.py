@@ -27,6 +27,7 @@ from amemlib.spectral import (
     compose_quintics,
     newton_schulz_coefficients,
     polar_express_coefficients,
+    singular_values,
     smoothed_sign_scalars,
     spectral_maps,
 )
@@ -147,7 +148,7 @@ def measure_spectral_maps(
     functions = [*maps.values(), *(_iterated(norm, schedule) for family in FAMILIES for schedule in scans[family])]
     memories = spectral_maps(G, functions, gradient_rank(emb, problem.frequencies))
     counts = [capacity(W, emb) for W in memories]
-    s = torch.linalg.svdvals(G)
+    s = singular_values(G)
     by_steps = np.reshape(counts[len(maps) :], (len(FAMILIES), len(steps))).astype(int)
     return {
         "counts": dict(zip(maps, counts, strict=False)) | {"sgd": capacity(G, emb)},
