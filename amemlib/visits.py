@@ -23,7 +23,8 @@ import torch
 from amemlib import costs, fingerprint, runtime, sweep
 from amemlib.checks import check_count, check_positive
 from amemlib.experiments import Cell, Experiment, config_of, find_experiment
-from amemlib.records import write_record, write_whole
+from amemlib.files import write_whole
+from amemlib.records import write_record
 
 SECONDS = {
     "one-step": 220,
