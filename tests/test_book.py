@@ -15,7 +15,7 @@ HTML = ROOT / "_build" / "html"
 PAGES = list(Book(ROOT).pages())
 
 
-pytestmark = pytest.mark.usefixtures("html")
+pytestmark = [pytest.mark.process, pytest.mark.usefixtures("html")]
 
 
 @cache
@@ -32,7 +32,6 @@ def anchors(path: Path) -> set[str]:
     return {element["id"] for element in soup(path).find_all(id=True)}
 
 
-pytestmark = pytest.mark.process
 every_page = pytest.mark.parametrize("page", PAGES)
 
 
