@@ -1,8 +1,10 @@
 """A sweep gives the same record wherever its cells run: here, in processes, on a Dask cluster, through submitit."""
 
+import os
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -62,7 +64,9 @@ def processes(folder):
     [processes, pytest.param(dask, marks=pytest.mark.weekly), pytest.param(slurm, marks=pytest.mark.weekly)],
     ids=lambda place: place.__name__,
 )
-def test_the_record_does_not_depend_on_where_its_cells_ran(place, tmp_path):
+def test_the_record_does_not_depend_on_where_its_cells_ran(place, tmp_path, monkeypatch):
+    # a job of submitit's imports this module by its name
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parent), *sys.path]))
     with place(tmp_path) as executor:
         record = sweep.run(SQUARES, Config(), tmp_path, "cpu", executor)
     assert record["measured"]["squares"] == [0, 1, 4, 9, 16, 25]
