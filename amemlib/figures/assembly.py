@@ -4,6 +4,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
+from amemlib.figures.schematic import new_schematic
 from amemlib.figures.style import frame, key, kinds, new_axes, points, series
 
 _BOX_WIDTH, _BOX_HEIGHT, _LINE = 0.96, 0.52, 0.16
@@ -15,7 +16,7 @@ def proof_tree_figure(rows: list[list[str]], needs: dict[str, list[str]], proved
     rows: the boxes from the top down, each a text whose first line names it. needs: name ↦ names of what it uses.
     proved: name ↦ the chapter that proves it, which gives the box its colour.
     """
-    figure, (axis,) = new_axes(figsize=(5.4, 1.05 * len(rows) + 0.8))
+    figure, axis = new_schematic(5.4, 1.05 * len(rows) + 0.8)
     place = {}
     for depth, row in enumerate(rows):
         for column, text in enumerate(row):
@@ -41,7 +42,6 @@ def proof_tree_figure(rows: list[list[str]], needs: dict[str, list[str]], proved
         axis.plot([], [], "s", color=colour, ms=10, label=chapter)
     width = max(len(row) for row in rows) / 2
     axis.set(xlim=(-width, width), ylim=(-len(rows) + 0.62, 0.35))
-    axis.axis("off")
     figure.legend(loc="outside lower center", ncols=3, title="proved in", fontsize=10.2, title_fontsize=10.2)
     return figure
 

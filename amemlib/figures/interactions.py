@@ -3,6 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
+from amemlib.figures.schematic import new_schematic
 from amemlib.figures.style import GREY, MAPS, frame, key, kinds, new_axes, optimizer, points, series
 
 
@@ -103,7 +104,7 @@ def path_figure(first: str, steps: list[tuple[str, str, str]]) -> Figure:
     last place whose weight from the left is not μ, is marked, and the μ of the steps behind it are moved one to the
     right.
     """
-    figure, (axis,) = new_axes(figsize=(6.6, 2.9))
+    figure, axis = new_schematic(6.6, 2.9)
     right = [first, *(one[2] for one in steps)]
     left = [*(one[0] for one in steps), ""]
     kept = max(place for place, weight in enumerate(right) if weight != r"\mu")
@@ -124,5 +125,4 @@ def path_figure(first: str, steps: list[tuple[str, str, str]]) -> Figure:
         axis.text(place + 0.76, 0.1, f"${far}$", ha="center", fontsize=12)
     axis.text(-0.3, 0.1, f"${first}$", ha="center", fontsize=12)
     axis.set(xlim=(-0.5, len(steps) + 0.35), ylim=(-1.0, 0.55))
-    axis.axis("off")
     return figure

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 from matplotlib.figure import Figure
 
+from amemlib.figures.schematic import new_schematic
 from amemlib.figures.style import GREY, frame, kinds, new_axes, series
 
 
@@ -15,7 +16,7 @@ def dependencies_figure(boxes: dict[str, tuple[float, int, str]], arrows: Iterab
     lower row. Raises `ValueError` for a name without a box or an arrow that does not go down.
     """
     rows = 1 + max(row for _, row, _ in boxes.values())
-    figure, (axis,) = new_axes(figsize=(6.4, 0.85 * rows))
+    figure, axis = new_schematic(6.4, 0.85 * rows)
     outline = {"boxstyle": "round,pad=0.35", "fc": "white", "ec": GREY, "lw": 1.2}
     shown = {
         name: axis.text(x, row, words, ha="center", va="center", fontsize=12, zorder=2, bbox=outline)
@@ -34,7 +35,6 @@ def dependencies_figure(boxes: dict[str, tuple[float, int, str]], arrows: Iterab
         axis.annotate("", (x_end, row_end), (x, row), arrowprops=style, zorder=3)
     axis.set_xlim(0, 1)
     axis.set_ylim(rows - 0.6, -0.4)
-    axis.axis("off")
     return figure
 
 
