@@ -100,8 +100,11 @@
     await document.fonts.ready;
     fitAll();
     // boxes that fold, and fonts asked for last, still move a line or two
-    await new Promise((go) => setTimeout(go, 500));
-    fitAll();
+    for (let before = "", now = "-", round = 0; now !== before && round < 8; round++) {
+      await new Promise((go) => setTimeout(go, 500));
+      fitAll();
+      [before, now] = [now, [...equations()].map((box) => box.scrollWidth + "/" + box.clientWidth).join()];
+    }
     document.documentElement.dataset.fitted = "yes";
   }
 

@@ -415,6 +415,7 @@ def at_gpu_sizes():
     """figure ↦ (its arguments at the sizes of the gpu profiles, how many series its axes show, from the first on)."""
     flat, many, few = np.array(ramp(40)), np.array(ramp(6, 40)), np.array(ramp(3, 40))
     dims = list(find_experiment("one-step").profiles["gpu"].dims)
+    n = len(dims)
     lists = {f"list {k}": 1.0 / np.arange(1, 100) for k in range(5)}
     labelled = {f"label {k}": flat for k in range(6)}
     by_dim, by_alpha = {dim: flat for dim in dims}, {alpha: flat for alpha in ALPHAS}
@@ -451,11 +452,11 @@ def at_gpu_sizes():
         "capacity": ((thirds[0], RULES), 3),
         "capacity_against_batch": ((batches, 1024), 2),
         "capacity_by_alpha": ((thirds, "polar"), len(ALPHAS)),
-        "centring": ((dims, ramp(11, 6), ramp(11), ramp(11), np.ones((11, 6), bool), 64), 1),
+        "centring": ((dims, ramp(n, 6), ramp(n), ramp(n), np.ones((n, 6), bool), 64), 1),
         "cobweb": (({1.5: {"kappa": flat, "next": flat, "paths": {"polar": [1, 2, 3], "sgd": [0, 1, 2]}}},), 2),
         "condition": ((flat, labelled, dict.fromkeys("abc", flat)), 6),
         "constants": ((thirds, dict.fromkeys(ALPHAS, 1.0), dict.fromkeys(ALPHAS, (flat, flat))), len(ALPHAS)),
-        "counts": ((dims, {"polar": ramp(11, 4), "sgd": ramp(11, 4)}, {"polar": ramp(11), "sgd": ramp(11)}, 99), 2),
+        "counts": ((dims, {"polar": ramp(n, 4), "sgd": ramp(n, 4)}, {"polar": ramp(n), "sgd": ramp(n)}, 99), 2),
         "covariance": ((words,), 3),
         "crosstalk": (({"a": {"ranks": flat, "signal": flat, **crosstalk}},), 3),
         "curvature": ((flat, by_dim, 1.0, 0.5), len(dims)),
@@ -495,7 +496,7 @@ def at_gpu_sizes():
         "newton_over_polar": ((fine, grid), sizes(fine, "dims")),
         "newton_rates": ((flat, flat, by_rule, by_rule, dict.fromkeys(RULES, 1.0)), 1),
         "noise_share": (({"a": {"weights": flat, "thresholds": [2, 4], "recovered": 5}},), 2),
-        "occupancy": ((dims, spread(by_batch, 11, 9), spread(by_batch, 11), spread(by_batch, 11)), 9),
+        "occupancy": ((dims, spread(by_batch, n, 9), spread(by_batch, n), spread(by_batch, n)), 9),
         "over_mass": ((lossy, 1.0), 3),
         "overlap": ((np.linspace(-0.2, 0.2, 500), 64), 0),
         "parity": (({name: (flat, flat) for name in "abcdef"},), 6),
@@ -543,14 +544,14 @@ def at_gpu_sizes():
         "dependencies": (({"a": (0.2, 0, "one"), "b": (0.8, 1, "two")}, [("a", "b")]), 0),
         "exponents": ((flat, flat, {"a": (flat, flat), "b": (flat, flat)}, {1.5: (1.4, 1.3, 1.5)},
                        {2.0: (1.3, 1.2, 1.4)}), 2),
-        "flat": ((dims, (ramp(11), ramp(11), ramp(11)), 0.85, dict.fromkeys(("sgd", "polar"), ramp(11)),
-                  dict.fromkeys(("sgd", "polar"), ramp(11))), (1, 2)),
+        "flat": ((dims, (ramp(n), ramp(n), ramp(n)), 0.85, dict.fromkeys(("sgd", "polar"), ramp(n)),
+                  dict.fromkeys(("sgd", "polar"), ramp(n))), (1, 2)),
         "halves": ((np.arange(1, 41), flat, flat, flat, flat, 1.0), 4),
         "item_lives": ((dict.fromkeys("abc", dict.fromkeys(("own", "rival", "free_energy", "left"), ramp(5))),), 3),
         "leading_block": ((many.T @ many, many.T @ many, 8), (1, 1)),
         "model": ((flat, np.eye(40), ["a", "b"], [1.0, 0.5], "c", 0), (0, 0, 0)),
         "path": (("q", [("q", "X", "q"), ("q", "Y", r"\mu"), (r"\mu", "Z", r"\lambda")]), 4),
-        "prefixes": ((dict.fromkeys(ALPHAS, dims), dict.fromkeys(ALPHAS, ramp(11)), dict.fromkeys(ALPHAS, ramp(11)),
+        "prefixes": ((dict.fromkeys(ALPHAS, dims), dict.fromkeys(ALPHAS, ramp(n)), dict.fromkeys(ALPHAS, ramp(n)),
                       dict.fromkeys(ALPHAS, 1.3)), len(ALPHAS)),
         "proof_tree": (([["a\nx"], ["b\ny", "c\nz"]], {"a": ["b", "c"]}, dict.fromkeys("abc", "here")), 1),
         "spectrum_after": ((np.exp(-flat), dict.fromkeys(("polar", "muon5"), flat)), (0, 2)),

@@ -1,12 +1,13 @@
 """A lab begun from the template keeps the labs' contract as it is, apart from record, row and table of contents."""
 
+import dataclasses
 import importlib
 import sys
 
 import new_lab
 import pytest
 
-from amemlib import labs, sweep
+from amemlib import labs
 from amemlib.verdicts import REPRODUCED, word
 
 
@@ -23,15 +24,18 @@ def begun(tmp_path_factory):
     sys.path.remove(folders[1])
 
 
-def test_it_runs_and_its_verdict_can_be_right_and_wrong(begun, tmp_path, flawed):
+def test_it_runs_and_its_verdict_can_be_right_and_wrong(begun, flawed):
     lab, tests = importlib.import_module("amemlib.labs.trial_run"), importlib.import_module("test_trial_run")
     config, measured, predicted = tests.made_up()
     assert word(lab.EXPERIMENT.verdicts(config, measured, predicted)["maximum"]) == REPRODUCED
     for address, value, name, said in tests.FLAWS:
         worse = flawed(measured, address, value)
         assert word(lab.EXPERIMENT.verdicts(config, worse, predicted)[name]) == said
-    record = sweep.run(lab.EXPERIMENT, lab.EXPERIMENT.profiles["cpu"], tmp_path, "cpu")
-    assert record["verdicts"]["maximum"]["sizes"] == "met"
+    config = lab.EXPERIMENT.profiles["cpu"]
+    results = [cell.function(**cell.arguments) for cell in lab.EXPERIMENT.cells(config, "cpu")]
+    measured, predicted = lab.EXPERIMENT.read(config, results)
+    assert lab.EXPERIMENT.verdicts(config, measured, predicted)["maximum"]["sizes"] == "met"
+    record = {"config": dataclasses.asdict(config), "measured": measured, "predicted": predicted}
     figures = importlib.import_module("amemlib.labs.trial_run.figures")
     assert figures.maximum_figure(record).axes[0].lines
 

@@ -238,7 +238,7 @@ def test_a_gpu_profile_would_run_with_the_sizes_of_its_shape():
         steps=200, long_steps=200, seeds=1,
     )  # fmt: skip
     assert {name for _, name in recall_runs(tiny)} == {*COMPARED, "exact_muon"}
-    assert experiments.configure(EXPERIMENT, "gpu", {"dims": "256"}).dims == (256,)
+    assert experiments.configure(EXPERIMENT, "gpu", {"dims": f"{gpu.dim}"}).dims == (gpu.dim,)
     assert runtime.device("cpu").type == "cpu"
 
 
