@@ -63,7 +63,7 @@ def run(experiment: Experiment, config, results: str | Path = "results", device:
     submit = _run_here if executor is None else executor.submit
     futures = {}
     for index in missing:
-        task = functools.partial(_run_checked, cells[index].function, codes[index], store.checkpoints)
+        task = functools.partial(run_checked, cells[index].function, codes[index], store.checkpoints)
         futures[index] = submit(task, **cells[index].arguments)
     progress = {"desc": experiment.name, "unit": "cell", "disable": not is_first}
     with tqdm(total=len(cells), initial=len(cells) - len(missing), **progress) as bar:
@@ -174,10 +174,6 @@ class CellStore:
         print(f"amemlib: {path} is a damaged cell ({reason}): kept as {aside}, computed again", file=sys.stderr)
         return None
 
-    def has(self, cell: Cell) -> bool:
-        """Whether there is a file for the result of a cell."""
-        return self._path(_row_of(cell)).exists()
-
     def seconds(self, cell: Cell) -> float | None:
         """How long a cell took, None where nobody said so."""
         return json.loads(self._path(_row_of(cell)).read_text(encoding="utf-8")).get("seconds")
@@ -234,7 +230,7 @@ def _bytecode(code: CodeType) -> tuple:
     return code.co_code, code.co_names, code.co_varnames, constants
 
 
-def _run_checked(function: Callable[..., dict], code: str, checkpoints: Path, /, **arguments) -> dict:
+def run_checked(function: Callable[..., dict], code: str, checkpoints: Path, /, **arguments) -> dict:
     """The result of a cell, from whatever process it is that runs it; `ValueError` if that has loaded other code."""
     found = loaded_code(function)
     if found != code:
@@ -253,14 +249,15 @@ def process_executor(workers: int) -> Iterator[Executor]:
     No worker outlives this process, however it ends.
     """
     check_count("workers", workers)
-    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), initializer=_start_worker)
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), initializer=start_worker)
     try:
         yield pool
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _start_worker() -> None:
+def start_worker() -> None:
+    """What a worker process begins with: one thread, and no life beyond its parent's, however that ends."""
     torch.set_num_threads(1)
     # Ctrl-C reaches the whole group: a worker that waits for work would answer it with a traceback
     signal.signal(signal.SIGINT, signal.SIG_DFL)

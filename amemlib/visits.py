@@ -374,7 +374,7 @@ class _Visit:
     def run(self) -> Outcome:
         others = set(multiprocessing.active_children())
         pool = ProcessPoolExecutor(
-            self.plan.machine.workers, multiprocessing.get_context("spawn"), initializer=_start_worker
+            self.plan.machine.workers, multiprocessing.get_context("spawn"), initializer=sweep.start_worker
         )
         threads = [threading.Thread(target=self._feed, args=(pool,)) for _ in range(self.plan.machine.workers)]
         for thread in threads:
@@ -400,10 +400,11 @@ class _Visit:
     def _feed(self, pool: Executor | None) -> None:
         while (task := self._take(pool is not None)) is not None:
             try:
+                function, *arguments = self._call(task)
                 if pool is None:
-                    found = _timed(task.cell)
+                    found = function(*arguments)
                 else:
-                    found = pool.submit(*self._call(task)).result(max(0.0, self.end - time.monotonic()))
+                    found = pool.submit(function, *arguments).result(max(0.0, self.end - time.monotonic()))
                 self._finish(task, *found)
             except TimeoutError:
                 self._give_up(task, None)
@@ -415,7 +416,8 @@ class _Visit:
         if task.cell is None:
             kind = self.plan.machine.kind
             return _record, self.folder, task.experiment, task.config, kind
-        return _timed, task.cell
+        store = sweep.CellStore(self.folder, task.experiment.name, self.provenance)
+        return _timed, task.cell, sweep.loaded_code(task.cell.function), store.checkpoints
 
     def _take(self, beside: bool) -> _Task | None:
         """The first task for the device or for a worker that fits the time and the memory left; None if none ever will.
@@ -456,7 +458,7 @@ class _Visit:
         config = plan.config(experiment, seconds)
         store = sweep.CellStore(self.folder, experiment.name, self.provenance)
         cells = experiment.cells(config, plan.machine.kind)
-        missing = [cell for cell in cells if not store.has(cell)]
+        missing = [cell for cell in cells if store.read(cell) is None]
         self.done, self.left = self.done + len(cells) - len(missing), self.left + len(missing)
         if not begin:
             return
@@ -518,9 +520,9 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _timed(cell: Cell) -> tuple[float, dict]:
+def _timed(cell: Cell, code: str, checkpoints: Path) -> tuple[float, dict]:
     began = time.perf_counter()
-    result = cell.function(**cell.arguments)
+    result = sweep.run_checked(cell.function, code, checkpoints, **cell.arguments)
     if torch.cuda.is_initialized():
         torch.cuda.empty_cache()
     return time.perf_counter() - began, result
@@ -542,14 +544,3 @@ def _record(folder: Path, experiment: Experiment, config, kind: str) -> tuple[fl
     path.parent.mkdir(parents=True, exist_ok=True)
     write_record(record, path)
     return time.perf_counter() - began, record
-
-
-def _start_worker() -> None:
-    """One thread, and no life of its own: a worker leaves with its parent, however that ended."""
-    torch.set_num_threads(1)
-    threading.Thread(target=_leave_with_the_parent, daemon=True).start()
-
-
-def _leave_with_the_parent() -> None:
-    multiprocessing.parent_process().join()
-    os._exit(1)

@@ -19,7 +19,7 @@ TOY = """
 import json, sys, time
 from dataclasses import dataclass
 from pathlib import Path
-from amemlib import costs, visits
+from amemlib import costs, training, visits
 from amemlib.experiments import Experiment, Grid
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ def square(x, log, device):
     with open(log, "a") as file:
         file.write(f"{x}\\n")
     time.sleep(PAUSE)
+    assert training.checkpoint_file("half"), "a cell that is cut off has nowhere to go on from"
     return {"square": x * x}
 
 def cube(x, log):
@@ -86,6 +87,10 @@ def test_a_visit_ends_with_a_record_and_the_next_has_nothing_to_do(tmp_path, toy
     assert not (tmp_path / "results" / "records" / "toy" / "gpu.json").exists(), "a CPU's record is not a GPU's"
     assert json.loads(toy(120, 0.01).communicate()[0])[:4] == [15, 0, [], []]
     assert Counter((tmp_path / "log").read_text().split()).most_common(1)[0][1] == 1
+    damaged = next((tmp_path / "results" / "toy").glob("*.json"))
+    damaged.write_text(damaged.read_text().replace('"square": ', '"square": 1'))
+    assert json.loads(toy(120, 0.01).communicate()[0])[:2] == [15, 0]
+    assert max(Counter((tmp_path / "log").read_text().split()).values()) == 2, "the damaged cell is computed again"
 
 
 @pytest.mark.process
