@@ -3,34 +3,12 @@
 import os
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from squares import Config, squares
 
 from amemlib import sweep
-from amemlib.experiments import Experiment, Grid
-from amemlib.verdicts import consistency
-
-
-@dataclass(frozen=True)
-class Config:
-    n: int = 6
-    first_seed: int = 1000
-
-
-def square(x: int) -> dict:
-    return {"square": x * x}
-
-
-SQUARES = Experiment(
-    "squares",
-    "squares of the first numbers",
-    {"smoke": Config()},
-    grids=lambda config: {"square": Grid(square, {"x": range(config.n)})},
-    summarise=lambda config, results: ({"squares": results.array("square", "square").tolist()}, {}),
-    judge=lambda config, measured, predicted: {"positive": consistency(min(measured["squares"]) >= 0)},
-)
 
 
 @contextmanager
@@ -68,9 +46,9 @@ def test_the_record_does_not_depend_on_where_its_cells_ran(place, tmp_path, monk
     # a job of submitit's imports this module by its name
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parent), *sys.path]))
     with place(tmp_path) as executor:
-        record = sweep.run(SQUARES, Config(), tmp_path, "cpu", executor)
+        record = sweep.run(squares(), Config(), tmp_path, "cpu", executor)
     assert record["measured"]["squares"] == [0, 1, 4, 9, 16, 25]
-    assert len(list((tmp_path / "squares").glob("*.json"))) == 6
+    assert len(list((tmp_path / "toy").glob("*.json"))) == 6
 
 
 def test_a_scheduler_that_does_not_answer_is_named():

@@ -12,43 +12,20 @@ import threading
 import time
 from asyncio import CancelledError
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from squares import Config, square, squares
 
 from amemlib import files, fingerprint, records, runtime, sharding, sweep
 from amemlib.__main__ import main
-from amemlib.experiments import Experiment, Grid
-from amemlib.verdicts import consistency
 
 SQUARES = [0, 1, 4, 9, 16, 25]
 
 
-@dataclass(frozen=True)
-class Config:
-    n: int = 6
-    first_seed: int = 1000
-
-
-def square(x: int) -> dict:
-    return {"square": x * x}
-
-
-def toy(function=square) -> Experiment:
-    return Experiment(
-        "toy",
-        "squares of the first numbers",
-        {"smoke": Config()},
-        grids=lambda config: {"square": Grid(function, {"x": range(config.n)})},
-        summarise=lambda config, results: ({"squares": results.array("square", "square").tolist()}, {}),
-        judge=lambda config, measured, predicted: {"positive": consistency(min(measured["squares"]) >= 0)},
-    )
-
-
 def run(folder, executor=None, function=square, n=6) -> list:
-    return sweep.run(toy(function), Config(n), folder, "cpu", executor)["measured"]["squares"]
+    return sweep.run(squares(function), Config(n), folder, "cpu", executor)["measured"]["squares"]
 
 
 def cells(folder) -> dict:

@@ -17,35 +17,31 @@ import amemlib as am
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 PICTURES = {
-    "one-step.png": ("one-step", am.figures.capacity_figure),
-    "critical-batch.png": ("critical-batch", lambda record: am.figures.capacity_against_batch_figure(record, dim=256)),
+    "one-step.png": ("one-step", am.figures.capacity_figure, {}),
+    "critical-batch.png": ("critical-batch", am.figures.capacity_against_batch_figure, {"dim": 256}),
 }
+"""File ↦ the experiment whose record it shows, what draws it, and with which settings."""
 
 
-def fingerprint(record: dict) -> str:
-    """What a picture depends on: its record and the code that draws it."""
-    drawing = sorted(Path(am.figures.__file__).parent.glob("*.py"))
-    content = json.dumps(record, sort_keys=True) + "".join(path.read_text(encoding="utf-8") for path in drawing)
-    return hashlib.sha256(content.encode()).hexdigest()
+def fingerprint(name: str) -> str:
+    """What a picture depends on: its record, its settings and the code that draws it."""
+    experiment, figure, settings = PICTURES[name]
+    content = [read_record(experiment), settings, am.fingerprint.code_hash(figure.__module__)]
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def stale() -> list[str]:
     """The names of pictures that are missing or do not show their record any more."""
-    return [
-        name
-        for name, (experiment, _) in PICTURES.items()
-        if _source(ASSETS / name) != fingerprint(read_record(experiment))
-    ]
+    return [name for name in PICTURES if _source(ASSETS / name) != fingerprint(name)]
 
 
 def draw(names: list[str]) -> None:
     """Draw these pictures from their records."""
     am.runtime.start_chapter()
     for name in names:
-        experiment, figure = PICTURES[name]
-        record = read_record(experiment)
-        metadata = {"Source": fingerprint(record), "Software": "amemlib"}
-        figure(record).savefig(ASSETS / name, dpi=150, metadata=metadata)
+        experiment, figure, settings = PICTURES[name]
+        metadata = {"Source": fingerprint(name), "Software": "amemlib"}
+        figure(read_record(experiment), **settings).savefig(ASSETS / name, dpi=150, metadata=metadata)
 
 
 def read_record(experiment: str) -> dict:
