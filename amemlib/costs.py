@@ -311,6 +311,8 @@ COSTS: dict[str, Callable[..., Cost]] = {
     "iterates.measure_descent": lambda a: _steps(a, 2),
     "iterates.measure_literal_descent": lambda a: _steps(a, 3),
     "iterates.predict_iterates": lambda a: Cost(predictions=4 * a.steps),
+    "trajectory.measure_trajectory": lambda a: _steps(a, 3),
+    "trajectory.solve_trajectory": lambda a: Cost(predictions=40 * a.steps),
     "recall_runs.measure_run": _training,
     "vocabulary_counts.measure_language": lambda a: _words(a, 3),
     "vocabulary_counts.measure_language_batches": lambda a: _words(a, 2, len(a.batch_sizes)),

@@ -30,6 +30,7 @@ SECONDS = {
     "one-step": 220,
     "sharp": 160,
     "many-steps": 240,
+    "trajectory": 120,
     "critical-batch": 150,
     "recall-rates": 30,
     "recall": 240,
