@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 
-from amemlib import theory
+from amemlib import recovery, theory
 from amemlib.equivalents import expected_capacity
 from amemlib.problem import Problem
 from amemlib.spectral import spectral_map
@@ -142,8 +142,9 @@ def _recovered(a, steps: int = 1, method: str = "muon") -> Cost:
     """A scan of the recovery test: 2 N d (recovered + 100) operations (`recovery`)."""
     N, d, alpha = a.n_items, a.dim, getattr(a, "alpha", 1.5)
     found = N if alpha is None else min(N, 0.3 * d ** theory.recovery_exponent(method, alpha, steps))
-    blocks = math.ceil(N / 2**14) * (7 + N / 4096)
-    return Cost(single=2 * N * d * (d + found + 100), entries=N * (found + 100), launches=15 * blocks)
+    tiles = recovery.CACHED_TILES if getattr(a, "device", "cpu") == "cpu" else recovery.LARGE_TILES
+    blocks = math.ceil(N / tiles.rows(d)) * (math.log2(tiles.rivals / 64) + N / tiles.rivals)
+    return Cost(single=2 * N * d * (d + found + 100), entries=N * (found + 100), launches=25 * blocks)
 
 
 def _newton(a) -> Cost:
