@@ -191,19 +191,25 @@ def _deflation(a) -> Cost:
 
 
 def _training(a) -> Cost:
-    """Three times the operations of a forward pass a step; sequences drawn on the host; a few hundred kernels."""
-    tokens, d = a.batch_size * a.length, a.dim
-    forward = tokens * (8 * d**2 + 2 * d * a.hidden + 4 * a.length * d) + 2 * a.batch_size * a.pairs * d * a.n_items * 2
-    drawn = a.batch_size * (a.n_items + 4 * a.length)
+    """Three times the operations of a forward pass a step; sequences drawn on the host; a few hundred kernels.
+
+    Of one run or of several seeds at once, which start as many kernels as one.
+    """
+    runs = len(getattr(a, "seeds", [0]))
+    tokens, d = runs * a.batch_size * a.length, a.dim
+    sequences = runs * a.batch_size
+    forward = tokens * (8 * d**2 + 2 * d * a.hidden + 4 * a.length * d) + 4 * sequences * a.pairs * d * a.n_items
+    drawn = sequences * (a.n_items + 4 * a.length)
     probes = a.steps / a.probe_every
-    maps = 10 * d**3 if a.optimizer == "exact_muon" else 0
-    optimizer = 12 * 30 * d**3 if a.optimizer == "muon" else 0
+    maps = 10 * runs * d**3 if a.optimizer == "exact_muon" else 0
+    optimizer = 12 * 30 * runs * d**3 if a.optimizer == "muon" else 0
     each = Cost(single=6 * forward + optimizer, decompositions=maps, normals=6 * drawn, launches=900)
-    each += Cost(entries=20 * (tokens * d + a.batch_size * a.length**2 + 12 * d**2))
-    probe = Cost(
-        single=2 * 3 * 512 / a.batch_size * forward, launches=2000, entries=60 * 512 * a.length * (d + a.length)
+    each += Cost(entries=20 * (tokens * d + sequences * a.length**2 + 12 * runs * d**2))
+    # runs that train together are probed one after another
+    probe = runs * Cost(
+        single=2 * 3 * 512 / sequences * forward, launches=2000, entries=60 * 512 * a.length * (d + a.length)
     )
-    return a.steps * each + probes * probe + Cost(memory=5e8 + 100.0 * (tokens * d + a.batch_size * a.length**2))
+    return a.steps * each + probes * probe + Cost(memory=5e8 + 100.0 * (tokens * d + sequences * a.length**2))
 
 
 def _population(a, maps: int, newton: bool = False) -> Cost:
@@ -313,6 +319,7 @@ COSTS: dict[str, Callable[..., Cost]] = {
     "iterates.measure_literal_descent": lambda a: _steps(a, 3),
     "iterates.predict_iterates": lambda a: Cost(predictions=4 * a.steps),
     "recall_runs.measure_run": _training,
+    "recall_runs.measure_runs": _training,
     "vocabulary_counts.measure_language": lambda a: _words(a, 3),
     "vocabulary_counts.measure_language_batches": lambda a: _words(a, 2, len(a.batch_sizes)),
     "vocabulary_counts.measure_covariance": lambda a: _words(a, 3) + _draw(a, 8),
