@@ -9,7 +9,7 @@ import math
 import os
 import time
 from collections.abc import Callable
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -253,7 +253,8 @@ def _giant(a) -> Cost:
     loss = _logits(a, a.n_items, 2) if a.lr_over_root_dim else Cost()
     # sums over all rows in float64 copy them
     copies = Cost(memory=_draw(a).memory + 8 * a.n_items * a.dim)
-    return _draw(a) + _gradient(a) + _maps(a) + _recovered(a) + _recovered(a, 1, "sgd") + loss + copies
+    drawn = _draw(a) if a.stream == "host" else replace(_draw(a), normals=0.0)
+    return drawn + _gradient(a) + _maps(a) + _recovered(a) + _recovered(a, 1, "sgd") + loss + copies
 
 
 def _small(work: float) -> Callable[..., Cost]:
