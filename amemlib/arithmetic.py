@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from amemlib.checks import check_count
@@ -166,6 +166,16 @@ def fast_format(device: torch.device) -> ProductFormat:
     if device.type == "cuda" and torch.cuda.get_device_capability(device) >= (8, 0):
         return BFLOAT16
     return SINGLE
+
+
+def put_in_columns(X: Float[Tensor, "n m"], columns: Int[Tensor, " n"], value: float) -> Float[Tensor, "n m"]:
+    """X itself with `value` in one column of each row, in none where there is no such column.
+
+    Not by a mask of the rows: how many it holds is what a GPU would have to tell its host first.
+    """
+    inside = (columns >= 0) & (columns < X.shape[1])
+    place = torch.where(inside, columns, 0)[:, None]
+    return X.scatter_(1, place, torch.where(inside[:, None], value, X.gather(1, place)))
 
 
 def largest_entry(X: Tensor) -> Tensor:

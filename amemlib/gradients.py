@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from amemlib.arithmetic import largest_entry, product_rounding, without_autocast
+from amemlib.arithmetic import largest_entry, product_rounding, put_in_columns, without_autocast
 from amemlib.checks import check_count, check_positive, check_result, check_sequence
 from amemlib.problem import Embeddings, check_embeddings, check_frequencies, check_tensor, row_norms
 
@@ -215,8 +215,7 @@ def _rival_sums(
         if shift is not None:
             E -= shift[:, None]
         E.exp2_()
-        mine = (items >= start) & (items < start + len(block))
-        E[mine, items[mine] - start] = 0
+        put_in_columns(E, items - start, 0.0)
         rivals += E.sum(1)
         if sums is not None:
             sums.addmm_(E, block)

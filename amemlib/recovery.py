@@ -20,6 +20,7 @@ from amemlib.arithmetic import (
     fast_format,
     product_error,
     product_rounding,
+    put_in_columns,
     round_significand,
     single_norms,
     unit_scale,
@@ -260,7 +261,7 @@ def _scan(
         block = slice(column, min(column + width, len(U)))
         best = torch.cat(
             [
-                _best_rivals(product(part, U[block]), mine - block.start)
+                put_in_columns(product(part, U[block]), mine - block.start, -math.inf).amax(1)
                 for part, mine in zip(*(X.split(max(1, tiling.scores // width)) for X in (kept_Z, own)), strict=True)
             ]
         )
@@ -277,14 +278,6 @@ def _scan(
     mask = torch.zeros_like(came_close)
     mask[alive] = True
     return mask, came_close
-
-
-def _best_rivals(scores: Tensor, own: Tensor) -> Tensor:
-    """The largest score of each row but its own, which stands in column `own`, or nowhere if there is no such one."""
-    inside = (own >= 0) & (own < scores.shape[1])
-    place = torch.where(inside, own, 0)[:, None]
-    kept = torch.where(inside[:, None], -math.inf, scores.gather(1, place))
-    return scores.scatter_(1, place, kept).amax(1)
 
 
 def _all_survive(block: slice, rows: Tensor) -> Tensor:
@@ -307,10 +300,7 @@ def _settled(
     """Whether rows of Z survive a block of rivals, float64 where float32 cannot tell."""
     found = []
     for part in rows.split(max(1, tiling.scores // (block.stop - block.start))):
-        scores = Z[part] @ U[block].float().T
-        mine = items[part] - block.start
-        inside = ((mine >= 0) & (mine < scores.shape[1])).nonzero()[:, 0]
-        scores[inside, mine[inside]] = -math.inf
+        scores = put_in_columns(Z[part] @ U[block].float().T, items[part] - block.start, -math.inf)
         found.append(_survives(W, U, V, foreign, scores, block.start, items[part], low[part]))
     return torch.cat(found)
 

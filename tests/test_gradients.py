@@ -129,3 +129,24 @@ def test_float32_embeddings_give_the_accuracy_that_is_stated_on_single_items_and
                     (loss, G), (true_loss, true_G) = (am.loss_and_gradient(W, emb, q) for emb in (single, double))
                     errors += [abs(loss / true_loss - 1), float((G - true_G).norm() / true_G.norm())]
     assert max(errors) < allowed
+
+
+def test_the_host_waits_once_a_block_of_items_and_not_once_a_tile(monkeypatch):
+    class Waits(torch.utils._python_dispatch.TorchDispatchMode):
+        count = 0
+
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            name = function.overloadpacket
+            indexed = name in (torch.ops.aten.index, torch.ops.aten.index_put_, torch.ops.aten._index_put_impl_)
+            masked = any(i is not None and i.dtype == torch.bool for i in (args[1] if indexed else ()))
+            self.count += masked or name in (torch.ops.aten._local_scalar_dense, torch.ops.aten.nonzero)
+            return function(*args, **(kwargs or {}))
+
+    problem, emb = instance(2000, 6, dtype=torch.float32)
+    found = {}
+    for columns in (2000, 100):
+        monkeypatch.setattr("amemlib.gradients._CACHED_TILE", (500, columns))
+        with Waits() as waits:
+            am.loss_and_gradient(some_memory(6, 1.0), emb, problem.frequencies)
+        found[columns] = waits.count
+    assert found[100] == found[2000] < 20 + 4 * 6
