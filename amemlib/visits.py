@@ -406,7 +406,7 @@ class _Visit:
             self.plan.machine.workers, multiprocessing.get_context("spawn"), initializer=sweep.start_worker
         )
         threads = [threading.Thread(target=self._feed, args=(pool,)) for _ in range(self.plan.machine.workers)]
-        for thread in threads:
+        for thread in (*threads, threading.Thread(target=self._know_code, daemon=True)):
             thread.start()
         try:
             self._feed(None)
@@ -426,6 +426,13 @@ class _Visit:
         while self.waiting:
             self._load(begin=False)
         return Outcome(self.done, self.left, self.records, self.failures)
+
+    def _know_code(self) -> None:
+        """Take the fingerprints of all cells' code, half a second an experiment: not when the budget is over."""
+        with suppress(ValueError):
+            for experiment, _ in list(self.waiting):
+                for grid in experiment.grids(experiment.profiles["gpu"]).values():
+                    sweep.loaded_code(grid.function)
 
     def _feed(self, pool: Executor | None) -> None:
         while (task := self._take(pool is not None)) is not None:
