@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import amemlib as am
+from amemlib import arithmetic
 
 
 def instance(n_items=40, dim=12, seed=0, dtype=torch.float64):
@@ -129,3 +130,50 @@ def test_float32_embeddings_give_the_accuracy_that_is_stated_on_single_items_and
                     (loss, G), (true_loss, true_G) = (am.loss_and_gradient(W, emb, q) for emb in (single, double))
                     errors += [abs(loss / true_loss - 1), float((G - true_G).norm() / true_G.norm())]
     assert max(errors) < allowed
+
+
+def test_the_host_waits_once_a_block_of_items_and_not_once_a_tile(monkeypatch):
+    class Waits(torch.utils._python_dispatch.TorchDispatchMode):
+        count = 0
+
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            name = function.overloadpacket
+            indexed = name in (torch.ops.aten.index, torch.ops.aten.index_put_, torch.ops.aten._index_put_impl_)
+            masked = any(i is not None and i.dtype == torch.bool for i in (args[1] if indexed else ()))
+            self.count += masked or name in (torch.ops.aten._local_scalar_dense, torch.ops.aten.nonzero)
+            return function(*args, **(kwargs or {}))
+
+    problem, emb = instance(2000, 6, dtype=torch.float32)
+    found = {}
+    for columns in (2000, 100):
+        monkeypatch.setattr("amemlib.gradients._CACHED_TILE", (500, columns))
+        with Waits() as waits:
+            am.loss_and_gradient(some_memory(6, 1.0), emb, problem.frequencies)
+        found[columns] = waits.count
+    assert found[100] == found[2000] < 20 + 4 * 6
+
+
+def test_three_products_of_eleven_bits_are_one_of_float32():
+    generator = torch.Generator().manual_seed(0)
+    A, B = (
+        torch.randn(200, 96, generator=generator) * torch.exp(4 * torch.randn(200, 1, generator=generator))
+        for _ in "AB"
+    )
+    size = A.abs().double() @ B.abs().double().T
+    error = lambda C: ((C.double() - A.double() @ B.double().T).abs() / size).max().item()  # noqa: E731
+    one = arithmetic.TF32.product(arithmetic.TF32.enter(A), arithmetic.TF32.enter(B))
+    assert error(one) > 2**-13 and error(arithmetic.three_pass_tf32(A, B)) < 2**-21
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.5, 1.0])
+def test_loss_and_gradient_by_three_pass_tf32_keep_six_digits(scale):
+    problem, emb = instance(3000, 64, dtype=torch.float32)
+    W = 8 * scale * am.polar(am.initial_gradient(emb, problem.frequencies))
+    exact = am.Embeddings(emb.U.double(), emb.V.double())
+    true_loss, true_G = am.loss_and_gradient(W, exact, problem.frequencies)
+    single = lambda A, B: arithmetic.TF32.product(arithmetic.TF32.enter(A), arithmetic.TF32.enter(B))  # noqa: E731
+    errors = []
+    for product in (arithmetic.three_pass_tf32, single):
+        loss, G = am.loss_and_gradient(W, emb, problem.frequencies, product)
+        errors.append(max(abs(loss / true_loss - 1), float((G - true_G).norm() / true_G.norm())))
+    assert errors[0] < 1e-6 and errors[1] > 20 * errors[0]

@@ -12,7 +12,7 @@ from amemlib import experiments, figures, read_records, runtime, sweep
 from amemlib.experiments.recall import EXPERIMENT, RecallConfig, recall_runs, settings
 from amemlib.experiments.recall_rates import EXPERIMENT as RATES_EXPERIMENT
 from amemlib.experiments.recall_rates import RatesConfig
-from amemlib.experiments.recall_runs import COMPARED, learnt_steps, measure_run
+from amemlib.experiments.recall_runs import COMPARED, learnt_steps, measure_run, measure_runs
 from amemlib.experiments.recall_runs import probe as recall_probe
 from amemlib.tasks import RecallTask, sample_sequences
 from amemlib.training import checkpoints_in
@@ -95,6 +95,18 @@ def test_a_cell_gives_the_same_plain_result_every_time(optimizer):
     for curve in ("id", "ood", "recall", "previous", "match"):
         assert len(result[curve]) == 3 and all(0 <= value <= 1 for value in result[curve])
     assert len(result["learnt"]) == len(result["ood_by_output"]) == 24 and len(result["spectrum"]) == 32
+
+
+def test_cells_in_one_tensor_are_the_cells_alone():
+    arguments = RUN | {"steps": 20, "probe_every": 10, "hidden": 16, "optimizer": "adamw", "lr": 0.01}
+    seeds = {"seeds": [2000, 2001]}
+    together = measure_runs(**{name: value for name, value in arguments.items() if name != "seed"} | seeds)
+    for seed, found in zip(seeds["seeds"], together, strict=True):
+        alone = measure_run(**arguments | {"seed": seed})
+        assert json.loads(json.dumps(found)).keys() == alone.keys()
+        assert found["loss"][1:] == pytest.approx(alone["loss"][1:], rel=1e-5)
+        for key in ("id", "ood", "recall", "previous", "match", "spectrum"):
+            assert found[key] == pytest.approx(alone[key], abs=2e-3), key
 
 
 def interrupt(monkeypatch, at):

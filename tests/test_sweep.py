@@ -219,5 +219,12 @@ def test_shipped_records_are_read_in_the_order_of_their_names(tmp_path, monkeypa
     monkeypatch.setattr(records.resources, "files", lambda package: tmp_path)
     assert [record["name"] for record in records.read_records("toy")] == ["a", "b"]
     assert [record["name"] for record in records.read_records("toy", "b")] == ["b"]
+    assert all(record["elsewhere"] == [] for record in records.read_records("toy"))
+    for name, alpha in {"cpu-1": 1.5, "cpu-2": 2.0, "gpu": 1.5}.items():
+        content = {"experiment": "toy", "config": {"alpha": alpha}, "device": "made in a test"}
+        records.write_record(content, folder / f"{name}.json")
+    one, two = records.read_records("toy", "cpu-")
+    assert [other["config"]["alpha"] for other in one["elsewhere"]] == [1.5] and two["elsewhere"] == []
+    assert [record["elsewhere"] for record in records.read_records("toy", "gpu")] == [[]]
     with pytest.raises(ValueError, match="experiment must have a stored record .*, got 'other'"):
         records.read_records("other")
