@@ -127,6 +127,17 @@ def test_float32_products_are_used_only_where_they_are_not_rounded_further(round
     torch.testing.assert_close(found, exact, rtol=0, atol=1e-5)
 
 
+def test_float64_embeddings_whose_gradient_would_vanish_or_overflow_are_refused_and_float32_ones_cannot():
+    problem, emb = instance()
+    for scale in (1e-60, 1e60):
+        for gradient in (am.initial_gradient, lambda emb, q: am.gradient(some_memory(12, 0.0), emb, q)):
+            with pytest.raises(ValueError, match="emb.V must have a largest entry from 1e-50 to 1e.50"):
+                gradient(am.Embeddings(emb.U, scale * emb.V), problem.frequencies)
+    small = am.Embeddings(emb.U.float(), (1e-30 * emb.V).float())
+    G = am.initial_gradient(emb, problem.frequencies)
+    torch.testing.assert_close(am.initial_gradient(small, problem.frequencies) * 1e30, G, rtol=1e-4, atol=1e-8)
+
+
 def test_a_memory_that_knows_nothing_loses_log_n():
     problem, emb = instance()
     assert am.loss(some_memory(12, 0.0), emb, problem.frequencies) == pytest.approx(math.log(40), rel=1e-14)

@@ -255,9 +255,8 @@ def main() -> None:
         # another room may have been tried meanwhile
         kept = yaml.safe_load(SUMMARY.read_text(encoding="utf-8")) if SUMMARY.exists() else {}
         kept[room] = found = with_reasons(found, old)
-        SUMMARY.write_text(
-            HEAD + yaml.safe_dump(dict(sorted(kept.items())), sort_keys=False, allow_unicode=True, width=110), encoding="utf-8"
-        )
+        text = yaml.safe_dump(dict(sorted(kept.items())), sort_keys=False, allow_unicode=True, width=110)
+        SUMMARY.write_text(HEAD + text, encoding="utf-8")
         faults = found["tried"] - equivalent(found["survivors"])
         print(f"{room}: {found['killed']} of {faults} faults noticed, {found['possible']} changes possible", flush=True)
 
