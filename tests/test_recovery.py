@@ -186,6 +186,16 @@ def test_gram_matrices_alone_say_what_a_step_of_sgd_recovers(batch_size):
         assert torch.equal(mask, am.recovered(am.initial_gradient(emb, q), emb)) and 0 < mask.sum() < 80
 
 
+@pytest.mark.parametrize("bits, twice_unit", [(23, 0.0), (10, 2.0**-10), (7, 2.0**-7)])
+def test_undecided_in_a_format_is_what_lies_inside_the_stated_bound(bits, twice_unit):
+    eye = torch.eye(2, dtype=torch.float64)
+    # |u| = |Wv| = 1 and d = 2
+    bound = twice_unit + 6 * 2.0**-24
+    margin = bound * torch.tensor([0.99, -1.01], dtype=torch.float64)
+    found = [am.recovery.undecided_in_format(eye, am.Embeddings(eye, eye), bits, sign * margin) for sign in (1, -1)]
+    assert found == [1, 1]
+
+
 def test_groups_of_rivals_decide_together_what_all_rivals_decide():
     """Ties and near ties among them: the exact second look must find the rows of its own group."""
     n_groups = 3

@@ -1,6 +1,7 @@
 """A run keeps every finished cell, whatever ends it, and a record is written whole or not at all."""
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -110,6 +111,13 @@ def test_a_record_and_a_cell_say_how_long_they_took(tmp_path):
     assert store.seconds(cells[0]) == 1.235 and store.read(cells[0]) == results[0]
     store.write(cells[1], results[1])
     assert store.seconds(cells[1]) is None
+
+
+def test_a_record_holds_nothing_where_json_has_no_number(tmp_path):
+    toy = Toy()
+    toy.summarise = lambda config, results: ({"squares": [], "odd": {"x": [1.5, math.nan], "y": (-math.inf, 2)}}, {})
+    toy.experiment = Experiment("toy", "", {"smoke": Config()}, toy.grids, toy.summarise, toy.judge)
+    assert toy.run(tmp_path)["measured"] == {"squares": [], "odd": {"x": [1.5, None], "y": [None, 2]}}
 
 
 def test_progress_begins_with_what_was_there(tmp_path, capsys):
