@@ -30,8 +30,8 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 SUMMARY = ROOT / "tests" / "mutants.yml"
-HEAD = """# Written by tools/mutate.py; the reasons are written by hand. Of a room's possible changes a random sample was tried
-# (seed 0), as many as the time held.
+HEAD = """# Written by tools/mutate.py; the reasons are written by hand.
+# Of a room's possible changes a random sample was tried (seed 0), as many as the time held.
 """
 ROOMS = ("recovery", "gradients", "spectral", "sampling", "equivalents", "sweep")
 SWAPS = {
