@@ -163,7 +163,8 @@ def rival_log_sums(
     outputs: the rivals, none of them an item of `emb`; None for the items of `emb` themselves, the own one left out.
     Loss and gradient over any number of such groups follow by adding the sums (`sharding`): with l the logarithm
     of the total and r the mean of the r's, weighted by their shares, −log p̂_ii = log(1 + e^{l − z_ii}) and
-    u_i − Σ_j p̂_ij u_j = (1 − p̂_ii) (u_i − r_i). Returns (N,) and (N, d) float64.
+    u_i − Σ_j p̂_ij u_j = (1 − p̂_ii) (u_i − r_i). Where the own logit leads by more than 740 nats the rivals count as
+    none, −∞ and 0: 1 − p̂_ii is below float64 there. Returns (N,) and (N, d) float64.
     """
     _check_memory("W", W, emb)
     if outputs is not None:

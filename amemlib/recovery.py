@@ -107,6 +107,7 @@ def recovered_by_sgd(
     rounding of exact ties. Dense: for a few thousand items. q: (N,) frequencies, population or minibatch.
     """
     check_tensor("output_gram", output_gram, ("N", "N"))
+    check_tensor("output_gram", output_gram, (len(output_gram), len(output_gram)))
     check_tensor("input_gram", input_gram, tuple(output_gram.shape))
     check_frequencies("q", q, len(output_gram))
     output_gram, input_gram, q = (X.double() for X in (output_gram, input_gram, q))

@@ -294,6 +294,45 @@ def test_the_host_waits_once_a_block_of_rivals_and_not_once_a_tile(screen, monke
     assert waits[2**21] < 4 * blocks and waits[2**15] == waits[2**21]
 
 
+@pytest.mark.parametrize("batch_size", [None, 40])
+def test_gram_matrices_alone_say_what_a_step_of_sgd_recovers(batch_size):
+    for seed in range(5):
+        problem = am.Problem.power_law(80, 30, 1.5)
+        emb = am.sample_embeddings(problem, seed, dtype=torch.float64)
+        q = problem.frequencies if batch_size is None else am.sample_minibatch(problem, batch_size, seed)
+        mask = am.recovery.recovered_by_sgd(emb.U @ emb.U.T, emb.V @ emb.V.T, q)
+        assert torch.equal(mask, am.recovered(am.initial_gradient(emb, q), emb)) and 0 < mask.sum() < 80
+
+
+@pytest.mark.parametrize("bits, twice_unit", [(23, 0.0), (10, 2.0**-10), (7, 2.0**-7)])
+def test_undecided_in_a_format_is_what_lies_inside_the_stated_bound(bits, twice_unit):
+    eye = torch.eye(2, dtype=torch.float64)
+    # |u| = |Wv| = 1 and d = 2
+    bound = twice_unit + 6 * 2.0**-24
+    margin = bound * torch.tensor([0.99, -1.01], dtype=torch.float64)
+    found = [am.recovery.undecided_in_format(eye, am.Embeddings(eye, eye), bits, sign * margin) for sign in (1, -1)]
+    assert found == [1, 1]
+
+
+def test_groups_of_rivals_decide_together_what_all_rivals_decide():
+    """Ties and near ties among them: the exact second look must find the rows of its own group."""
+    n_groups = 3
+    for seed in range(6):
+        memories, emb = adversarial(seed)
+        for W in memories:
+            margins = dense_margins(W, emb)
+            # what float64 cannot decide may come out either way; an integer memory of integer items it can
+            unsure = (margins.abs() < 1e-12) & (W != W.round()).any()
+            expected = (margins > 0) | unsure
+            for group in range(min(n_groups, emb.n_items)):
+                own = am.Embeddings(emb.U[group::n_groups], emb.V[group::n_groups])
+                mask = am.recovered(W, own)
+                for other in range(min(n_groups, emb.n_items)):
+                    if other != group:
+                        mask &= am.recovery.unbeaten_by(emb.U[other::n_groups], W, own)
+                assert torch.equal(mask | unsure[group::n_groups], expected[group::n_groups]), seed
+
+
 def test_the_prefix_is_found_without_the_rest():
     emb, G = instance(20_000, 64, 0)
     W = am.polar(G)

@@ -52,6 +52,58 @@ def test_streams_of_other_seeds_dimensions_and_sides_are_independent():
         assert abs(np.corrcoef(x, other.flatten().numpy())[0, 1]) < 5 / math.sqrt(x.size), name
 
 
+@pytest.mark.parametrize(
+    "rows", [slice(0, 1), slice(7, None, 3), slice(4000, 4200), slice(4096, None), slice(1, 9000, 4095), slice(None)]
+)
+def test_rows_of_a_draw_are_the_streams_rows(rows):
+    part = am.sampling.sample_embedding_rows(am.Problem.power_law(9000, 3, 1.5), 5, rows, dtype=torch.float64)
+    for X, number in ((part.U, 0), (part.V, 1)):
+        whole = np.random.default_rng([5, 3, number]).standard_normal((9000, 3)) / math.sqrt(3)
+        np.testing.assert_array_equal(X, whole[rows])
+
+
+def test_a_stream_is_numpys_of_seed_dimension_and_its_own_number():
+    """What a seed draws may never change: records and chapters name their seeds."""
+    problem = am.Problem.power_law(5, 3, 1.5)
+    streams = [np.random.default_rng([7, 3, number]) for number in range(6)]
+    emb, reduced = am.sample_embeddings(problem, 7, dtype=torch.float64), am.sample_reduced_embeddings(problem, 7)
+    for X, stream in ((emb.U, streams[0]), (emb.V, streams[1])):
+        np.testing.assert_allclose(X, stream.standard_normal((5, 3)) / math.sqrt(3), rtol=1e-15)
+    counts = streams[2].multinomial(9, problem.frequencies.numpy())
+    np.testing.assert_array_equal(am.sample_minibatch(problem, 9, 7), counts / 9)
+    for X, stream in ((reduced.U, streams[3]), (reduced.V, streams[4])):
+        L = np.tril(stream.standard_normal((5, 3)), -1)
+        L[range(3), range(3)] = np.sqrt(stream.chisquare([3, 2, 1]))
+        np.testing.assert_allclose(X, L / math.sqrt(3), rtol=1e-15)
+    gaussian = streams[5].standard_normal((4, 3, 3))
+    # the QR decomposition with a positive diagonal is unique: no sign is left to the routine
+    R = am.sampling.sample_rotations(3, 4, 7).numpy().transpose(0, 2, 1) @ gaussian
+    np.testing.assert_allclose(np.tril(R, -1), 0, atol=1e-14)
+    assert (np.diagonal(R, axis1=1, axis2=2) > 0).all()
+
+
+@pytest.mark.parametrize("dim", [1, 2, 5])
+def test_rotations_are_orthogonal_and_haar_distributed(dim):
+    O = am.sampling.sample_rotations(dim, 4000, 2)  # noqa: E741
+    torch.testing.assert_close(O @ O.mT, torch.eye(dim, dtype=torch.float64).expand(4000, -1, -1), rtol=0, atol=1e-13)
+    # E O_ij = 0 and E O_ij² = 1/d, entries of several standard errors, and either determinant as often
+    assert (O.mean(0).abs() < 5 / math.sqrt(dim * 4000)).all()
+    assert ((O**2).mean(0) - 1 / dim).abs().max() < 5 * math.sqrt(2 / 4000) / dim
+    assert abs(torch.linalg.det(O).mean()) < 5 / math.sqrt(4000)
+
+
+def test_eigenvalues_follow_their_power_law_with_mean_one_and_scale_every_direction():
+    sigma = am.sampling.power_law_eigenvalues(6, 0.75)
+    assert sigma.mean().item() == pytest.approx(1, abs=1e-15)
+    np.testing.assert_allclose(sigma[0] / sigma, [a**0.75 for a in range(1, 7)], rtol=1e-14)
+    emb = draw(40, 6, 3)
+    scaled = am.sampling.with_eigenvalues(emb, sigma - sigma[-2])
+    for X, Y in ((emb.U, scaled.U), (emb.V, scaled.V)):
+        # what rounding has made negative counts as 0
+        assert Y.dtype == torch.float64 and (Y[:, 4:] == 0).all()
+        torch.testing.assert_close(Y[:, :4] ** 2, X[:, :4].double() ** 2 * (sigma - sigma[-2])[:4])
+
+
 @pytest.mark.parametrize("batch_size", [1, 17, 4096, 10**12])
 def test_a_minibatch_holds_whole_counts_that_sum_to_the_batch(batch_size):
     q = am.sample_minibatch(am.Problem.power_law(300, 8, 1.5), batch_size, 3)
