@@ -1,7 +1,7 @@
 """Open every built page in a headless Chromium, on a desk and on a phone, in the light and in the dark: `make pages`.
 
 A fault is an error in the console, a request that leaves the machine, a page that scrolls sideways, an equation that is
-cut or scrolls without a sign, a stop of the Tab key that leads nowhere, what axe-core finds, a page that is too heavy.
+cut, broken too early or scrolls without a sign, a stop of the Tab key that leads nowhere, what axe-core finds, a page that is too heavy.
 `--shots` keeps a picture of every page in _build/shots. The tests visit a sample.
 """
 
@@ -40,11 +40,17 @@ MEASURE = """() => {
   const wide = boxes.filter((box) => box.scrollWidth > box.clientWidth + 1);
   const signed = (box) => box.classList.contains('wide') && box.tabIndex === 0;
   const right = (box) => Math.round(box.getBoundingClientRect().right);
+  const ink = (box) => {
+    const glyphs = [...box.querySelectorAll('mjx-c')].map((c) => c.getBoundingClientRect()).filter((at) => at.width);
+    return Math.max(...glyphs.map((at) => at.right)) - Math.min(...glyphs.map((at) => at.left));
+  };
   const scrolls = (box) => box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1;
   return {
     equations: boxes.length,
     wide: wide.map(name),
     unsigned: wide.filter((box) => !signed(box)).map(name),
+    // two lines that are both below half of the column would have stood in one
+    narrow: boxes.filter((box) => box.querySelector('mjx-linebox') && ink(box) < 0.45 * box.clientWidth).map(name),
     inline: [...document.querySelectorAll('article span.math')].filter((span) => right(span)
       > right(span.closest('article')) + 1 && !span.closest('table, .pst-scrollable-table-container')).map(name),
     focus: [...document.querySelectorAll('article [tabindex="0"]')].filter((box) => box.clientWidth && !scrolls(box)
@@ -123,6 +129,7 @@ def faults(page: Page, view: str, equations: Counter) -> list[str]:
     lines = ["scrolls sideways"] if page.evaluate(SIDEWAYS) > 0 else []
     cut = found["unsigned"] if on_phone else found["wide"]
     lines += [f"equation wider than its column: {name}" for name in cut]
+    lines += [f"equation broken far narrower than its column: {name}" for name in found["narrow"]]
     lines += [f"formula leaves its line: {name}" for name in found["inline"]]
     lines += [f"the Tab key stops at {name!r}, which does not scroll" for name in found["focus"]]
     return lines + [f"picture is missing: {address}" for address in found["broken"]]
