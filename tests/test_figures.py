@@ -381,7 +381,8 @@ def recall():
         curves = {"dims": spread(NETWORKS, where["dims"], 3, probes)}
         curves = {key: dict.fromkeys(metrics, table) for key, table in curves.items()}
         curves |= {key: dict.fromkeys(metrics, spread(NETWORKS, 1, 3, probes)) for key in ("base", "heavy_outputs")}
-        return dict.fromkeys((*metrics, *(f"half_{metric}" for metric in metrics)), means) | {
+        seeds = {f"seed_{metric}": {key: spread(NETWORKS, n, 3) for key, n in where.items()} for metric in metrics}
+        return dict.fromkeys((*metrics, *(f"half_{metric}" for metric in metrics)), means) | seeds | {
             "curves": curves, "probed": list(range(0, config["long_steps"] + 1, config["probe_every"])),
             "spectrum": {"heavy_outputs": spread(NETWORKS, 3, config["dim"])},
             "learnt": {"heavy_outputs": dict.fromkeys(NETWORKS, [[200.0, None] * (config["n_items"] // 2)] * 3)},
@@ -489,7 +490,7 @@ def at_gpu_sizes():
         "maps": ((flat, maps, lists), 5),
         "maps_capacity": ((laws, MAPS[:4]), 4),
         "margins": (({"law": flat}, {"law": {"tf32": 0.1, "bfloat16": 1.0, "float16": 2.0}}), 0),
-        "median": ((flat, by_dim, by_dim), len(dims)),
+        "median": ((flat, by_dim, flat, by_dim), len(dims)),
         "minibatch_iterates": ((steps,), sizes(steps, "batch_sizes")),
         "momentum": ((steps,), sizes(steps, "momenta")),
         "newton_batch": ((fine, dict.fromkeys(fine["config"]["batch_dims"], ramp(sizes(fine, "batch_sizes")))), 2),
@@ -525,7 +526,7 @@ def at_gpu_sizes():
         "signal": (({"polar": ranked, "sgd": ranked},), (1, 1)),
         "signal_by_rank": ((signal(), 2 ** np.arange(17)), sizes(signal(), "dims")),
         "signal_curves": ((flat, many, flat, many), 1),
-        "slope_and_curvature": ((signal(),), 1),
+        "slope_and_curvature": ((signal(),), (2, 1)),
         "slope_bound": ((dict.fromkeys(("polar", "sgd", "bump", "other"), (flat, flat)),), 4),
         "slope_histogram": ((flat, 1.0, 2.0, flat), 1),
         "smoothing": ((even,), sizes(even, "dims")),
@@ -549,7 +550,7 @@ def at_gpu_sizes():
         "halves": ((np.arange(1, 41), flat, flat, flat, flat, 1.0), 4),
         "item_lives": ((dict.fromkeys("abc", dict.fromkeys(("own", "rival", "free_energy", "left"), ramp(5))),), 3),
         "leading_block": ((many.T @ many, many.T @ many, 8), (1, 1)),
-        "model": ((flat, np.eye(40), ["a", "b"], [1.0, 0.5], "c", 0), (0, 0, 0)),
+        "model": ((flat, np.eye(40), ["a", "b"], [1.0, 0.5], "c", 0), (0, 0)),
         "path": (("q", [("q", "X", "q"), ("q", "Y", r"\mu"), (r"\mu", "Z", r"\lambda")]), 4),
         "prefixes": ((dict.fromkeys(ALPHAS, dims), dict.fromkeys(ALPHAS, ramp(n)), dict.fromkeys(ALPHAS, ramp(n)),
                       dict.fromkeys(ALPHAS, 1.3)), len(ALPHAS)),

@@ -40,13 +40,13 @@ def condition_figure(conditions, errors: dict, orders: dict) -> Figure:
 
     errors: label ↦ (n,). orders: label ↦ (n,), the size that rounding leads to expect.
     """
-    figure, (axis,) = new_axes(figsize=(7.0, 5.0))
+    figure, (axis,) = new_axes(figsize=(5.0, 4.8))
     for look, label in kinds(errors, "{}"):
         points(axis, conditions, errors[label], look)
     for k, (label, order) in enumerate(orders.items()):
         axis.plot(conditions, np.minimum(order, 2), ls=(":", "--", "-.")[k], color=GREY, lw=1.1, label=label)
     frame(axis, "condition number $s_1/s_d$", "error of the polar factor", log="xy")
-    key(axis, below=2, fontsize=8.5)
+    key(axis, below=2)
     return figure
 
 
@@ -121,13 +121,13 @@ def benchmark_figure(record: dict, names: list[str]) -> Figure:
                 xytext=(6, 0),
                 textcoords="offset points",
                 va="center",
-                fontsize=8.5,
+                fontsize=10,
             )
         for goal in record["goals"]:
             if goal["case"] == name and goal["entry"] in ratios:
                 axis.plot(goal["least"], list(ratios).index(goal["entry"]), "|", color=GREY, ms=13, mew=2)
         axis.axvline(1, color=GREY, lw=1, ls=":")
-        axis.set_yticks(range(len(ratios)), list(ratios), fontsize=8.5)
+        axis.set_yticks(range(len(ratios)), list(ratios))
         axis.invert_yaxis()
         axis.set_xscale("log")
         axis.margins(x=0.18, y=0.12)

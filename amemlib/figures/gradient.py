@@ -47,7 +47,7 @@ def spectrum_figure(spectra: dict, laws: dict, dim: int) -> Figure:
     frame(left, "share of singular values above", r"singular value $s / t_0$", log="y")
     left.set_ylim(bottom=min(np.min(values) for values in spectra.values()))
     frame(right, r"singular value $s / t_0$", r"density of $\log s$", log="x")
-    key(left, title="lines: closed form", title_fontsize=9.5)
+    key(left, title="lines: closed form", title_fontsize=10)
     return figure
 
 

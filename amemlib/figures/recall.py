@@ -1,5 +1,7 @@
 """Pictures of in-context recall: sequences, the induction head, training runs, and the sweeps of Figures 6, 7 and 8."""
 
+from string import ascii_lowercase
+
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
@@ -36,11 +38,11 @@ def sequences_figure(tokens, queries, sources, n_items: int) -> Figure:
     """Rows of tokens as boxes: each pair in its colour, noise pale, the questions with a heavy frame.
 
     tokens: (B, L) token numbers. queries, sources: (B, K) as in `tasks.Sequences`. A trigger is written a, b, c … by
-    its rank, an output by its rank as a number.
+    its rank (t27 after z), an output by its rank as a number.
     """
     tokens, queries, sources = (np.asarray(part) for part in (tokens, queries, sources))
     rows, length = tokens.shape
-    figure, (axis,) = new_axes(figsize=(9.6, 0.42 * rows + 0.6))
+    figure, (axis,) = new_axes(figsize=(5.0, 0.36 * rows + 0.6))
     for row in range(rows):
         colour_of = {}
         for look, (query, source) in kinds(zip(queries[row], sources[row], strict=True)):
@@ -51,8 +53,9 @@ def sequences_figure(tokens, queries, sources, n_items: int) -> Figure:
                 axis.add_patch(Rectangle(*box, facecolor=colour, alpha=0.28, lw=0))
             if place - 1 in queries[row]:
                 axis.add_patch(Rectangle(*box, fill=False, lw=1.6))
-            text = f"t{token + 1}" if token < n_items else str(token - n_items + 1)
-            axis.text(place, row, text, ha="center", va="center", fontsize=7.5, color="black" if colour else "0.55")
+            trigger = ascii_lowercase[token] if token < len(ascii_lowercase) else f"t{token + 1}"
+            text = trigger if token < n_items else str(token - n_items + 1)
+            axis.text(place, row, text, ha="center", va="center", fontsize=10, color="black" if colour else "0.45")
     axis.set_xlim(-0.7, length - 0.3)
     axis.set_ylim(rows - 0.4, -0.6)
     axis.set_yticks([])
@@ -69,7 +72,7 @@ def attention_figure(first, second, queries, sources, titles) -> Figure:
     first: list of (L, L) maps, second: list of (K, L) maps, one panel pair for each of `titles`. Crosses: where an
     induction head looks, at the places `sources` and, in block 1, one place back everywhere.
     """
-    figure, axes = new_axes(len(titles), figsize=(3.5 * len(titles), 4.6), sharex=True)
+    figure, axes = new_axes(len(titles), figsize=(4.0 * min(len(titles), 2), 4.2 * -(-len(titles) // 2)), sharex=True)
     (_, (cross, _)) = kinds(("map", "cross"))
     for axis, one, two, title in zip(axes, first, second, titles, strict=True):
         one, two = np.asarray(one), np.asarray(two)
@@ -83,7 +86,6 @@ def attention_figure(first, second, queries, sources, titles) -> Figure:
         axis.set_yticks(
             [length // 2, *(length + 2.5 + 2 * np.arange(len(two)))],
             ["block 1", *(f"question {k + 1}" for k in range(len(two)))],
-            fontsize=8,
         )
         frame(axis, "attended position", title=title)
         axis.grid(False)
@@ -118,20 +120,21 @@ def value_step_figure(probabilities: dict, masks: dict) -> Figure:
         axis.plot(ranks, probabilities[name], "-", color=GREY, lw=1.2, label="linear theory")
         frame(axis, "rank of the output", title=titles[name], log="x")
         key(axis)
-    axes[0].set_ylabel("share of draws that recall it")
+    for axis in axes[::2]:
+        axis.set_ylabel("share of draws that recall it")
     return figure
 
 
 def live_runs_figure(histories: dict, metrics=("loss", "id", "ood")) -> Figure:
     """Curves of single runs, one panel a metric. histories: optimizer ↦ list of the dicts that `train` collects."""
-    figure, axes = new_axes(len(metrics), figsize=(3.3 * len(metrics), 3.7))
+    figure, axes = new_axes(len(metrics))
     for axis, metric in zip(axes, metrics, strict=True):
         for name, history in histories.items():
             look, rows = OPTIMIZERS[name], [row for row in history if row[metric] is not None]
             steps, values = ([row[part] for row in rows] for part in ("step", metric))
             points(axis, steps, values, look, fmt=look.marker + "-")
         _metric(axis, metric, "step")
-    key(axes[0], fontsize=8.5)
+    key(axes[0])
     return figure
 
 
@@ -155,7 +158,7 @@ def rates_figure(record: dict) -> Figure:
 def recall_dims_figure(record: dict, shares: tuple[float, float, float] = (1 / 3, 2 / 3, 1.0)) -> Figure:
     """Figure 6: ID and OOD accuracy against d after three shares of the budget. Bars: 95 % intervals at the budget."""
     config, measured = record["config"], record["measured"]
-    figure, axes = new_axes(2, figsize=(9.6, 4.6), sharey=True)
+    figure, axes = new_axes(2, sharey=True)
     indices = [round(share * config["steps"] / config["probe_every"]) for share in shares]
     for axis, metric in zip(axes, ("id", "ood"), strict=True):
         for name, curves in measured["curves"]["dims"][metric].items():
@@ -164,15 +167,16 @@ def recall_dims_figure(record: dict, shares: tuple[float, float, float] = (1 / 3
                 axis.plot(config["dims"], means, style, color=OPTIMIZERS[name].colour, lw=1.2)
         _with_intervals(axis, config["dims"], measured, metric, "dims")
         _metric(axis, metric, "dimension $d$", log="x")
-    axes[0].set_ylabel("accuracy")
+    for axis in axes[::2]:
+        axis.set_ylabel("accuracy")
     lines = {f"{measured['probed'][index]} steps": line for index, line in zip(indices, (":", "--", "-"), strict=True)}
-    key(axes[1], lines, below=6, fontsize=9)
+    key(axes[1], lines, below=3)
     return figure
 
 
 def recall_batches_figure(record: dict) -> Figure:
     """Figure 7: OOD accuracy and memory recall of W_V against the batch size, at the budget; 95 % intervals."""
-    figure, axes = new_axes(2, figsize=(9.6, 4.4), sharey=True)
+    figure, axes = new_axes(2, sharey=True)
     for axis, metric in zip(axes, ("ood", "recall"), strict=True):
         _with_intervals(axis, record["config"]["batch_sizes"], record["measured"], metric, "batch_sizes")
         _metric(axis, metric, "batch size $B$", log="x")
@@ -182,7 +186,7 @@ def recall_batches_figure(record: dict) -> Figure:
 
 def recall_alphas_figure(record: dict) -> Figure:
     """Figure 8: OOD accuracy at the budget against the exponent of the outputs and of the triggers; 95 % intervals."""
-    figure, axes = new_axes(2, figsize=(9.6, 4.4), sharey=True)
+    figure, axes = new_axes(2, sharey=True)
     labels = {"output_alphas": r"exponent $\alpha_o$ of the outputs"}
     labels |= {"trigger_alphas": r"exponent $\alpha_q$ of the triggers"}
     for axis, (where, label) in zip(axes, labels.items(), strict=True):
@@ -195,7 +199,7 @@ def recall_alphas_figure(record: dict) -> Figure:
 def long_runs_figure(record: dict, where: str = "base", metrics=("ood", "id")) -> Figure:
     """Curves to the end of the long runs, mean and range over the seeds; dotted: the budget of the comparison."""
     config, measured = record["config"], record["measured"]
-    figure, axes = new_axes(len(metrics), figsize=(4.6 * len(metrics) if len(metrics) < 3 else 10.2, 3.9))
+    figure, axes = new_axes(len(metrics))
     for axis, metric in zip(axes, metrics, strict=True):
         for name, (seeds,) in measured["curves"][where][metric].items():
             steps = measured["probed"][: min(map(len, seeds))]
@@ -229,7 +233,7 @@ def learnt_figure(record: dict, slopes: dict, where: str = "heavy_outputs") -> F
     the linear theory draws through the median of the first outputs, None for none.
     """
     learnt, probed = record["measured"]["learnt"][where], record["measured"]["probed"]
-    figure, axes = new_axes(len(learnt), figsize=(10.2, 3.9), sharey=True)
+    figure, axes = new_axes(len(learnt), sharey=True)
     for axis, (name, seeds) in zip(axes, learnt.items(), strict=True):
         look, ranks = OPTIMIZERS[name], np.arange(1, len(seeds[0]) + 1)
         for seed in seeds:
@@ -242,24 +246,34 @@ def learnt_figure(record: dict, slopes: dict, where: str = "heavy_outputs") -> F
             first = np.nanmedian([step for seed in seeds for step in seed[:4] if step is not None] or [np.nan])
             label = f"linear theory: slope {slopes[name]:g}"
             reference_line(axis, ranks, slopes[name], (2, max(first, probed[1])), label)
-            key(axis, fontsize=8.5, loc="upper left")
+            key(axis, loc="lower right")
         axis.axhline(probed[-1], color=GREY, lw=0.8)
         frame(axis, "rank of the output", title=look.label, log="xy")
         axis.set_ylim(0.8 * probed[1], 1.5 * probed[-1])
-    axes[0].set_ylabel("step from which it is recalled")
+    for axis in axes[::2]:
+        axis.set_ylabel("step from which it is recalled")
     return figure
 
 
 def _with_intervals(axis, x, measured: dict, metric: str, where: str) -> None:
-    """Means over the seeds at the budget with their 95 % intervals; a point without runs is left out."""
+    """Means over the seeds at the budget with their 95 % intervals, as far as a share goes, and each seed as a dot.
+
+    A point without runs is left out. The optimizers stand side by side.
+    """
+    step = 0.06 * np.ptp(np.log2(x) if min(x) > 0 else x) / 3
     for name, means in measured[metric][where].items():
         if len(means) < len(x):
             continue
-        half = measured[f"half_{metric}"][where][name]
-        kept = [row for row in zip(x, means, half, strict=True) if row[1] is not None]
-        places, values, half = (np.array([row[k] or 0 for row in kept]) for k in range(3))
-        look, interval = OPTIMIZERS[name], np.stack([values - half, values + half], 1)
-        points(axis, places, values, look, interval=interval, fmt=look.marker + "-", capsize=3, lw=1.3)
+        shift = step * (list(measured[metric][where]).index(name) - 1)
+        beside = np.asarray(x) * 2.0**shift if min(x) > 0 else np.asarray(x) + shift
+        half, seeds = (measured[f"{part}_{metric}"][where][name] for part in ("half", "seed"))
+        rows = zip(beside, means, half, seeds, strict=True)
+        places, values, half, seeds = zip(*(row for row in rows if row[1] is not None), strict=True)
+        look, half = OPTIMIZERS[name], np.array([0 if one is None else one for one in half])
+        ends = np.stack([np.maximum(values - half, 0), np.minimum(values + half, 1)], 1)
+        points(axis, places, values, look, interval=ends, fmt=look.marker + "-", capsize=0, lw=1.3)
+        for place, draws in zip(places, seeds, strict=True):
+            axis.plot([place] * len(draws), draws, ".", color=look.colour, ms=4, alpha=0.6)
 
 
 def _metric(axis, metric: str, x: str, **scales) -> None:

@@ -17,7 +17,7 @@ def maps_figure(s, curves: dict, values: dict) -> Figure:
     s: (n,) grid of s / ‖G‖_F. curves: map ↦ (n,) values of f.
     values: label ↦ (d,) measured singular values / ‖G‖_F, drawn as a bar from the 5 % to the 95 % quantile.
     """
-    figure, (axis,) = new_axes(figsize=(7.0, 4.8))
+    figure, (axis,) = new_axes(figsize=(5.0, 4.6))
     for name, curve in curves.items():
         axis.plot(s, curve, "-", color=_LOOKS[name].colour, lw=1.5, label=_LOOKS[name].label)
     axis.axhline(0.5, color=GREY, lw=1, ls=":")
@@ -27,9 +27,9 @@ def maps_figure(s, curves: dict, values: dict) -> Figure:
         height = low / 2 ** (step + 1)
         axis.plot([five, ninety_five], [height, height], "-", color=GREY, lw=5, alpha=0.5)
         axis.plot([median], [height], "|", color=GREY, ms=12, mew=2)
-        axis.annotate(label, (ninety_five, height), xytext=(6, -3), textcoords="offset points", fontsize=9.5)
+        axis.annotate(label, (ninety_five, height), xytext=(6, -3), textcoords="offset points", fontsize=10)
     frame(axis, r"singular value $s / \|G\|_F$", "$f(s)$", log="xy")
-    key(axis, below=3)
+    key(axis, below=2)
     return figure
 
 
@@ -48,7 +48,7 @@ def share_figure(records: list[dict], name: str) -> Figure:
 
 def maps_capacity_figure(record: dict, names) -> Figure:
     """Capacity against d for several maps of one record; two standard errors, sharp predictions as lines."""
-    figure, (axis,) = new_axes(figsize=(7.0, 4.8))
+    figure, (axis,) = new_axes(figsize=(5.0, 4.6))
     config, counts, sharp = record["config"], record["measured"]["seed_counts"], record["predicted"]["counts"]
     for name in names:
         points(axis, config["dims"], counts[name], _LOOKS[name], law=sharp[name])
