@@ -2,6 +2,9 @@
 
 import ast
 import copy
+import io
+import itertools
+import json
 from dataclasses import asdict
 from pathlib import Path
 
@@ -10,12 +13,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
+from PIL import Image
 
 from amemlib import figures, sweep
 from amemlib.experiments import find_experiment
 from amemlib.experiments.one_step import EXPERIMENT as ONE_STEP
 from amemlib.experiments.one_step import OneStepConfig
-from amemlib.figures import style
+from amemlib.figures import raster, style
 
 matplotlib.use("Agg")
 CONFIG = OneStepConfig(dims=(16, 32, 64), n_items=500, seeds=2, sgd_dims=(64, 256), sgd_items=100, sgd_seeds=4)
@@ -176,6 +180,47 @@ def test_the_key_names_the_series_and_then_what_they_share():
         style.key(axis, {"sharp": "-"}, below=below)
         legend = figure.legends[0] if below else axis.get_legend()
         assert [text.get_text() for text in legend.get_texts()] == ["Muon (polar)", "sharp"]
+
+
+def overlap(one, other):
+    return one.left < other.right and other.left < one.right and one.top < other.bottom and other.top < one.bottom
+
+
+def test_panels_side_by_side_say_how_they_stack_and_take_the_labels_of_a_shared_axis_along():
+    figure, axes = style.new_axes(3, sharey=True)
+    for axis, name in zip(axes, ("sgd", "polar", "newton"), strict=True):
+        style.points(axis, [1, 2], [5.0, 6.0], style.optimizer(name))
+        style.frame(axis, "x", title=name)
+    style.key(axes[0], {"law": "-"}, below=2)
+    png, shown = raster.sharp_png(figure, Source="a record")
+    picture = Image.open(io.BytesIO(png))
+    assert picture.text["Source"] == "a record" and float(picture.text["smallest"]) == 10
+    assert shown == {"width": picture.width // 2, "height": picture.height // 2}
+    pieces = [raster.Piece(*piece) for piece in json.loads(picture.text["stacked"])]
+    # three panels, the second with the labels of the first one's axis, two entries of the legend
+    assert len(pieces) == 6 and pieces[1].left == pieces[0].left < pieces[1].right < pieces[2].left
+    assert pieces[1].x < pieces[2].x
+    for piece in pieces:
+        assert 0 <= piece.left < piece.right <= picture.width and 0 <= piece.top < piece.bottom <= picture.height
+    placed = [raster.Piece(x, y, x + right - left, y + bottom - top, 0, 0) for left, top, right, bottom, x, y in pieces]
+    assert not any(overlap(one, other) for one, other in itertools.combinations(placed, 2))
+    assert np.ptp([piece.right for piece in (placed[0], placed[2], placed[3])]) < 20
+
+
+def test_a_single_panel_stays_as_it_is():
+    figure, (axis,) = style.new_axes()
+    style.points(axis, [1, 2], [5.0, 6.0], style.optimizer("polar"))
+    style.key(axis)
+    assert set(Image.open(io.BytesIO(raster.sharp_png(figure)[0])).text) == {"smallest"}
+
+
+@pytest.mark.parametrize("name", ["capacity", "signal", "counts"])
+def test_words_stay_readable_where_a_phone_is_narrowest(record, name):
+    """A page of 390 pixels leaves 336 in a box that unfolds."""
+    picture = Image.open(io.BytesIO(raster.sharp_png(DRAWINGS[name](record))[0]))
+    pieces = [raster.Piece(*piece) for piece in json.loads(picture.text.get("stacked", "[]"))]
+    width = max((piece.x + piece.right - piece.left for piece in pieces), default=picture.width)
+    assert float(picture.text["smallest"]) / 72 * raster.DPI * 336 / width >= 9
 
 
 def ramp(*shape):
