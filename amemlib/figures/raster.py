@@ -40,12 +40,16 @@ def sharp_png(figure: Figure, **text: str) -> tuple[bytes, dict]:
     Its text says the smallest type in points, `smallest`, and where panels stand side by side the pieces of `stacked`,
     as JSON. text: further entries.
     """
-    figure.canvas.draw()
+    page_dpi = figure.dpi
+    figure.set_dpi(DPI)
+    for _ in range(2):
+        # pictures of matrices move once more when the layout is found anew
+        figure.canvas.draw()
     frame = figure.get_tightbbox(figure.canvas.get_renderer()).padded(MARGIN)
-    # before it is saved: that draws it again at another density, and leaves legends with places of that one
     pieces = stacked(figure)
     raw, small = io.BytesIO(), io.BytesIO()
     figure.savefig(raw, format="png", dpi=DPI, bbox_inches=frame)
+    figure.set_dpi(page_dpi)
     image = Image.open(raw).convert("RGB").quantize(256, dither=Image.Dither.NONE)
     said = PngInfo()
     entries = {"smallest": f"{smallest_type(figure):g}"} | ({"stacked": json.dumps(pieces)} if pieces else {}) | text
@@ -100,7 +104,11 @@ def stacked(figure: Figure) -> list[Piece]:
         rows.append(row)
     for axis in figure.axes:
         if axis not in panels:
-            rows[-1].append(whole(axis))
+            bar, beside = whole(axis), rows[-1][0]
+            if beside.y0 < bar.y0 + 0.3 and bar.y1 < beside.y1 + 0.3:
+                rows[-1].append(bar)
+            else:
+                rows.append([bar])
     for legend in figure.legends:
         em = legend.prop.get_size_in_points() / 72
         handle = (legend.handlelength + legend.handletextpad) * em
