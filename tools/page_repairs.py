@@ -41,7 +41,7 @@ def number_by_the_paper(app, doctree) -> None:
     """A box that is the paper's has the paper's number, and so have the words of a reference to it."""
     for box in doctree.findall(unenumerable_node):
         title = box[0]
-        paper = PAPERS.fullmatch(title.astext().removeprefix("(").removesuffix(")"))
+        paper = PAPERS.fullmatch(title.astext().strip().removeprefix("(").removesuffix(")"))
         if paper:
             words = next(title.findall(nodes.Text))
             words.parent.replace(words, nodes.Text(words.replace(f"({paper[1]} ", "(")))
