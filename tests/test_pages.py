@@ -7,6 +7,8 @@ from tempfile import NamedTemporaryFile
 
 import browse
 import pytest
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 SAMPLE = (
     "README",
@@ -106,6 +108,30 @@ def test_what_is_broken_is_noticed(phone):
     lines = browse.faults(phone, "phone", Counter()) + browse.accessibility(phone)
     for part in ("scrolls sideways", "the Tab key stops", "axe: color-contrast"):
         assert any(part in line for line in lines), part
+
+
+@pytest.mark.parametrize(
+    ("said", "width", "fault"),
+    [({"smallest": "10"}, 336, None), ({"smallest": "8"}, 336, "words of 7.5 px"), ({}, 336, "does not say")],
+)
+def test_words_too_small_to_read_are_noticed(tmp_path, said, width, fault):
+    text = PngInfo()
+    for entry in said.items():
+        text.add_text(*entry)
+    Image.new("RGB", (1100, 10)).save(tmp_path / "five inches.png", dpi=(220, 220), pnginfo=text)
+    faults = browse.too_small((tmp_path / "five inches.png").as_uri(), width)
+    assert [fault in one for one in faults] == ([True] if fault else [])
+
+
+def test_a_phone_stacks_the_panels_that_a_desk_shows_side_by_side(browser):
+    shown = {}
+    for view in ("desktop", "phone"):
+        with browse.tab(browser, view) as (page, _):
+            browse.open_page(page, browse.HTML / "chapters" / "best-map.html")
+            picture = page.locator("article picture img").first
+            picture.scroll_into_view_if_needed()
+            shown[view] = picture.evaluate("(image) => [image.currentSrc, image.naturalWidth / image.naturalHeight]")
+    assert shown["phone"][0] != shown["desktop"][0] and shown["phone"][1] < 1 < shown["desktop"][1]
 
 
 def test_a_picture_opens_and_closes_by_keys(browser):
