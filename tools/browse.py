@@ -111,7 +111,7 @@ def outside(address: str) -> bool:
 def open_page(page: Page, path: Path, fragment: str = "") -> None:
     """Load a page and wait until its fonts and its mathematics are there."""
     page.goto("about:blank")
-    page.goto(path.as_uri() + fragment, timeout=30_000)
+    page.goto(path.as_uri() + fragment, timeout=60_000)
     page.wait_for_function(SETTLED, timeout=60_000)
     page.evaluate("document.fonts.ready.then(() => 0)")
 

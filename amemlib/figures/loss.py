@@ -26,7 +26,7 @@ def loss_curves_figure(record: dict, name: str = "polar", least_log=None) -> Fig
     frame(right, r"learning rate $\eta/\sqrt{d}$", r"$\min_i\,\log(N\,\hat p(i\mid i))$", log="x", base=2)
     right.set_yscale("symlog", linthresh=1)
     right.set_ylim(top=1)
-    key(left, {"sharp prediction": "-"})
+    key(left, {"sharp prediction": "-"}, below=3)
     key(right)
     return figure
 

@@ -110,7 +110,7 @@ def batch_collapse_figure(record: dict) -> Figure:
 def half_batch_figure(record: dict) -> Figure:
     """Half-capacity batch against d for Muon and SGD: measured, sharp prediction (lines) and theorem (dotted)."""
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
-    figure, (axis,) = new_axes()
+    figure, (axis,) = new_axes(figsize=(5.0, 4.6))
     for name, dims in (("polar", config["dims"]), ("sgd", config["sgd_dims"])):
         slope, (low, high) = measured["slope"][name], measured["interval"][name]
         label = f"{MAPS[name].label}: {slope:.2f} [{low:.2f}, {high:.2f}], limit {predicted['slope'][name]:.2f}"
@@ -118,7 +118,7 @@ def half_batch_figure(record: dict) -> Figure:
         points(axis, dims, half, optimizer(name, label), law=predicted["half_batch"][name])
         reference_line(axis, dims, predicted["slope"][name], (dims[-1], half[-1]))
     frame(axis, "embedding dimension $d$", "half-capacity batch", log="xy", base=2)
-    key(axis, {"sharp prediction": "-", "exponent of the theorem": ":"})
+    key(axis, {"sharp prediction": "-", "exponent of the theorem": ":"}, below=1)
     return figure
 
 

@@ -140,7 +140,7 @@ def live_runs_figure(histories: dict, metrics=("loss", "id", "ood")) -> Figure:
 
 def rates_figure(record: dict) -> Figure:
     """The scan of learning rates: mean OOD accuracy over the run against the rate; the chosen one is filled."""
-    figure, (axis,) = new_axes()
+    figure, (axis,) = new_axes(figsize=(5.0, 4.4))
     for name, area in record["measured"]["ood_area"].items():
         rates = record["config"][f"rates_{name}"]
         kept = [(rate, value) for rate, value in zip(rates, area, strict=True) if value is not None]
@@ -151,7 +151,7 @@ def rates_figure(record: dict) -> Figure:
         for rate in [rate for rate, value in zip(rates, area, strict=True) if value is None]:
             axis.plot(rate, 0, "x", color=look.colour)
     frame(axis, "learning rate", "OOD accuracy, mean over the run", log="x", zero=True)
-    key(axis)
+    key(axis, below=1)
     return figure
 
 
