@@ -11,7 +11,7 @@ from typing import NamedTuple
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 from matplotlib.text import Text
-from matplotlib.transforms import Bbox
+from matplotlib.transforms import Bbox, BboxBase
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
@@ -85,7 +85,7 @@ def stacked(figure: Figure) -> list[Piece]:
     renderer, dpi = figure.canvas.get_renderer(), figure.dpi
     frame = figure.get_tightbbox(renderer).padded(MARGIN)
 
-    def inches(box: Bbox) -> Bbox:
+    def inches(box: BboxBase) -> Bbox:
         return Bbox(box.get_points() / dpi)
 
     def whole(axis) -> Bbox:
