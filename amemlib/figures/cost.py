@@ -136,5 +136,5 @@ def benchmark_figure(record: dict, names: list[str]) -> Figure:
         axis.set_title(", ".join(filter(None, (" ".join(words), " × ".join(sizes)))), fontsize=11, loc="left")
         for side in ("top", "right"):
             axis.spines[side].set_visible(False)
-    axis.set_xlabel("time over that of the first line (log scale)")
+    axis.set_xlabel("time over the first line's")
     return figure
