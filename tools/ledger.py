@@ -34,11 +34,11 @@ BEGIN, END = "<!-- status: tools/ledger.py writes what follows -->", "<!-- end o
 HEADLINE = "<!-- headline: tools/ledger.py writes what follows -->", "<!-- end of headline -->"
 MEANINGS = {
     "reproduced": "it meets the limit, and the same rule refuses the rival laws",
-    "finite-size": "it meets the prediction for these sizes and refuses the rival laws there; it is still visibly away "
-    "from the limit, or from the regime that the statement needs",
-    "undecided": f"too small to answer (fewer than {FEWEST_DRAWS} draws at a size, no rival law refused, or a prediction "
-    "for these sizes that is itself far from the limit or not there yet), or the limit is met where the prediction is "
-    "missed",
+    "finite-size": "it meets the prediction for these sizes and refuses the rival laws there; it is still visibly "
+    "away from the limit, or from the regime that the statement needs",
+    "undecided": f"too small to answer (fewer than {FEWEST_DRAWS} draws at a size, no rival law refused, or a "
+    "prediction for these sizes that is itself far from the limit or not there yet), or the limit is met where the "
+    "prediction is missed",
     "not reproduced": "it misses what it is judged by; the chapter says what we think happens",
     "consistency check": "an identity or an inequality that held on every draw: no rival law could fail it",
     "open": "not treated yet",
@@ -267,7 +267,7 @@ def typeset(text: str) -> str:
 
 
 def picture(row: dict, root: Path) -> str | None:
-    """The address of a row's figure, from its page: the one it names, else the first behind its anchor in its section."""
+    """The address of a row's figure: the one that it names, else the first behind its anchor in its section."""
     if row["verdict"] == OPEN:
         return None
     chapter, _, anchor = row["chapter"].partition("#")
