@@ -216,6 +216,17 @@ def test_a_record_that_meets_every_prediction_says_so():
     checks = {"haar", "slope_bound", "newton_schulz"}
     assert {name for name, one in said.items() if one == CONSISTENT} == checks
     assert {one for name, one in said.items() if name not in checks} == {REPRODUCED}
+    verdicts = OPTIMALITY.verdicts(CONFIG, *planted())
+    for name in ("inverse_sum", "smallest"):
+        assert verdicts[name]["refused"] == ["α + 1/2", "α − 1/2", "no change with d"]
+
+
+@pytest.mark.parametrize("name, exponent", [("inverse_sum", 2.0), ("inverse_sum", 1.0), ("smallest", -2.0)])
+def test_levels_that_follow_another_alpha_are_refused(name, exponent):
+    measured, predicted = planted()
+    measured["slope"][name], measured["interval"][name] = exponent, [exponent - 0.05, exponent + 0.05]
+    verdict = OPTIMALITY.verdicts(CONFIG, measured, predicted)[name]
+    assert word(verdict) == NOT_REPRODUCED and len(verdict["refused"]) == 2
 
 
 @pytest.mark.parametrize(
