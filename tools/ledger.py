@@ -59,6 +59,7 @@ measurement meets must refuse other laws, which the details name.
 
 """
 FOOTER = """\
+## The rules
 
 The rules of the verdicts are code, in `amemlib/experiments`. They were made stricter after the records with seeds from
 1000 and 2000 on: intervals in place of bands, rival laws at every size, prefixes for "all items up to", four draws at
@@ -206,13 +207,13 @@ def size(config: dict) -> str:
 
 def page(rows: list[dict], root: Path) -> str:
     """chapters/evidence.md: the legend, the paper's statements, then every other group, a list of rows each."""
-    lines = [HEADER + legend() + FOOTER]
+    lines = [HEADER + legend()]
     for name, group in by_group(rows).items():
         lines += [f"## {GROUPS[name]}", "", ABOUT[name], ""] if GROUPS[name] else ["## The paper", ""]
         counts = Counter(row["verdict"] for row in group)
         tally = ", ".join(f"{counts[verdict]} {verdict}" for verdict in WORDS if counts[verdict])
         lines += [f"Of {len(group)} rows: {tally}.", "", *table(group, root), ""]
-    return "\n".join(lines).rstrip("\n") + "\n"
+    return "\n".join([*lines, FOOTER]).rstrip("\n") + "\n"
 
 
 def legend() -> str:
