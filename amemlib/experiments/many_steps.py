@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import norm
 
-from amemlib import equivalents, theory
+from amemlib import theory
 from amemlib.checks import check_alpha, check_count, check_dims, check_positive
-from amemlib.equivalents import expected_distinct_items
+from amemlib.equivalents import expected_distinct_items, expected_trajectory
 from amemlib.equivalents.thresholded import ManyStepEquivalent, thresholded_weights
 from amemlib.experiments.base import (
     FRESH_SEEDS,
@@ -202,12 +202,9 @@ def _recursion(config: ManyStepsConfig, n_items: int, dims) -> dict[str, np.ndar
 
 
 def _trajectory(config: ManyStepsConfig, n_items: int, dims) -> dict:
-    """`expected_trajectory` at each of `dims` by the key "trajectory", by step; nothing where the library has none."""
-    expected = getattr(equivalents, "expected_trajectory", None)
-    if expected is None:
-        return {}
+    """`expected_trajectory` at each of `dims`, by step."""
     problems = [Problem.power_law(n_items, dim, config.alpha) for dim in dims]
-    return {"trajectory": by_step([expected(problem, config.steps, config.lr_over_root_dim) for problem in problems])}
+    return by_step([expected_trajectory(problem, config.steps, config.lr_over_root_dim) for problem in problems])
 
 
 def _large_margin(dims, n_items: int) -> np.ndarray:
@@ -248,7 +245,7 @@ def _fitted_iterates(config: ManyStepsConfig, results: Results) -> tuple[dict, d
         "large_margin": _large_margin(config.dims, config.n_items).tolist(),
     }
     predicted |= {name: by_step(values) for name, values in recursion.items()}
-    return measured, predicted | _trajectory(config, config.n_items, config.dims)
+    return measured, predicted | {"trajectory": _trajectory(config, config.n_items, config.dims)}
 
 
 def _overlaps(config: ManyStepsConfig, results: Results) -> tuple[dict, dict]:
@@ -276,8 +273,7 @@ def _trend(config: ManyStepsConfig, results: Results) -> tuple[dict, dict]:
         "far_counts": by_step(far),
         "far_local_slopes": _local_slopes(config.far_dims, far),
     }
-    closed = _trajectory(config, config.trend_items, config.trend_dims)
-    return measured, predicted | {f"trend_{name}": values for name, values in closed.items()}
+    return measured, predicted | {"trend_trajectory": _trajectory(config, config.trend_items, config.trend_dims)}
 
 
 def _race(config: ManyStepsConfig, results: Results) -> tuple[dict, dict]:
