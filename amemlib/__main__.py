@@ -220,7 +220,10 @@ def _parser() -> argparse.ArgumentParser:
     run = command("run", help="run an experiment, or what is missing of an interrupted run")
     run.set_defaults(command=_run)
     run.add_argument("experiment")
-    run.add_argument("--profile", help="smoke, cpu or gpu (default: the environment variable AMEM_PROFILE, or cpu)")
+    run.add_argument(
+        "--profile",
+        help="smoke, cpu, gpu or another of the experiment (default: the environment variable AMEM_PROFILE, or cpu)",
+    )
     run.add_argument(
         "--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="override config fields"
     )

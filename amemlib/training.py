@@ -81,11 +81,33 @@ def adamw(weights: dict[str, Tensor], lr: float) -> list[torch.optim.Optimizer]:
 
 
 def sgd(weights: dict[str, Tensor], lr: float) -> list[torch.optim.Optimizer]:
-    """SGD with momentum 0.9 and weight decay 10⁻⁴ for all weights."""
-    return [torch.optim.SGD(list(weights.values()), lr=lr, momentum=0.9, weight_decay=1e-4)]
+    """SGD with momentum 0.9 and the others' weight decay 0.01 for all weights, decoupled like theirs.
+
+    torch's own decay for SGD passes through the momentum: it would be ten times the others' at the same number.
+    """
+    optimizer = torch.optim.SGD(list(weights.values()), lr=lr, momentum=0.9)
+    optimizer.register_step_pre_hook(_decay_weights)
+    return [optimizer]
 
 
-OPTIMIZERS = {"muon": muon, "exact_muon": exact_muon, "adamw": adamw, "sgd": sgd}
+def sgd_matrices(weights: dict[str, Tensor], lr: float) -> list[torch.optim.Optimizer]:
+    """Muon without its spectral map: `sgd` for the matrices, `muon`'s AdamW for the vectors."""
+    return [*sgd(dict(enumerate(_matrices(weights))), lr), _vectors_adamw(weights)]
+
+
+def adamw_vectors(weights: dict[str, Tensor], lr: float) -> list[torch.optim.Optimizer]:
+    """AdamW for all weights, the vectors at the rate that `muon` gives them."""
+    return [*adamw(dict(enumerate(_matrices(weights))), lr), _vectors_adamw(weights)]
+
+
+OPTIMIZERS = {
+    "muon": muon,
+    "exact_muon": exact_muon,
+    "adamw": adamw,
+    "sgd": sgd,
+    "sgd_matrices": sgd_matrices,
+    "adamw_vectors": adamw_vectors,
+}
 """By name: from weights and a constant learning rate to the torch optimizers that share them."""
 
 
@@ -192,6 +214,13 @@ def _matrices(weights: dict[str, Tensor]) -> list[Tensor]:
 
 def _vectors_adamw(weights: dict[str, Tensor]) -> torch.optim.Optimizer:
     return adamw({name: weights[name] for name in VECTORS}, _VECTORS_LR)[0]
+
+
+@torch.no_grad()
+def _decay_weights(optimizer, args, kwargs) -> None:
+    for group in optimizer.param_groups:
+        for W in group["params"]:
+            W.mul_(1 - group["lr"] * _MUON["weight_decay"])
 
 
 @torch.no_grad()

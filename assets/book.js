@@ -29,7 +29,7 @@
 
   /* Code, outputs and tables take the focus where they scroll, and only there. */
   function reach() {
-    for (const box of document.querySelectorAll("article pre, article .pst-scrollable-table-container, article .ledger")) {
+    for (const box of document.querySelectorAll("article pre, article .pst-scrollable-table-container")) {
       if (tooWide(box)) box.tabIndex = 0; else box.removeAttribute("tabindex");
     }
   }
@@ -83,6 +83,46 @@
     }
   }
 
+  /* The ledger, by verdict and by chapter; without this script every row is there. */
+  function filterLedger() {
+    const entries = [...document.querySelectorAll(".ledger .entry")];
+    if (!entries.length) return;
+    const SETTLED = ["reproduced", "consistency-check"];
+    const settled = (entry) => SETTLED.some((word) => entry.classList.contains(word));
+    const chapterOf = (entry) => [...entry.classList].find((name) => name.startsWith("in-"))?.slice(3) ?? "";
+    const bar = document.createElement("div"), said = document.createElement("span");
+    const chapter = document.createElement("select");
+    let only = "all";
+    bar.className = "ledger-filter";
+    bar.setAttribute("role", "group");
+    bar.setAttribute("aria-label", "Rows to show");
+    said.setAttribute("role", "status");
+    chapter.setAttribute("aria-label", "Chapter");
+    chapter.add(new Option("every chapter", ""));
+    for (const name of new Set(entries.map(chapterOf).filter(Boolean))) chapter.add(new Option(name.replaceAll("-", " "), name));
+
+    function show() {
+      for (const entry of entries) {
+        entry.hidden = (only === "not yet" && settled(entry)) || (chapter.value && chapterOf(entry) !== chapter.value);
+      }
+      for (const button of bar.querySelectorAll("button")) button.setAttribute("aria-pressed", button.value === only);
+      said.textContent = entries.filter((entry) => !entry.hidden).length + " of " + entries.length + " rows";
+    }
+
+    for (const [value, label] of [["all", "All"], ["not yet", "Not yet reproduced"]]) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.value = value;
+      button.textContent = label;
+      button.addEventListener("click", () => { only = value; show(); });
+      bar.append(button);
+    }
+    chapter.addEventListener("change", show);
+    bar.append(chapter, said);
+    entries[0].closest(".ledger").before(bar);
+    show();
+  }
+
   /* Names and landmarks that the theme leaves out. */
   function name() {
     const home = document.querySelector(".sidebar-primary-items__start > .sidebar-primary-item:has(.navbar-brand)");
@@ -93,6 +133,7 @@
   async function start() {
     name();
     enlarge();
+    filterLedger();
     follow();
     await window.MathJax?.startup?.promise;
     // the fonts of the formulas are asked for when they are laid out

@@ -263,7 +263,7 @@ LIBRARY = [
     (
         lambda: experiments.configure(experiments.find_experiment("one-step"), "huge", {}),
         ValueError,
-        ["profile", "'huge'", "smoke, cpu, gpu"],
+        ["profile", "'huge'", "smoke, cpu, confirm, gpu"],
     ),
     (lambda: runtime.device("tpu"), ValueError, ["device", "'tpu'", "auto, cpu, cuda"]),
     (lambda: am.read_records("two-step"), ValueError, ["experiment", "'two-step'", "stored record"]),
@@ -298,7 +298,7 @@ RUN = ["run", "one-step", "--profile", "smoke"]
 COMMANDS = [
     (["run", "two-step"], ["experiment", "'two-step'", "one-step"]),
     (["show", "two-step"], ["experiment", "'two-step'", "one-step"]),
-    (["run", "one-step", "--profile", "huge"], ["profile", "'huge'", "smoke, cpu, gpu"]),
+    (["run", "one-step", "--profile", "huge"], ["profile", "'huge'", "smoke, cpu, confirm, gpu"]),
     ([*RUN, "--set", "gamma=1"], ["key", "'gamma'", "alpha", "lam_over_t0"]),
     ([*RUN, "--set", "alpha"], ["--set", "'alpha'", "KEY=VALUE"]),
     ([*RUN, "--set", "alpha=steep"], ["alpha", "'steep'", "a number"]),
@@ -317,7 +317,7 @@ COMMANDS = [
     ([*RUN, "--set", "alpha=1_5"], ["alpha", "'1_5'", "a number"]),
     ([*RUN, "--set", "dims=8,1_6"], ["dims", "'8,1_6'", "whole number"]),
     ([*RUN, "--set", "seeds=99999999999"], ["seed", "at most 1000000 cells", "299999999997"]),
-    (["run", "one-step", "--profile", ""], ["profile", "''", "smoke, cpu, gpu"]),
+    (["run", "one-step", "--profile", ""], ["profile", "''", "smoke, cpu, confirm, gpu"]),
     ([*RUN, "--results", ""], ["results", "''", "folder", "it has no name"]),
     ([*RUN, "--results", "x" * 300], ["results", "x" * 300, "too long"]),
     ([*RUN, "--output", ""], ["output", "''", "folder"]),

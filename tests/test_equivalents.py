@@ -9,7 +9,7 @@ import torch
 from scipy.special import log_ndtr, ndtri
 
 import amemlib as am
-from amemlib.equivalents import SpectralEquivalent, expected_capacity, sgd_capacity_constant
+from amemlib.equivalents import SpectralEquivalent, capacity, expected_capacity, sgd_capacity_constant
 from amemlib.theory import bulk_scale
 
 FRESH_SEEDS = range(2000, 2008)
@@ -213,3 +213,30 @@ def test_the_sgd_constant_is_the_limit_of_the_sgd_count():
     ratio = expected_capacity(power_law(alpha, 2048, dim), "sgd") / dim ** (1 / (2 * alpha))
     # the recovered count, some hundreds, is resolved in bins of five per cent and 128 draws
     assert ratio == pytest.approx(sgd_capacity_constant(alpha), rel=0.02)
+
+
+@pytest.mark.parametrize("spectral_map", ["polar", "sgd"])
+def test_the_longest_prefix_is_that_of_independent_failures(spectral_map):
+    problem = am.Problem.power_law(2000, 64, 1.5)
+    q = am.sample_minibatch(problem, 500, 0)
+    for frequencies in (None, q):
+        mean, spread = am.equivalents.expected_prefix(problem, spectral_map, frequencies=frequencies)
+        counts, chances = capacity._recovery_chances(problem, spectral_map, 0.0, frequencies)
+        by_rank = np.empty(2000)
+        order = np.argsort(-(problem.frequencies if frequencies is None else q).numpy(), kind="stable")
+        by_rank[order] = np.repeat(chances, counts.astype(int))
+        kept = np.random.default_rng(0).random((20_000, 2000)) < by_rank
+        drawn = np.where(kept.all(1), 2000, kept.argmin(1))
+        assert mean == pytest.approx(drawn.mean(), abs=4 * spread / 20_000**0.5)
+        assert spread == pytest.approx(drawn.std(), rel=0.05)
+
+
+def test_the_longest_prefix_of_a_step_is_predicted():
+    problem, draws = am.Problem.power_law(8192, 256, 1.5), range(4)
+    mean, spread = am.equivalents.expected_prefix(problem, "polar")
+    found = []
+    for seed in draws:
+        emb = am.sample_embeddings(problem, seed)
+        found.append(am.recovery.recovered_prefix(am.polar(am.initial_gradient(emb, problem.frequencies)), emb))
+    assert np.mean(found) == pytest.approx(mean, abs=0.1 * mean + 2 * spread / 2)
+    assert mean < 0.8 * am.expected_capacity(problem, "polar"), "one failure ends it"

@@ -73,9 +73,52 @@ def test_a_number_that_is_not_in_the_record_cannot_be_shown():
 
 
 def test_the_worst_of_several_verdicts_counts_from_whichever_record():
-    row = dict(SETTLED[0], record=["optimality/confirm-alpha-1.5", "lemmas/confirm-alpha-1.5"], show="0")
+    row = dict(SETTLED[0], record=["optimality/confirm-alpha-1.5", "lemmas/confirm-alpha-1.5"], show="0", front="0")
     del row["size"]
-    assert ledger.evidence(dict(row, verdict=["haar", "smallest"]), ROOT)["verdict"] == "reproduced"
-    assert ledger.evidence(dict(row, verdict=["haar", "1.lemma_23"]), ROOT)["verdict"] == "finite-size"
+    assert ledger.evidence(dict(row, verdict=["haar", "smallest"]), ROOT)["verdict"] == "finite-size"
+    assert ledger.evidence(dict(row, verdict=["haar", "1.lemma_12_sign"]), ROOT)["verdict"] == "consistency check"
     with pytest.raises(KeyError):
         ledger.evidence(dict(row, verdict="lemma_23"), ROOT)
+
+
+def test_numbers_round_up_never_down():
+    fill = ledger.Rounding().format
+    assert fill("{0!u:.2f} {1!u:.2f} {2!u:.1f}", 1.371, 1.37, 2.0000000001) == "1.38 1.37 2.0"
+
+
+def test_plain_formulas_are_set_and_formulas_stay():
+    assert ledger.typeset("α = 1.5; d = 64, 128") == r"$\alpha$ = 1.5; $d$ = 64, 128"
+    assert ledger.typeset(r"$d=64$ at λ = t₀") == r"$d=64$ at λ = $t_0$"
+    assert ledger.typeset("norm over ζ⁻² m^(1−2α)/d") == r"norm over $\zeta^{-2}m^{1-2\alpha}/d$"
+    for row in ledger.load(ROOT):
+        text = ledger.typeset("; ".join(row[key] for key in ("claim", "measured", "size")))
+        assert text.count("$") % 2 == 0 and "$$" not in text, row["statement"]
+
+
+@pytest.mark.parametrize("row", SETTLED, ids=lambda row: row["statement"])
+def test_a_row_shows_a_figure_that_its_page_has(row):
+    address = ledger.picture(row, ROOT)
+    if address is not None:
+        chapter, _, label = address.partition(".html#")
+        text = (ROOT / "chapters" / f"{chapter}.md").read_text(encoding="utf-8")
+        assert f"name: {label}\n" in text or f"name: {label} " in text
+    if "short" in row:
+        assert address is not None, "what the front page names has a figure"
+
+
+def test_the_front_page_has_a_line_a_theorem_or_figure_with_two_numbers_at_most():
+    named = [
+        row for row in ledger.load(ROOT) if row["statement"].startswith(("Theorem", "Corollary", "Conj", "Figure"))
+    ]
+    assert [row["statement"] for row in named] == [row["statement"] for row in ledger.load(ROOT) if "short" in row]
+    for row in named:
+        numbers = re.findall(r"\d[\d.,]*", re.sub(r"\$[^$]*\$", "", row["number"]))
+        assert 1 <= len(numbers) <= 2, row["number"]
+
+
+def test_the_details_of_a_row_say_what_would_decide_it():
+    by_name = {row["statement"]: dict(row["details"]) for row in ledger.load(ROOT)}
+    assert "closed recursion" in by_name["Conjecture"]["what would decide"]
+    for row in ledger.load(ROOT):
+        assert ("what would decide" in by_name[row["statement"]]) or row["verdict"] != "undecided"
+        assert {"record", "test"} <= set(by_name[row["statement"]])

@@ -12,6 +12,7 @@ import torch
 
 import amemlib as am
 from amemlib.experiments import iterates, many_steps
+from amemlib.experiments.base import rival_step_exponents
 from amemlib.experiments.many_steps import EXPERIMENT
 from amemlib.verdicts import CONSISTENT, FINITE_SIZE, NOT_REPRODUCED, REPRODUCED, UNDECIDED, word
 
@@ -127,34 +128,74 @@ def test_the_pull_is_none_at_the_first_step_and_lowers_every_later_overlap():
     assert pulled[1, 2] == pytest.approx(equivalent.overlaps[1, 2] - pull * (pulled[0, 1] + pulled[1, 1]))
 
 
-JUDGED = dataclasses.replace(SMOKE, dims=(128, 192), n_items=8192, steps=3, batch_sizes=(8, 64, 4096), batch_steps=6)
+JUDGED = dataclasses.replace(
+    SMOKE,
+    dims=(128, 192, 288),
+    n_items=20_000,
+    seeds=4,
+    steps=3,
+    extra_seeds=4,
+    trend_dims=(128, 256, 512),
+    batch_sizes=(8, 64, 4096),
+    batch_steps=6,
+    first_seed=3300,
+)
+KAPPA = {f"muon_{t}": am.theory.recovery_exponent("muon", JUDGED.alpha, t) for t in (1, 2, 3)}
 
 
-def made_up(**changes):
-    """Numbers of `JUDGED` at which everything is met; changes: of what is measured."""
-    kappa = [am.theory.recovery_exponent("muon", JUDGED.alpha, t) for t in (1, 2, 3)]
-    slope = {f"muon_{t}": exponent for t, exponent in enumerate(kappa, start=1)}
-    counts = {name: [0.4 * dim**exponent for dim in JUDGED.dims] for name, exponent in slope.items()}
+def law(dims, shift=0.0, scale=3.0):
+    """Counts by step of a law whose exponents are κ_T + shift, one shift a step or one for all."""
+    shifts = np.broadcast_to(shift, len(KAPPA))
+    return {
+        name: [scale * dim ** (k + more) for dim in dims] for (name, k), more in zip(KAPPA.items(), shifts, strict=True)
+    }
+
+
+def four(counts):
+    """Four draws of every count, which scatter by a per cent."""
+    return {
+        name: [[0.99 * count, 1.01 * count, 0.995 * count, 1.005 * count] for count in row]
+        for name, row in counts.items()
+    }
+
+
+def made_up(excess=0.0, sharp_excess=0.0, closed=True, **changes):
+    """Numbers of `JUDGED` at which everything is met; changes: of what is measured.
+
+    excess, sharp_excess: how much steeper than κ_T the measured law and the closed recursion are.
+    """
+    counts, expected = law(JUDGED.dims, excess), law(JUDGED.dims, sharp_excess)
+    slope = {name: k + more for (name, k), more in zip(KAPPA.items(), np.broadcast_to(excess, 3), strict=True)}
     seen = np.outer(JUDGED.batch_sizes, np.arange(1.0, JUDGED.batch_steps + 1)) ** 0.7
+    margin = np.array(JUDGED.horizon_dims) ** 2 / (2 * math.log(JUDGED.small_items))
     measured = {
         "slope": slope,
+        "interval": {name: [k - 0.04, k + 0.04] for name, k in slope.items()},
         "counts": counts,
-        "seed_counts": {name: [[count] * JUDGED.seeds for count in row] for name, row in counts.items()},
-        "seed_descent": [[20] * JUDGED.seeds] * 2,
-        "horizon": [[5.0, 15.0]] * len(JUDGED.horizon_dims),
-        "trend_local_slopes": {name: [exponent + 0.2, exponent + 0.1] for name, exponent in slope.items()},
-        "race": {"muon": [40.0, 60.0, 70.0], "descent": [9.0, 30.0, 70.0], "literal": [8.0, 30.0, 60.0]},
+        "seed_counts": four(counts),
+        "seed_descent": [[20] * JUDGED.seeds] * 3,
+        "horizon": [[0.1 * most, 0.55 * most] for most in margin],
+        "horizon_share": [0.55] * len(margin),
+        "horizon_slope": 2.05,
+        "trend_seed_counts": four(law(JUDGED.trend_dims, excess)),
+        "race": {
+            "muon": [40.0, 60.0, 70.0, *[80.0] * 6],
+            "descent": [9.0, 20.0, 40.0, 60.0, *[80.0] * 5],
+            "literal": [8.0, 30.0, 60.0],
+        },
         "literal_loss": [5.0, 4.0, None],
         "batches": seen.tolist(),
     }
     predicted = {
-        "slope": slope,
-        "counts": counts,
-        "thresholded": {name: [1.5 * count for count in row] for name, row in counts.items()},
-        "limit": [5000, 6000],
-        "large_margin": [2000.0, 4000.0],
+        "slope": KAPPA,
+        "counts": expected,
+        "thresholded": law(JUDGED.dims, 0.25, scale=1.0),
+        "limit": [50_000, 60_000, 90_000],
+        "large_margin": [20_000.0, 40_000.0, 90_000.0],
         "observed": seen.tolist(),
     }
+    if closed:
+        predicted |= {"trajectory": expected, "trend_trajectory": law(JUDGED.trend_dims, sharp_excess)}
     return measured | changes, predicted
 
 
@@ -162,22 +203,30 @@ def words_of(measured, predicted, config=JUDGED):
     return {name: word(verdict) for name, verdict in EXPERIMENT.verdicts(config, measured, predicted).items()}
 
 
-def slopes(*excess):
-    return {name: slope + more for (name, slope), more in zip(made_up()[0]["slope"].items(), excess, strict=True)}
-
-
 @pytest.mark.parametrize(
-    ("excess", "said"),
+    ("excess", "sharp_excess", "said"),
     [
-        ([0.0, 0.05, -0.03], REPRODUCED),
-        ([0.15, 0.2, 0.1], FINITE_SIZE),
-        ([-0.06, 0.0, 0.0], NOT_REPRODUCED),
-        ([0.0, 0.31, 0.1], NOT_REPRODUCED),
-        ([0.3, -0.04, -0.05], NOT_REPRODUCED),
+        (0.0, 0.0, REPRODUCED),
+        (0.15, 0.15, FINITE_SIZE),
+        ([0.0, 0.15, 0.25], [0.0, 0.15, 0.25], FINITE_SIZE),
+        (0.0, 0.15, UNDECIDED),  # the limit, where the prediction for these sizes is missed
+        (-0.2, 0.15, NOT_REPRODUCED),
+        ([0.0, 0.31, 0.1], 0.0, NOT_REPRODUCED),
+        ([0.3, -0.04, -0.05], 0.0, NOT_REPRODUCED),
+        # where the closed recursion itself is far from the theorem, meeting it says nothing of the Conjecture
+        (0.5, 0.5, UNDECIDED),
     ],
 )
-def test_the_bars_of_the_conjecture(excess, said):
-    assert words_of(*made_up(slope=slopes(*excess)))["exponents"] == said
+def test_the_conjecture_is_judged_against_the_closed_recursion(excess, sharp_excess, said):
+    assert words_of(*made_up(excess, sharp_excess))["exponents"] == said
+
+
+def test_without_the_closed_recursion_the_conjecture_is_undecided():
+    said = words_of(*made_up(closed=False))
+    assert said["exponents"] == said["trend"] == UNDECIDED
+    few = dataclasses.replace(JUDGED, seeds=3, extra_seeds=3)
+    decided = {name for name, one in words_of(*made_up(), few).items() if one != UNDECIDED}
+    assert decided == {"first_step", "limit"}, "inequalities, held on nine draws"
 
 
 def changed(key, factor, at=...):
@@ -187,28 +236,30 @@ def changed(key, factor, at=...):
     return {key: values.tolist()}
 
 
-def trend(first, last):
-    return {"trend_local_slopes": {name: [k + first, k + last] for name, k in made_up()[0]["slope"].items()}}
+def race(**curves):
+    return {"race": made_up()[0]["race"] | curves}
 
 
 @pytest.mark.parametrize(
     ("name", "change", "said"),
     [
         ("first_step", {}, CONSISTENT),
-        ("first_step", {"seed_descent": [[20, 20], [20, 5000]]}, NOT_REPRODUCED),
+        ("first_step", {"seed_descent": [[20, 20, 20, 20], [20, 20, 20, 20], [20, 20, 20, 90_000]]}, NOT_REPRODUCED),
         ("limit", {}, CONSISTENT),
-        ("limit", {"seed_counts": {"muon_1": [[300, 2100], [600, 600]]}}, NOT_REPRODUCED),
+        ("limit", {"seed_counts": four(law(JUDGED.dims, 0.5))}, NOT_REPRODUCED),
         ("mean_field", {}, REPRODUCED),
-        ("mean_field", {"counts": {f"muon_{t}": [100.0, 150.0] for t in (1, 2, 3)}}, NOT_REPRODUCED),
-        ("horizon", {}, CONSISTENT),
+        ("mean_field", {"counts": law(JUDGED.dims, 0.05)}, NOT_REPRODUCED),
+        ("horizon", {}, REPRODUCED),
+        ("horizon", {"horizon_slope": 2.11}, FINITE_SIZE),
+        ("horizon", {"horizon_share": [0.55] * (len(SMOKE.horizon_dims) - 1) + [0.40]}, NOT_REPRODUCED),
+        ("horizon", {"horizon_share": [0.0] * len(SMOKE.horizon_dims)}, NOT_REPRODUCED),
         ("horizon", changed("horizon", 10, np.s_[0, 1]), NOT_REPRODUCED),
-        ("trend", {}, REPRODUCED),
-        ("trend", {"trend_local_slopes": trend(0.2, 0.1)["trend_local_slopes"] | {"muon_2": [1.6, 1.7]}}, FINITE_SIZE),
-        ("trend", trend(0.1, 0.2), NOT_REPRODUCED),
-        ("trend", trend(0.9, 0.8), UNDECIDED),
-        ("race", {}, CONSISTENT),
+        ("trend", {}, FINITE_SIZE),
+        ("trend", {"trend_seed_counts": four(law(JUDGED.trend_dims, 0.25))}, NOT_REPRODUCED),
+        ("race", {}, REPRODUCED),
         ("race", {"literal_loss": [5.0, 4.0, 5.0]}, NOT_REPRODUCED),
-        ("race", {"race": {"muon": [8.0, 60.0, 70.0], "descent": [9.0, 30.0, 70.0]}}, NOT_REPRODUCED),
+        ("race", race(muon=[8.0, 60.0, 70.0, *[80.0] * 6]), NOT_REPRODUCED),
+        ("race", race(descent=[9.0, 20.0, 40.0, *[60.0] * 6]), NOT_REPRODUCED),
         ("batches", {}, REPRODUCED),
         ("batches", changed("batches", 0.5, np.s_[1, 4:]), FINITE_SIZE),
         ("batches", changed("batches", 0.5, np.s_[1, 3]), NOT_REPRODUCED),
@@ -220,14 +271,39 @@ def test_every_word_of_the_judge_can_be_reached(name, change, said):
 
 def test_rival_laws_are_refused_by_the_rules_of_the_law():
     verdicts = EXPERIMENT.verdicts(JUDGED, *made_up())
-    assert set(verdicts["exponents"]["refused"]) == {"SGD", "α + 1/2", "a full memory", "one step more", "no growth"}
+    laws = {"SGD", "α + 1/2", "α − 1/2", "a full memory", "one step more", "no growth"}
+    assert set(verdicts["exponents"]["refused"]) == laws | {"the thresholded iterates"}
+    assert {"SGD", "α − 1/2", "a full memory", "one step more", "no growth"} <= set(verdicts["trend"]["refused"])
     assert set(verdicts["mean_field"]["refused"]) == {"the thresholded iterates", "no growth", "a full memory"}
-    assert set(verdicts["batches"]["refused"]) == {"what one batch shows", "every sample", "batches without limit"}
-    # the rule asks only which way the local exponents go: a law below them all passes it
-    assert verdicts["trend"]["refused"] == ["one step more"]
-    late = {f"muon_{t}": am.theory.recovery_exponent("muon", 1.5, t + 1) for t in (1, 2, 3)}
-    said = EXPERIMENT.verdicts(JUDGED, *made_up(slope=late))["exponents"]
-    assert said["limit"] == "missed" and "one step more" not in said["refused"]
+    memories = {"an empty memory", "one step", "an item a dimension", "an item a parameter"}
+    assert set(verdicts["horizon"]["refused"]) == memories
+    assert set(verdicts["batches"]["refused"]) == {
+        "what one batch shows",
+        "every sample",
+        "batches without limit",
+        "half of what is seen",
+    }
+    assert len(verdicts["race"]["refused"]) == 4
+
+
+@pytest.mark.parametrize("rival", ["SGD", "α + 1/2", "α − 1/2", "one step more", "no growth"])
+def test_iterates_that_follow_a_rival_law_are_not_reproduced(rival):
+    laws = rival_step_exponents("muon", JUDGED.alpha, 3)
+    shift = np.array(laws[rival]) - np.array(list(KAPPA.values()))
+    verdicts = EXPERIMENT.verdicts(JUDGED, *made_up(shift))
+    assert word(verdicts["exponents"]) == NOT_REPRODUCED and rival not in verdicts["exponents"]["refused"]
+
+
+@pytest.mark.parametrize("rival", ["descent is ahead", "no difference", "Muon keeps its lead"])
+def test_another_race_is_not_the_papers(rival):
+    muon, descent = (np.array(made_up()[0]["race"][name]) for name in ("muon", "descent"))
+    other = {
+        "descent is ahead": (descent, muon),
+        "no difference": (muon, muon),
+        "Muon keeps its lead": (muon, muon * descent[0] / muon[0]),
+    }[rival]
+    curves = dict(zip(("muon", "descent"), (list(x) for x in other), strict=True))
+    assert words_of(*made_up(**race(**curves)))["race"] == NOT_REPRODUCED
 
 
 def test_dimensions_too_small_for_the_recursion_decide_nothing(summary):

@@ -165,23 +165,23 @@ def test_critical_batch_record_has_the_shape_it_promises():
 LARGE = CriticalBatchConfig(
     dims=(256, 512, 1024),
     n_items=2048,
-    seeds=2,
+    seeds=4,
     batch_sizes=tuple(4**k for k in range(2, 13)),
     sgd_dims=(1024, 4096),
     sgd_items=512,
     sgd_seeds=4,
     sgd_batch_sizes=tuple(2**k for k in range(0, 13)),
-    sgd_predicted_seeds=2,
-    first_seed=2000,
+    sgd_predicted_seeds=4,
+    first_seed=3050,
 )
 CAPACITY = 500.0
 
 
-def made_up(monkeypatch, factor=1.0, excess=0.0, luck=1.0, config=LARGE):
+def made_up(monkeypatch, factor=1.0, excess=0.0, luck=1.0, config=LARGE, length=0.5, unseen=1):
     """Measured and predicted for a step that stores `factor` times what is predicted.
 
     Half of `CAPACITY` is reached at d to the limit's exponent plus `excess`; all that is observed and `luck` items more
-    are stored.
+    are stored, `unseen` of them in no batch. Prefixes are `length` times the count, and predicted to be half of it.
     """
     monkeypatch.setattr("amemlib.experiments.critical_batch.expected_capacity", lambda *_, **__: CAPACITY)
 
@@ -190,7 +190,8 @@ def made_up(monkeypatch, factor=1.0, excess=0.0, luck=1.0, config=LARGE):
         share = np.array(arguments["batch_sizes"]) / arguments["dim"] ** exponent
         sharp = CAPACITY * share / (1 + share)
         counts = (factor * (1 + 0.01 * (-1) ** arguments["seed"]) * sharp).tolist()
-        found = {"count": counts, "prefix": counts, "shared": counts, "sharp": sharp.tolist()}
+        found = {"count": counts, "prefix": [length * x for x in counts], "shared": counts, "sharp": sharp.tolist()}
+        found |= {"unseen": [unseen] * len(counts), "sharp_prefix": [[x / 2, x / 40] for x in sharp.tolist()]}
         return found, [count - luck for count in counts]
 
     population = {"count": factor * CAPACITY}
@@ -220,11 +221,15 @@ def words(config, measured, predicted):
 
 def test_what_a_batch_stores_is_held_to_its_own_sharp_count_and_to_the_exponent(monkeypatch):
     measured, predicted = made_up(monkeypatch)
-    assert [words(LARGE, measured, predicted)[name] for name in ("polar", "sgd", "observed")] == [REPRODUCED] * 3
+    names = ("polar", "sgd", "observed", "prefix")
+    assert [words(LARGE, measured, predicted)[name] for name in names] == [REPRODUCED] * 4
     refused = CRITICAL_BATCH.verdicts(LARGE, measured, predicted)
-    assert refused["polar"]["refused"] == ["SGD", "α + 1/2", "a sample for each recovered item", "no growth"]
+    assert refused["polar"]["refused"] == ["SGD", "α + 1/2", "α − 1/2", "a sample for each recovered item", "no growth"]
     assert refused["sgd"]["refused"] == ["Muon", "a sample for each recovered item", "no growth"]
-    assert refused["observed"]["refused"] == ["luck alone", "every sample another item", "a full memory"]
+    laws = ["luck alone", "two thirds of what is seen", "every sample another item", "a full memory"]
+    assert refused["observed"]["refused"] == laws
+    assert refused["prefix"]["refused"] == ["as long as the count", "as long as what is seen", "the population's"]
+    assert words(LARGE, *made_up(monkeypatch, length=1.0))["prefix"] == NOT_REPRODUCED
     for numbers, said in (
         ({"excess": 0.15}, FINITE_SIZE),
         ({"factor": 0.8}, UNDECIDED),
@@ -243,16 +248,33 @@ def test_a_batch_far_below_half_the_capacity_stores_what_it_shows(monkeypatch):
     assert words(small, *made_up(monkeypatch, config=small))["polar"] == UNDECIDED
 
 
+def test_recovered_items_that_no_batch_holds_are_luck(monkeypatch):
+    assert words(LARGE, *made_up(monkeypatch))["luck"] == CONSISTENT
+    assert words(LARGE, *made_up(monkeypatch, unseen=5))["luck"] == NOT_REPRODUCED
+
+
+def test_a_half_capacity_batch_of_another_law_is_refused(monkeypatch):
+    for name, rivals in (("polar", {"α + 1/2": 2.5, "α − 1/2": 1.5}), ("sgd", {"Muon": 2.0, "no growth": 0.0})):
+        for rival, exponent in rivals.items():
+            measured, predicted = made_up(monkeypatch)
+            measured["slope"][name], measured["interval"][name] = exponent, [exponent - 0.03, exponent + 0.03]
+            said = CRITICAL_BATCH.verdicts(LARGE, measured, predicted)[name]
+            assert word(said) == NOT_REPRODUCED and rival not in said["refused"]
+
+
 def test_every_lemma_of_the_record_can_fail(monkeypatch):
     measured, predicted = made_up(monkeypatch)
     good = words(LARGE, measured, predicted)
-    checks = {"lemma_15", "lemma_16", "lemma_17", "lemma_28", "sgd_loss"}
-    assert good["lemma_14"] == REPRODUCED and {good[name] for name in checks} == {CONSISTENT}
+    checks = {"lemma_15", "lemma_17", "lemma_28", "sgd_loss"}
+    lemma_16 = CRITICAL_BATCH.verdicts(LARGE, measured, predicted)["lemma_16"]
+    assert lemma_16["refused"] == ["no logarithm", "half the power of the logarithm", "α + 1/2"]
+    assert good["lemma_16"] == FINITE_SIZE and good["lemma_14"] == REPRODUCED
+    assert {good[name] for name in checks} == {CONSISTENT}
     worse = copy.deepcopy(measured)
     for name in ("lemma_15_explicit", "lemma_16", "lemma_17", "lemma_28"):
         worse["lemmas"][name][-1] = 10.0
     worse["lemmas"] |= {"loss_margin": [1.0, -1e-9], "median_slope": -1.0}
-    assert {words(LARGE, worse, predicted)[name] for name in (*checks, "lemma_14")} == {NOT_REPRODUCED}
+    assert {words(LARGE, worse, predicted)[name] for name in (*checks, "lemma_14", "lemma_16")} == {NOT_REPRODUCED}
 
 
 @pytest.mark.parametrize("field, value", [("batch_sizes", (4, 2)), ("sgd_dims", (512,)), ("seeds", 1), ("alpha", 1.0)])

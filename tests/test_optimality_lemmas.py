@@ -176,7 +176,7 @@ def test_the_optimality_experiment_measures_beside_its_prediction():
 
 
 CONFIG = OptimalityConfig(
-    dims=(256, 512), n_items=5000, seeds=2, lam_over_t0=(0.1, 1.0), spectrum_dims=(32, 64), first_seed=1000
+    dims=(256, 512), n_items=5000, seeds=4, lam_over_t0=(0.1, 1.0), spectrum_dims=(32, 64), first_seed=3050
 )
 
 
@@ -188,12 +188,13 @@ def planted():
         for name, row in sharp.items()
     }
     measured = {
-        "seed_counts": {name: [[0.999 * x, 1.001 * x] for x in row] for name, row in sharp.items()},
+        "seed_counts": {name: [[0.999 * x, 1.001 * x] * 2 for x in row] for name, row in sharp.items()},
         "gain": gain,
         "gain_error": {name: [0.001, 0.001] for name in sharp},
         "spectrum": {"inverse_sum": [5.0, 5.5], "smallest": [0.8, 0.8]},
         "spectrum_error": {"inverse_sum": [0.05, 0.05], "smallest": [0.01, 0.01]},
         "slope": {"inverse_sum": 1.52, "smallest": -2.5},
+        "interval": {"inverse_sum": [1.47, 1.57], "smallest": [-2.55, -2.45]},
         "risk_saved": {"haar": [0.1, 0.2]},
         "risk_saved_error": {"haar": [0.01, 0.01]},
         "slope_ratio": {"polar": 0.9, "sgd": 1.0},
@@ -201,7 +202,9 @@ def planted():
         "largest": {"cubic": [1.0, 1.0]},
     }
     slope = {"inverse_sum": 1.5, "smallest": -2.5}
-    return measured, {"counts": sharp, "gain": gain, "spectrum": measured["spectrum"], "slope": slope}
+    sharp_slope = {"inverse_sum": 1.56, "smallest": -2.5}
+    predicted = {"counts": sharp, "gain": gain, "spectrum": measured["spectrum"]}
+    return measured, predicted | {"slope": slope, "sharp_slope": sharp_slope}
 
 
 def judged(measured, predicted):
@@ -213,16 +216,31 @@ def test_a_record_that_meets_every_prediction_says_so():
     checks = {"haar", "slope_bound", "newton_schulz"}
     assert {name for name, one in said.items() if one == CONSISTENT} == checks
     assert {one for name, one in said.items() if name not in checks} == {REPRODUCED}
+    verdicts = OPTIMALITY.verdicts(CONFIG, *planted())
+    for name in ("inverse_sum", "smallest"):
+        assert verdicts[name]["refused"] == ["α + 1/2", "α − 1/2", "no change with d"]
+
+
+@pytest.mark.parametrize("name, exponent", [("inverse_sum", 2.0), ("inverse_sum", 1.0), ("smallest", -2.0)])
+def test_levels_that_follow_another_alpha_are_refused(name, exponent):
+    measured, predicted = planted()
+    measured["slope"][name], measured["interval"][name] = exponent, [exponent - 0.05, exponent + 0.05]
+    verdict = OPTIMALITY.verdicts(CONFIG, measured, predicted)[name]
+    assert word(verdict) == NOT_REPRODUCED and len(verdict["refused"]) == 2
 
 
 @pytest.mark.parametrize(
     "name, changes, word_of",
     [
-        ("smoothed_sign", {"seed_counts": {"smoothed_sign_0.1": [[500.0, 501.0], [1560.0, 1561.0]]}}, NOT_REPRODUCED),
+        (
+            "smoothed_sign",
+            {"seed_counts": {"smoothed_sign_0.1": [[500.0, 501.0] * 2, [1560.0, 1561.0] * 2]}},
+            NOT_REPRODUCED,
+        ),
         ("theorem_lambda", {"gain": {"smoothed_sign_1": [-0.1, -0.001]}}, NOT_REPRODUCED),
         ("best_lambda", {"gain": {"smoothed_sign_0.1": [0.04, 0.0]}}, NOT_REPRODUCED),
         ("best_lambda", {"gain_error": {"smoothed_sign_0.1": [0.03, 0.03]}}, UNDECIDED),
-        ("inverse_sum", {"slope": {"inverse_sum": 1.6}}, FINITE_SIZE),
+        ("inverse_sum", {"slope": {"inverse_sum": 1.6}, "interval": {"inverse_sum": [1.57, 1.63]}}, FINITE_SIZE),
         ("inverse_sum", {"spectrum": {"inverse_sum": [5.0, 6.5]}}, UNDECIDED),
         ("smallest", {"spectrum": {"smallest": [0.6, 0.8]}, "slope": {"smallest": -2.0}}, NOT_REPRODUCED),
         ("haar", {"risk_saved": {"haar": [0.1, 0.02]}}, NOT_REPRODUCED),

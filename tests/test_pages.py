@@ -160,3 +160,27 @@ def test_the_search_ranks_a_chapter_first_for_its_own_title(browser, query, chap
     with browse.tab(browser, "desktop") as (page, complaints):
         assert results_of(page, query)[0].endswith(f"/{chapter}.html")
         assert not complaints
+
+
+def test_the_ledger_can_be_filtered_and_stands_without_its_script(browser):
+    with browse.tab(browser, "phone") as (page, complaints):
+        browse.open_page(page, browse.HTML / "chapters" / "evidence.html")
+        rows = page.locator(".ledger .entry")
+        total = rows.count()
+        assert total == page.locator(".ledger .entry:visible").count() > 50
+        page.get_by_role("button", name="Not yet").click()
+        left = page.locator(".ledger .entry:visible")
+        assert 0 < left.count() < total and not page.locator(".ledger .entry.reproduced:visible").count()
+        page.get_by_role("button", name="All").click()
+        page.get_by_label("Chapter").select_option("deflation")
+        assert left.count() == page.locator(".ledger .in-deflation").count() > 0
+        assert page.get_by_role("status").inner_text() == f"{left.count()} of {total} rows"
+        details = left.first.locator("details")
+        details.locator("summary").click()
+        assert "seeds" in details.inner_text() and "refuses" in details.inner_text()
+        assert page.locator(".ledger .thumbnail img").count() > 25 and not complaints
+    plain = browser.new_context(java_script_enabled=False, viewport={"width": 390, "height": 844})
+    page = plain.new_page()
+    page.goto((browse.HTML / "chapters" / "evidence.html").as_uri())
+    assert page.locator(".ledger .entry:visible").count() == total
+    plain.close()

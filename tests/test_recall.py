@@ -6,18 +6,19 @@ import json
 import matplotlib
 import matplotlib.pyplot as plt
 import pytest
+import torch
 
 import amemlib.experiments.recall_runs as recall_runs_module
 from amemlib import experiments, figures, read_records, runtime, sweep
 from amemlib.attention import Network, induction_head
-from amemlib.experiments.recall import EXPERIMENT, RecallConfig, recall_runs, settings
+from amemlib.experiments.recall import CONTROLS, EXPERIMENT, RecallConfig, recall_runs, settings
 from amemlib.experiments.recall_rates import EXPERIMENT as RATES_EXPERIMENT
 from amemlib.experiments.recall_rates import RatesConfig
-from amemlib.experiments.recall_runs import COMPARED, learnt_steps, measure_run, measure_runs
+from amemlib.experiments.recall_runs import COMPARED, learnt_steps, measure_run, measure_runs, sure_outputs
 from amemlib.experiments.recall_runs import probe as recall_probe
 from amemlib.tasks import RecallTask, sample_sequences, uniform
 from amemlib.training import checkpoints_in
-from amemlib.verdicts import CONSISTENT, FINITE_SIZE, NOT_REPRODUCED, REPRODUCED, UNDECIDED, word
+from amemlib.verdicts import CONSISTENT, FINITE_SIZE, MET, MISSED, NOT_REPRODUCED, REPRODUCED, UNDECIDED, word
 
 matplotlib.use("Agg")
 
@@ -25,7 +26,7 @@ SMALL = RecallConfig(
     n_items=8, length=12, pairs=1, dims=(8, 12), batch_sizes=(4, 8), alphas=(0.0, 1.5), dim=12, batch_size=8,
     steps=4, long_steps=8, probe_every=2, hidden_over_dim=2, seeds=2,
 )  # fmt: skip
-FRESH = dataclasses.replace(SMALL, first_seed=1000)
+FRESH = dataclasses.replace(SMALL, first_seed=3050, seeds=4)
 TINY = dataclasses.replace(SMALL, dims=(12,), batch_sizes=(8,), alphas=(0.0,), long_steps=4, seeds=1)
 RUN = {
     "n_items": 24, "length": 20, "pairs": 2, "trigger_alpha": 1.5, "output_alpha": 1.5, "dim": 32, "hidden": 0,
@@ -47,7 +48,7 @@ def test_every_setting_runs_once_and_with_the_same_data():
     for figure in settings(SMALL).values():
         for setting in figure:
             runs = [c.arguments for c in cells if vars(setting).items() <= c.arguments.items()]
-            names = sorted({run["optimizer"] for run in runs} - {"exact_muon"})
+            names = sorted({run["optimizer"] for run in runs} - {*CONTROLS})
             assert names == sorted(COMPARED) and {run["seed"] for run in runs} == {0, 1}
     shifted = EXPERIMENT.cells(dataclasses.replace(SMALL, first_seed=1000), "cpu")
     assert {cell.arguments["seed"] for cell in shifted} == {1000, 1001}
@@ -95,7 +96,7 @@ def test_a_config_refuses_what_makes_no_sense(change, message):
         dataclasses.replace(SMALL, **change)
 
 
-@pytest.mark.parametrize("optimizer", ["muon", "exact_muon", "adamw", "sgd"])
+@pytest.mark.parametrize("optimizer", ["muon", "adamw", "sgd", *CONTROLS])
 def test_a_cell_gives_the_same_plain_result_every_time(optimizer):
     arguments = RUN | {"steps": 6, "probe_every": 3, "hidden": 16, "optimizer": optimizer, "lr": 0.01}
     result = measure_run(**arguments)
@@ -103,7 +104,7 @@ def test_a_cell_gives_the_same_plain_result_every_time(optimizer):
     assert result["step"] == [0, 3, 6] and result["diverged"] is None
     for curve in ("id", "ood", "recall", "previous", "match"):
         assert len(result[curve]) == 3 and all(0 <= value <= 1 for value in result[curve])
-    assert len(result["learnt"]) == len(result["ood_by_output"]) == 24 and len(result["spectrum"]) == 32
+    assert [len(result[key]) for key in ("learnt", "sure", "ood_by_output", "spectrum")] == [24, 24, 24, 32]
 
 
 def test_cells_in_one_tensor_are_the_cells_alone():
@@ -166,65 +167,119 @@ def test_learnt_is_the_step_from_which_it_stays():
     assert learnt_steps([0, 50, 100], recalled) == [50, 100, None, 0]
 
 
-def planted(config, accuracy):
-    """Results whose OOD accuracy at every probe is `accuracy(setting, optimizer, seed)`."""
+def planted(config, accuracy, time=None):
+    """Results whose OOD accuracy is 0 until the step `time(run)`, and `accuracy(run)` from the next probe on."""
     results = []
     for cell in EXPERIMENT.cells(config, "cpu"):
         run = cell.arguments
         steps = list(range(0, run["steps"] + 1, run["probe_every"]))
-        value = accuracy(run)
-        curves = {name: [value] * len(steps) for name in ("ood", "id", "recall", "previous", "match")}
+        value, start = accuracy(run), 0 if time is None else time(run)
+        curve = [value if step > start or time is None else 0.0 for step in steps]
+        curves = {name: curve for name in ("ood", "id", "recall", "previous", "match")}
         results.append(
             curves
             | {"step": steps, "loss": [None] + [1.0] * (len(steps) - 1), "diverged": None}
-            | {"learnt": [0] * 8, "ood_by_output": [0.5] * 8, "spectrum": [1.0] * run["dim"]}
+            | {"learnt": [0] * 8, "sure": [0] * 8, "ood_by_output": [0.5] * 8, "spectrum": [1.0] * run["dim"]}
         )
     return results
 
 
 def base_accuracy(run, muon=0.9, adamw=0.4, sgd=0.3):
-    accuracy = {"muon": muon, "exact_muon": muon, "adamw": adamw, "sgd": sgd}[run["optimizer"]]
+    accuracy = {"muon": muon, "exact_muon": muon, "adamw": adamw, "sgd": sgd}.get(run["optimizer"], adamw)
     even = run["output_alpha"] == 0
     return (0.95 if even else accuracy) - 0.01 * (run["seed"] % 2) * (1 + (run["optimizer"] == "sgd"))
 
 
+RACE = dataclasses.replace(FRESH, steps=40, long_steps=80)
+
+
+def start_of(leader="muon", late=20, spread=0):
+    """The leader, and with it the exact polar map if it is Muon, starts at step 8, everybody else at `late`."""
+
+    def start(run):
+        first = run["optimizer"] == leader or (leader, run["optimizer"]) == ("muon", "exact_muon")
+        return 8 if first else late + spread * (run["seed"] % 2)
+
+    return start
+
+
 @pytest.mark.parametrize(
-    "change, verdicts",
+    "change, start, verdicts",
     [
-        ({}, (REPRODUCED, REPRODUCED, REPRODUCED)),
-        ({"adamw": 0.7}, (FINITE_SIZE, REPRODUCED, REPRODUCED)),  # ahead, but not by 0.3
-        ({"adamw": 0.9}, (NOT_REPRODUCED, FINITE_SIZE, NOT_REPRODUCED)),
-        ({"muon": 0.3, "adamw": 0.2, "sgd": 0.1}, (UNDECIDED, UNDECIDED, REPRODUCED)),  # nobody gets so far
-        ({"muon": 0.2, "adamw": 0.9}, (NOT_REPRODUCED, NOT_REPRODUCED, NOT_REPRODUCED)),
+        ({}, start_of(), (REPRODUCED, REPRODUCED, REPRODUCED)),
+        # as fast: the accuracy at the end of the budget decides nothing
+        ({"adamw": 0.9, "sgd": 0.9}, start_of(late=8), (NOT_REPRODUCED, FINITE_SIZE, NOT_REPRODUCED)),
+        # faster in the mean, and not in every seed
+        ({"adamw": 0.9, "sgd": 0.9}, start_of(late=6, spread=20), (FINITE_SIZE, FINITE_SIZE, FINITE_SIZE)),
+        ({"muon": 0.3, "adamw": 0.2, "sgd": 0.1}, start_of(), (UNDECIDED, UNDECIDED, NOT_REPRODUCED)),
+        ({"muon": 0.2, "adamw": 0.9}, start_of("adamw"), (NOT_REPRODUCED, NOT_REPRODUCED, NOT_REPRODUCED)),
     ],
 )
-def test_verdicts_follow_their_rules(words, change, verdicts):
-    results = planted(FRESH, lambda run: base_accuracy(run, **change))
-    assert tuple(words(EXPERIMENT, FRESH, results).values()) == verdicts
-    gap = EXPERIMENT.read(FRESH, results)[0]["gap"]["base"][0]
+def test_verdicts_follow_their_rules(words, change, start, verdicts):
+    results = planted(RACE, lambda run: base_accuracy(run, **change), start)
+    said = words(EXPERIMENT, RACE, results)
+    assert tuple(said[f"figure_{k}"] for k in (6, 7, 8)) == verdicts
+    gap = EXPERIMENT.read(RACE, results)[0]["gap"]["base"][0]
     assert gap["low"] < gap["mean"] + 1e-9 and gap["high"] > gap["mean"] - 1e-9
 
 
 @pytest.mark.parametrize("leader", COMPARED)
 def test_only_the_leader_meets_the_rules_of_the_figures(leader):
     ahead = {name: 0.9 if name == leader else 0.3 for name in COMPARED}
-    measured, predicted = EXPERIMENT.read(FRESH, planted(FRESH, lambda run: base_accuracy(run, **ahead)))
+    measured, predicted = EXPERIMENT.read(
+        RACE, planted(RACE, lambda run: base_accuracy(run, **ahead), start_of(leader))
+    )
     others = [f"{label} ahead" for name, label in (("adamw", "AdamW"), ("sgd", "SGD")) if name != leader]
-    for verdict in EXPERIMENT.verdicts(FRESH, measured, predicted).values():
-        assert verdict["refused"] == others
-        assert verdict["limit"] == ("met" if leader == "muon" else "missed")
+    verdicts = EXPERIMENT.verdicts(RACE, measured, predicted)
+    for name in ("figure_6", "figure_7", "figure_8"):
+        assert verdicts[name]["refused"] == others
+        assert verdicts[name]["limit"] == (MET if leader == "muon" else MISSED)
+
+
+@pytest.mark.parametrize(
+    "first, limit, refused",
+    [
+        (("muon", "exact_muon"), MET, ["the vectors' AdamW alone", "the vectors' rate alone"]),
+        (("muon", "exact_muon", "sgd_matrices"), MISSED, ["the vectors' rate alone"]),
+        (("muon",), MISSED, ["the vectors' AdamW alone", "the vectors' rate alone"]),
+        (("sgd_matrices",), MISSED, []),
+    ],
+)
+def test_the_controls_tell_the_spectral_map_from_what_muon_has_besides_it(first, limit, refused):
+    results = planted(RACE, lambda run: 0.9, lambda run: 8 if run["optimizer"] in first else 20)
+    said = EXPERIMENT.verdicts(RACE, *EXPERIMENT.read(RACE, results))["spectral_map"]
+    assert (said["limit"], said["refused"]) == (limit, refused)
+    few = dataclasses.replace(RACE, controls=("exact_muon",))
+    results = planted(few, lambda run: 0.9, start_of())
+    assert word(EXPERIMENT.verdicts(few, *EXPERIMENT.read(few, results))["spectral_map"]) == UNDECIDED
 
 
 def test_without_uniform_outputs_figure_8_has_half_an_answer(words):
-    config = dataclasses.replace(FRESH, alphas=(1.5,))
-    for muon, said in ((0.9, FINITE_SIZE), (0.2, NOT_REPRODUCED)):
-        results = planted(config, lambda run, muon=muon: base_accuracy(run, muon=muon))
+    config = dataclasses.replace(RACE, alphas=(1.5,))
+    for leader, said in (("muon", FINITE_SIZE), ("sgd", NOT_REPRODUCED)):
+        results = planted(config, lambda run: 0.9, start_of(leader))
         assert words(EXPERIMENT, config, results)["figure_8"] == said
 
 
-def test_a_single_seed_shows_no_clear_lead(words):
-    config = dataclasses.replace(FRESH, seeds=1)
-    assert words(EXPERIMENT, config, planted(config, base_accuracy))["figure_6"] == FINITE_SIZE
+def test_fewer_than_four_seeds_decide_nothing(words):
+    config = dataclasses.replace(RACE, seeds=3)
+    assert set(words(EXPERIMENT, config, planted(config, base_accuracy, start_of())).values()) == {UNDECIDED}
+
+
+def test_the_time_to_one_half_is_read_between_probes_and_is_a_bound_where_it_is_not_reached():
+    results = planted(RACE, lambda run: 0.8 if run["optimizer"] != "sgd" else 0.4, start_of(late=21))
+    measured, _ = EXPERIMENT.read(RACE, results)
+    # 0 at step 8 and 0.8 at step 10
+    assert measured["half_time"]["base"]["muon"] == [[pytest.approx(8 + 2 * 5 / 8, abs=0.1)] * 4]
+    assert measured["half_time"]["base"]["sgd"] == [[None] * 4] and measured["ended"]["base"]["sgd"] == [[80] * 4]
+    assert measured["ended"]["base"]["exact_muon"] == [[40] * 4]
+
+
+def test_an_output_is_sure_where_the_mean_probability_of_the_right_answer_is_one_half():
+    logits = torch.tensor([[[0.0, 0.0, 3.0, 0.0]], [[0.0, 0.0, 0.0, 0.0]]])
+    # two triggers, two outputs: the first output is asked for with p̂ = 0.87 and 0.25, the other never
+    assert sure_outputs(logits, torch.tensor([[2], [2]]), 2) == [1, 0]
+    assert sure_outputs(logits[1:], torch.tensor([[2]]), 2) == [0, 0]
 
 
 def test_a_scan_holds_where_every_optimizer_has_a_rate():
@@ -247,7 +302,8 @@ def test_means_intervals_and_curves_are_aligned_with_the_config():
 
 def test_the_experiment_runs_and_is_stored_cell_by_cell(tmp_path):
     record = sweep.run(EXPERIMENT, TINY, tmp_path, "cpu")
-    assert record["experiment"] == "recall" and set(record["verdicts"]) == {"figure_6", "figure_7", "figure_8"}
+    assert record["experiment"] == "recall"
+    assert set(record["verdicts"]) == {"figure_6", "figure_7", "figure_8", "spectral_map"}
     assert len(list((tmp_path / "recall").glob("*.json"))) == len(recall_runs(TINY))
     assert sweep.run(EXPERIMENT, TINY, tmp_path, "cpu")["measured"] == record["measured"]
 
@@ -258,7 +314,7 @@ def test_a_gpu_profile_would_run_with_the_sizes_of_its_shape():
         gpu, n_items=8, length=12, pairs=1, dims=(8,), dim=8, batch_sizes=(4,), batch_size=4, alphas=(0.0,),
         steps=200, long_steps=200, seeds=1,
     )  # fmt: skip
-    assert {name for _, name in recall_runs(tiny)} == {*COMPARED, "exact_muon"}
+    assert {name for _, name in recall_runs(tiny)} == {*COMPARED, *CONTROLS}
     assert experiments.configure(EXPERIMENT, "gpu", {"dims": f"{gpu.dim}"}).dims == (gpu.dim,)
     assert runtime.device("cpu").type == "cpu"
 

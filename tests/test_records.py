@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from amemlib import experiments, records, runtime, sweep
-from amemlib.verdicts import REPRODUCED, word, worst
+from amemlib.verdicts import FINITE_SIZE, HELD, REPRODUCED, word, worst
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted(records.RECORDS.rglob("*.json"))
@@ -50,6 +50,33 @@ def test_seeds_seen_before_the_rule_reproduce_nothing(name):
     if record["config"]["first_seed"] < experiment.unseen_from and name not in EXCEPTIONS["judged"]:
         assert REPRODUCED not in {word(verdict) for verdict in record["verdicts"].values()}
         assert record["verdict"] == worst(record["verdicts"].values()) != REPRODUCED
+
+
+EXPONENTS = {
+    "one-step": ("polar", "smoothed_sign", "sgd"),
+    "critical-batch": ("polar", "sgd", "lemma_14"),
+    "deflation": ("smoothed_sign", "polar", "sgd"),
+    "optimality": ("smallest", "inverse_sum"),
+    "causal-graph": ("sequences",),
+}
+"""The verdicts on exponents, by experiment; the Conjecture's wait for the closed recursion."""
+
+
+@pytest.mark.parametrize("name", [name for name in JUDGED if "/confirm" in name])
+def test_the_rule_of_an_exponent_refuses_two_laws_at_least(name):
+    if name in EXCEPTIONS["judged"]:
+        return
+    verdicts = load(name)["verdicts"]
+    for key in EXPONENTS.get(name.split("/")[0], ()):
+        assert len(verdicts[key]["refused"]) >= 2, key
+
+
+@pytest.mark.parametrize("name", JUDGED)
+def test_what_meets_anything_refuses_a_law_or_is_a_check(name):
+    if name not in EXCEPTIONS["judged"]:
+        for verdict in load(name)["verdicts"].values():
+            if word(verdict) in (REPRODUCED, FINITE_SIZE):
+                assert verdict["refused"] or verdict["sizes"] == HELD
 
 
 def test_a_record_was_made_from_a_clean_commit_of_this_history():

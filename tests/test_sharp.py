@@ -1,5 +1,6 @@
 """Sharp constants: the propositions of the chapter, the spread of one input's logits, and the experiment's summary."""
 
+import dataclasses
 import json
 import math
 
@@ -120,16 +121,16 @@ def tiny():
     return SharpConfig(
         alphas=(1.5, 2.0),
         dims=(64,),
-        seeds=(2,),
+        seeds=(4,),
         n_items=(400, 800),
         lam_over_t0=(0.0, 1.0),
         batch_dims=(64,),
-        batch_seeds=(2,),
+        batch_seeds=(4,),
         batch_items=1000,
         batch_sizes=(1000, 8000),
         sgd_dims=(256,),
         sgd_items=64,
-        sgd_seeds=2,
+        sgd_seeds=4,
         first_seed=1000,
     )
 
@@ -192,6 +193,11 @@ def test_counts_that_follow_a_rival_law_are_not_reproduced():
         measured[field]["polar"] = measured[field]["newton"]
     swapped = SHARP.verdicts(config, measured, predicted)["polar"]
     assert word(swapped) == NOT_REPRODUCED and "newton" not in swapped["refused"]
+
+
+def test_means_of_fewer_than_four_draws_are_not_judged():
+    config = dataclasses.replace(tiny(), seeds=(3,), batch_seeds=(3,), sgd_seeds=3)
+    assert {word(one) for one in read(config, exact_results(config))[2].values()} == {UNDECIDED}
 
 
 def test_cells_can_be_run():

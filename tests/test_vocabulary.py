@@ -126,7 +126,7 @@ CONFIG = VocabularyConfig(
     languages=("en",),
     n_items=2000,
     dims=(64, 128),
-    seeds=2,
+    seeds=4,
     batch_sizes=(16, 256),
     covariance_items=1024,
     covariance_exponents=(0.0, 0.5, 2.0),
@@ -136,17 +136,17 @@ CONFIG = VocabularyConfig(
 
 
 def planted():
-    """Numbers of a record in which every count is its prediction, and two draws scatter by a thousandth."""
+    """Numbers of a record in which every count is its prediction, and four draws scatter by a thousandth."""
     sharp = {"polar": [300.0, 700.0], "sgd": [12.0, 20.0], "newton": [200.0, 500.0]}
     tables = dict.fromkeys(VARIANTS, [100.0, 250.0]) | {"whitened": [250.0, 400.0]}
     half = {"polar": [150.0, 350.0], "sgd": [25.0, 50.0]}
-    draws = lambda counts: [[0.999 * x, 1.001 * x] for x in counts]  # noqa: E731
+    draws = lambda counts: [[0.999 * x, 1.001 * x] * 2 for x in counts]  # noqa: E731
     # the last exponent leaves a handful of dimensions, where nothing is claimed
     covariance = {name: [counts, [0.5 * x for x in counts], [1.0, 1.0]] for name, counts in sharp.items()}
     measured = {
         "seed_counts": {"en": {name: draws(counts) for name, counts in sharp.items()}},
         "batch": {"half": copy.deepcopy(half)},
-        "covariance": {name: [draws(rows[0]), draws(rows[1]), [[9.0, 9.0]] * 2] for name, rows in covariance.items()},
+        "covariance": {name: [draws(rows[0]), draws(rows[1]), [[9.0] * 4] * 2] for name, rows in covariance.items()},
         "table": {
             variant: {
                 "gaussian": {"polar": draws(counts)},
@@ -178,12 +178,12 @@ def test_a_record_that_meets_every_prediction_says_so():
 def test_every_verdict_of_the_record_can_fail():
     measured, predicted = planted()
     for name in MAPS:
-        measured["seed_counts"]["en"][name][1] = [1.0, 1.1]
-        measured["covariance"][name][0][1] = [1.0, 1.1]
+        measured["seed_counts"]["en"][name][1] = [1.0, 1.1] * 2
+        measured["covariance"][name][0][1] = [1.0, 1.1] * 2
     for half in measured["batch"]["half"].values():
         half[0] *= 1.2
     for source in ("gaussian", "table"):
-        measured["table"]["raw"][source]["polar"][0] = [1.0, 1.1]
+        measured["table"]["raw"][source]["polar"][0] = [1.0, 1.1] * 2
     measured["table"]["centred"]["table"]["newton"][1][0] = 161
     verdicts = VOCABULARY.verdicts(CONFIG, measured, predicted)
     assert len(verdicts) == 11 and {word(verdict) for verdict in verdicts.values()} == {NOT_REPRODUCED}

@@ -59,8 +59,9 @@ MEASURE = """() => {
       > right(span.closest('article')) + 1 && !span.closest('table, .pst-scrollable-table-container')).map(name),
     focus: [...document.querySelectorAll('article [tabindex="0"]')].filter((box) => box.clientWidth && !scrolls(box)
       && !box.closest('#amem-explorer')).map((box) => box.className || box.tagName),
-    pictures: [...document.querySelectorAll('article img')].filter((image) => image.clientWidth).map((image) =>
-      [image.currentSrc, image.clientWidth]),
+    // a thumbnail leads to its figure, and nobody reads it
+    pictures: [...document.querySelectorAll('article img:not(.thumbnail img)')].filter((image) => image.clientWidth)
+      .map((image) => [image.currentSrc, image.clientWidth]),
     broken: [...document.images].filter((image) => image.complete && !image.naturalWidth).map((image) => image.src),
   };
 }"""

@@ -1,6 +1,7 @@
 """Sphinx extension: what theme and writers leave wrong in a finished page, what describes it, and its notebook."""
 
 import json
+import os
 import re
 import shutil
 from html import escape
@@ -23,6 +24,9 @@ NARROW = 600
 """The widest page, in pixels, that stacks the panels of a figure."""
 PICTURE = re.compile(r'<img\b[^>]*\bsrc="(?P<folder>[^"]*_images/)(?P<name>[^"/]+\.png)"[^>]*>')
 PREVIEW = "one-step.png"
+THUMBNAILS = ("evidence.html",)
+THUMBNAIL = re.compile(r'(<a class="thumbnail" href="([^"#]+)#([^"]+)">).*?</a>', re.S)
+THUMBNAIL_WIDTH = 320
 FORMULA = re.compile(r'[(“]?<span class="math notranslate nohighlight">[^<]*</span>[,.;:!?)”’–-]+')
 
 
@@ -155,6 +159,39 @@ def stack_panels(app, pagename, templatename, context, doctree) -> None:
     context["body"] = PICTURE.sub(stacked, context.get("body", ""))
 
 
+def fill_thumbnails(app: Sphinx, exception: Exception | None) -> None:
+    """A link of the class `thumbnail` shows the figure that it leads to, small: from that page, so that none is stored.
+
+    A figure that is no bitmap stands there as it is.
+    """
+    if exception or app.builder.name != "html":
+        return
+    for page in map(Path(app.outdir, "chapters").joinpath, THUMBNAILS):
+        text = page.read_text(encoding="utf-8")
+        filled = THUMBNAIL.sub(lambda match, page=page: _thumbnail(page, match), text)
+        if filled != text:
+            page.write_text(filled, encoding="utf-8")
+
+
+def _thumbnail(page: Path, match: re.Match) -> str:
+    opening, chapter, label = match.groups()
+    target = page.parent / chapter
+    figure = f'<figure[^>]* id="{label}".*?<img[^>]* src="([^"]+)"'
+    found = re.search(figure, target.read_text(encoding="utf-8"), re.S) if target.exists() else None
+    if found is None:
+        return match[0]
+    source = (target.parent / found[1]).resolve()
+    if source.suffix != ".svg":
+        small = source.with_name(f"{label}-small.png")
+        with Image.open(source) as picture:
+            picture = picture.convert("RGB")
+            picture.thumbnail((THUMBNAIL_WIDTH, THUMBNAIL_WIDTH))
+            picture.quantize(64).save(small, optimize=True)
+        source = small
+    address = Path(os.path.relpath(source, page.parent)).as_posix()
+    return f'{opening}<img src="{address}" alt="The figure" loading="lazy"></a>'
+
+
 def write_one_page_like_many(app: Sphinx) -> None:
     """sphinx-exercise registers its nodes for the one-page builder by name, which hides everybody's nodes for HTML."""
     app.registry.translation_handlers.pop("singlehtml", None)
@@ -165,6 +202,7 @@ def setup(app: Sphinx) -> dict:
     app.connect("doctree-read", size_pictures)
     app.connect("doctree-read", number_by_the_paper)
     app.connect("doctree-resolved", close_up)
+    app.connect("build-finished", fill_thumbnails)
     repairs = declare_thebe_once, drop_second_name, drop_broken_roles, keep_punctuation, stack_panels
     for handler in (*repairs, copy_notebook, describe):
         app.connect("html-page-context", handler, priority=900)

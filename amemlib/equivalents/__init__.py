@@ -14,7 +14,7 @@ __getattr__, __dir__, __all__ = lazy.attach(
     __name__,
     {
         "optimal_map": ("best_map", "best_monotone_map", "best_smoothing", "tail_snr"),
-        "capacity": ("expected_capacity", "expected_distinct_items"),
+        "capacity": ("expected_capacity", "expected_distinct_items", "expected_prefix"),
         "covariance": (
             "CovarianceEquivalent",
             "effective_dimension",
@@ -40,6 +40,8 @@ __getattr__, __dir__, __all__ = lazy.attach(
             "ManyStepEquivalent",
             "evenly_spread_sgd_capacity",
             "half_recovered_schedule",
+            "half_recovered_sgd_schedule",
+            "half_recovered_smoothed_schedule",
             "half_recovered_thresholds",
             "sgd_weights",
             "thresholded_weights",

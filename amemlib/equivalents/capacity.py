@@ -1,4 +1,4 @@
-"""How many items one step from W = 0 recovers, and how many distinct ones a batch shows."""
+"""How many items one step from W = 0 recovers, how many of them in a row, and how many distinct ones a batch shows."""
 
 import numpy as np
 from jaxtyping import Float
@@ -25,6 +25,34 @@ def expected_capacity(
     sgd: the rivals' own terms q_j ⟨v_j, v_i⟩ are kept one by one, see `sgd_recovery_probabilities`.
     Raises `ValueError` for an unknown map, a λ < 0, or frequencies of the wrong length.
     """
+    counts, chances = _recovery_chances(problem, spectral_map, lam, frequencies)
+    return check_result("frequencies and lam", float(counts @ chances))
+
+
+def expected_prefix(
+    problem: Problem, spectral_map: str, lam: float = 0.0, frequencies: Float[Tensor, " N"] | None = None
+) -> tuple[float, float]:
+    """Mean and standard deviation of the longest prefix that one step from W = 0 recovers, items 1…m all of them.
+
+    The items of `expected_capacity` fail almost independently, item i with probability 1 − P_i, so that the prefix is
+    at least m with probability S_m = Π_{i≤m} P_i: mean Σ_m S_m, second moment Σ_m (2m − 1) S_m. Nothing is fitted.
+    Arguments and errors are those of `expected_capacity`.
+    """
+    counts, chances = _recovery_chances(problem, spectral_map, lam, frequencies)
+    q = (problem.frequencies if frequencies is None else frequencies).numpy(force=True)
+    by_rank = np.empty(problem.n_items)
+    # the classes come in decreasing frequency, and those of a minibatch are not in the order of the ranks
+    by_rank[np.argsort(-q, kind="stable")] = np.repeat(chances, counts.astype(int))
+    survival = np.cumprod(by_rank)
+    mean = survival.sum()
+    second = (2 * np.arange(1, len(survival) + 1) - 1) @ survival
+    return float(mean), float(np.sqrt(max(second - mean**2, 0.0)))
+
+
+def _recovery_chances(
+    problem: Problem, spectral_map: str, lam: float, frequencies: Tensor | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """How many items there are in every class of equal frequencies, in decreasing order, and how likely one is kept."""
     check_instance("problem", problem, Problem)
     check_choice("spectral_map", spectral_map, ("polar", "smoothed_sign", "sgd", "newton"))
     q = problem.frequencies if frequencies is None else frequencies
@@ -34,17 +62,17 @@ def expected_capacity(
         from amemlib.equivalents.sgd import sgd_recovery_probabilities
 
         values, counts = binned(q, _SGD_BIN_WIDTH)
-        return check_result("frequencies", float(counts @ sgd_recovery_probabilities(values, counts, problem.dim)))
+        return counts, sgd_recovery_probabilities(values, counts, problem.dim)
     if spectral_map == "newton":
         from amemlib.equivalents.newton import NewtonEquivalent
 
         newton = NewtonEquivalent.solve(q, problem.dim)
-        return check_result("frequencies", float(newton.counts @ newton.recovery_probabilities()))
+        return newton.counts, newton.recovery_probabilities()
     check_non_negative("lam", lam)
     from amemlib.equivalents.smoothed_sign import SpectralEquivalent
 
     equivalent = SpectralEquivalent.solve(q, problem.dim, 0.0 if spectral_map == "polar" else lam)
-    return check_result("frequencies and lam", float(equivalent.counts @ equivalent.recovery_probabilities()))
+    return equivalent.counts, equivalent.recovery_probabilities()
 
 
 def expected_distinct_items(problem: Problem, batch_size: float) -> float:

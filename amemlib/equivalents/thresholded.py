@@ -4,7 +4,7 @@ On the thresholded gradient of Eq. (7) the weights are known: q_i for the items 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -168,17 +168,50 @@ def half_recovered_thresholds(p: Float[Tensor, " N"], dim: int, steps: int) -> t
     Each gradient is thresholded at what `ManyStepEquivalent` says is recovered by then: Eq. (7) taken at its word, no
     constant to choose. p: (N,) decreasing. Raises `ValueError` where all N items are recovered, so that none is left.
     """
-    removed = [0]
-    for _ in range(check_count("steps", steps)):
-        equivalent = ManyStepEquivalent.solve(thresholded_weights(p, removed), dim, [0.0] * len(removed))
-        likely = equivalent.recovery_probabilities()[-1][equivalent.classes] >= 0.5
-        removed.append(max(removed[-1], int(np.flatnonzero(likely).max(initial=-1)) + 1, 1))
-    return tuple(removed[1:])
+    return half_recovered_schedule(p, dim, steps).thresholds
 
 
 def half_recovered_schedule(p: Float[Tensor, " N"], dim: int, steps: int) -> Schedule:
     """The polar map at every step with the thresholds of `half_recovered_thresholds`: λ_t = 0, η = √d, here 1."""
-    return Schedule(half_recovered_thresholds(p, dim, steps), (0.0,) * steps, (1.0,) * steps)
+    return _half_recovered_muon(p, dim, steps, lambda w: 0.0)
+
+
+def half_recovered_smoothed_schedule(p: Float[Tensor, " N"], dim: int, steps: int) -> Schedule:
+    """h_{λ_t} with thresholds at what is recovered, and λ_t the size of the bulk that is left: no constant to choose.
+
+    λ_t = ‖w beyond its d largest entries‖₂ / √d with the weights w of step t, of the order of Theorem 9's λ_t: d^{−α}/ζ
+    at first, d_t^{1/2−α} d^{−1/2}/ζ once d_t ≫ d.
+    """
+    return _half_recovered_muon(p, dim, steps, lambda w: float(w[dim:].norm()) / math.sqrt(dim))
+
+
+def half_recovered_sgd_schedule(p: Float[Tensor, " N"], dim: int, steps: int) -> Schedule:
+    """SGD with thresholds at what is recovered, and η_t such that every step adds as much noise: no constant to choose.
+
+    A step's interactions are max{‖w‖_∞/√d, ‖w‖₂/d} in size, so η_t is one over that, of the order of Theorem 10's.
+    """
+    removed, rates = [0], []
+    for _ in range(check_count("steps", steps)):
+        w = thresholded_weights(p, removed)
+        rates.append(1 / max(float(w[-1].max()) / math.sqrt(dim), float(w[-1].norm()) / dim))
+        values, counts = binned(sgd_weights(w, rates)[-1], _SGD_BIN_WIDTH)
+        likely = np.repeat(sgd_recovery_probabilities(values, counts, dim) >= 0.5, counts.astype(int))
+        # the weights of an SGD memory need not decrease with the rank
+        order = np.argsort(-sgd_weights(w, rates)[-1].numpy(force=True), kind="stable")
+        removed.append(max(removed[-1], int(order[likely].max(initial=-1)) + 1, 1))
+    return Schedule(tuple(removed[1:]), (math.inf,) * steps, tuple(rates))
+
+
+def _half_recovered_muon(p: Tensor, dim: int, steps: int, smoothing: Callable[[Tensor], float]) -> Schedule:
+    """Thresholds at what is recovered, one after the other; smoothing: the weights that are left, decreasing ↦ λ."""
+    removed, lams = [0], []
+    for _ in range(check_count("steps", steps)):
+        w = thresholded_weights(p, removed)
+        lams.append(smoothing(w[-1][removed[-1] :]))
+        equivalent = ManyStepEquivalent.solve(w, dim, lams)
+        likely = equivalent.recovery_probabilities()[-1][equivalent.classes] >= 0.5
+        removed.append(max(removed[-1], int(np.flatnonzero(likely).max(initial=-1)) + 1, 1))
+    return Schedule(tuple(removed[1:]), tuple(lams), (1.0,) * steps)
 
 
 def sgd_weights(w: Float[Tensor, "T N"], learning_rates: Sequence[float]) -> Float[Tensor, "T N"]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from amemlib import runtime, sharding, theory
 from amemlib.checks import check_alpha, check_count, check_dims, check_non_negative
 from amemlib.equivalents import expected_capacity
-from amemlib.experiments.base import Experiment, Grid, Results, capacity_verdicts, draws
+from amemlib.experiments.base import FRESH_SEEDS, Experiment, Grid, Results, capacity_verdicts, draws
 from amemlib.problem import Problem
 from amemlib.sampling import STREAMS
 from amemlib.scaling import fit_exponent
@@ -95,5 +95,6 @@ EXPERIMENT = Experiment(
     grids=giant_grids,
     summarise=giant_summary,
     judge=judge_giant,
+    unseen_from=FRESH_SEEDS,
     sharded=True,
 )

@@ -172,7 +172,7 @@ def judge_interactions(config: InteractionsConfig, measured: dict, predicted: di
             for key in (f"{name} {pair}" for pair in PAIRS)
         )
         met = meets(sharp) and small if judged.any() else None
-        verdicts[name] = verdict(met, met, refuse(meets, rivals) if judged.any() else ())
+        verdicts[name] = verdict(met, met, refuse(meets, rivals) if judged.any() else (), config.seeds)
     return verdicts
 
 
@@ -198,6 +198,7 @@ EXPERIMENT = Experiment(
     profiles={
         "smoke": InteractionsConfig(dims=(64, 128), n_items=1024, seeds=2),
         "cpu": InteractionsConfig(),
+        "confirm": InteractionsConfig(seeds=8, first_seed=3400),
         "gpu": InteractionsConfig(dims=(128, 256, 512, 1024, 2048, 4096), n_items=16_384, seeds=4),
     },
     grids=interactions_grids,

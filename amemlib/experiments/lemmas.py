@@ -30,7 +30,7 @@ from amemlib.spectral import (
     spectral_map,
     spectral_second_derivative,
 )
-from amemlib.verdicts import consistency, verdict
+from amemlib.verdicts import consistency
 
 ROUNDING = 1e-8
 """What a nine-point difference leaves of sixteen digits: ε/τ² and the truncation τ⁸ meet between 1e-11 and 1e-9."""
@@ -416,7 +416,7 @@ def judge_lemmas(config: LemmasConfig, measured: dict, predicted: dict) -> dict[
         if name == "lemma_25":
             holds = holds and measured["positive_moments"]["lemma_25"] > 0
         elsewhere = name in NEEDS_SMALL_RHO and measured["least_rho_log_d"] > 1
-        verdicts[name] = verdict(holds, False) if elsewhere else consistency(holds)
+        verdicts[name] = consistency(holds, not elsewhere, config.seeds)
     return verdicts
 
 

@@ -178,11 +178,11 @@ def judge_loss(config: LossConfig, measured: dict, predicted: dict) -> dict[str,
         refused += refuse(in_mass, {"the mass without log N": over_mass * log_n})
         verdicts[name] = verdict(None, None)
         if judged.any():
-            verdicts[name] = verdict(meets(predicted["best_loss"][name]), in_mass(over_mass), refused)
-    return verdicts | {"one_lr": _one_lr_verdict(log_n, measured, predicted)}
+            verdicts[name] = verdict(meets(predicted["best_loss"][name]), in_mass(over_mass), refused, config.seeds)
+    return verdicts | {"one_lr": _one_lr_verdict(config.seeds, log_n, measured, predicted)}
 
 
-def _one_lr_verdict(log_n: float, measured: dict, predicted: dict) -> dict:
+def _one_lr_verdict(seeds: int, log_n: float, measured: dict, predicted: dict) -> dict:
     """Limit: at the largest d the safe η costs at most a factor 2. Sizes: it costs what it is predicted to.
 
     Judged for the polar map. The band of 20 % is that of the head items, which carry the loss at a small η and are the
@@ -191,7 +191,8 @@ def _one_lr_verdict(log_n: float, measured: dict, predicted: dict) -> dict:
     best = measured["best_loss"]["polar"][-1]
     safe, sharp = (side["safe_loss"]["polar"][-1] for side in (measured, predicted))
     at_once = lambda loss: loss <= AT_ONCE * best  # noqa: E731
-    return verdict(abs(safe / sharp - 1) <= 0.2, at_once(safe), refuse(at_once, {"no safe learning rate": log_n}))
+    refused = refuse(at_once, {"no safe learning rate": log_n})
+    return verdict(abs(safe / sharp - 1) <= 0.2, at_once(safe), refused, seeds)
 
 
 EXPERIMENT = Experiment(

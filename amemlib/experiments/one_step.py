@@ -1,17 +1,37 @@
 """`one-step`: capacity of one population step against d, for polar, h_λ and SGD (Theorems 3 and 5)."""
 
+import math
 from dataclasses import dataclass
+
+import numpy as np
 
 from amemlib import runtime, theory
 from amemlib.checks import check_alpha, check_count, check_dims, check_non_negative
-from amemlib.equivalents import expected_capacity
-from amemlib.experiments.base import Experiment, Grid, Results, capacity_verdicts, draws
+from amemlib.equivalents import expected_capacity, expected_prefix
+from amemlib.experiments.base import (
+    FRESH_SEEDS,
+    SHARP_DIM,
+    Experiment,
+    Grid,
+    Results,
+    capacity_verdicts,
+    draws,
+    exponent_verdict,
+    rival_exponents,
+)
 from amemlib.gradients import gradient_rank, initial_gradient
 from amemlib.problem import Problem
 from amemlib.recovery import capacity, longest_prefix, recovered
 from amemlib.sampling import sample_embeddings, sample_reduced_embeddings
 from amemlib.scaling import fit_exponent
 from amemlib.spectral import polar, smoothed_sign
+from amemlib.verdicts import refuse, verdict
+
+PREFIX_BAND = 0.1
+"""How far a mean prefix may lie from its prediction, beyond two standard errors: it ends at the first failure, so the
+two or three per cent to which a chance is known near 1 count once for every item before it."""
+PREFIX_SLACK = 0.05
+"""The same for its exponent: ten per cent at one end of a factor of eight in d."""
 
 
 @dataclass(frozen=True)
@@ -90,14 +110,17 @@ def one_step_summary(config: OneStepConfig, results: Results) -> tuple[dict, dic
     seed_counts = {name: results.array("one_step", name, "count") for name in names[:2]}
     seed_counts["sgd"] = results.array("sgd_step", "sgd", "count")
     seed_counts["sgd_at_dims"] = results.array("one_step", "sgd", "count")
-    fits, sharp, exponents = {}, {}, {}
+    seed_prefixes = {name: results.array("one_step", name, "prefix") for name in names[:2]}
+    prefixes = {name: fit_exponent(config.dims, np.maximum(rows, 1)) for name, rows in seed_prefixes.items()}
+    fits, sharp, exponents, chain = {}, {}, {}, {}
     for name, counts in seed_counts.items():
         dims, n_items = (config.sgd_dims, config.sgd_items) if name == "sgd" else (config.dims, config.n_items)
         lams = [config.lam_over_t0 * theory.bulk_scale(config.alpha, n_items, dim) for dim in dims]
-        sharp[name] = [
-            expected_capacity(Problem.power_law(n_items, dim, config.alpha), name.removesuffix("_at_dims"), lam)
-            for dim, lam in zip(dims, lams, strict=True)
-        ]
+        problems = [Problem.power_law(n_items, dim, config.alpha) for dim in dims]
+        pairs = list(zip(problems, lams, strict=True))
+        sharp[name] = [expected_capacity(problem, name.removesuffix("_at_dims"), lam) for problem, lam in pairs]
+        if name in seed_prefixes:
+            chain[name] = [expected_prefix(problem, name, lam) for problem, lam in pairs]
         fits[name] = fit_exponent(dims, counts, ceiling=float(n_items)), fit_exponent(dims, sharp[name])
         exponents[name] = theory.recovery_exponent("sgd" if "sgd" in name else "muon", config.alpha)
     measured = {
@@ -106,16 +129,58 @@ def one_step_summary(config: OneStepConfig, results: Results) -> tuple[dict, dic
         "counts": {name: counts.mean(1).tolist() for name, counts in seed_counts.items()},
         "seed_counts": {name: counts.tolist() for name, counts in seed_counts.items()},
         "prefixes": {name: results.array("one_step", name, "prefix").mean(1).tolist() for name in names},
+        "seed_prefixes": {name: rows.tolist() for name, rows in seed_prefixes.items()},
+        "prefix_slope": {name: fit.slope for name, fit in prefixes.items()},
+        "prefix_interval": {name: [fit.low, fit.high] for name, fit in prefixes.items()},
         "doubts": {name: list(fit.doubts) for name, (fit, _) in fits.items()},
     }
-    sharp_slope = {name: fit.slope for name, (_, fit) in fits.items()}
-    return measured, {"slope": exponents, "sharp_slope": sharp_slope, "counts": sharp}
+    predicted = {
+        "slope": exponents,
+        "sharp_slope": {name: fit.slope for name, (_, fit) in fits.items()},
+        "counts": sharp,
+        "prefixes": {name: [mean for mean, _ in row] for name, row in chain.items()},
+        "prefix_spread": {name: [spread for _, spread in row] for name, row in chain.items()},
+    }
+    return measured, predicted
 
 
 def judge_one_step(config: OneStepConfig, measured: dict, predicted: dict) -> dict[str, dict]:
-    """Counts against their sharp predictions, exponents against their limits; SGD at its own dimensions."""
+    """Counts against their sharp predictions, exponents against their limits, SGD at its own dimensions; prefixes."""
     methods = {"polar": "muon", "smoothed_sign": "muon", "sgd": "sgd"}
-    return capacity_verdicts(config, measured, predicted, methods, sgd=config.sgd_dims)
+    verdicts = capacity_verdicts(config, measured, predicted, methods, sgd=config.sgd_dims)
+    return verdicts | {
+        f"prefix_{name}": _prefix_verdict(config, measured, predicted, name) for name in ("polar", "smoothed_sign")
+    }
+
+
+def _prefix_verdict(config: OneStepConfig, measured: dict, predicted: dict, name: str) -> dict:
+    """Theorem 3's "all items up to": the longest prefix and its exponent, in place of the count and its.
+
+    The rivals of the exponent, and two laws of the length: the count, as if what is recovered came first, and that
+    failures begin at the d-th item. A record without the prefix of every draw decides nothing.
+    """
+    judged = np.array(config.dims) >= SHARP_DIM
+    if "seed_prefixes" not in measured or not judged.any():
+        return verdict(None, None)
+    mean = np.array(measured["seed_prefixes"][name], dtype=float).mean(1)
+    sharp, spread = (np.array(predicted[field][name]) for field in ("prefixes", "prefix_spread"))
+
+    def meets(law) -> bool:
+        return bool((np.abs(mean - law) <= PREFIX_BAND * law + 2 * spread / math.sqrt(config.seeds))[judged].all())
+
+    counts, dims = np.array(predicted["counts"][name]), np.array(config.dims)
+    lengths = {"as long as the count": counts, "one item a dimension": dims}
+    said = exponent_verdict(
+        meets(sharp),
+        measured["prefix_slope"][name],
+        measured["prefix_interval"][name],
+        fit_exponent(config.dims, sharp).slope,
+        predicted["slope"][name],
+        rival_exponents("muon", config.alpha),
+        config.seeds,
+        PREFIX_SLACK,
+    )
+    return said | {"refused": said["refused"] + refuse(meets, lengths)}
 
 
 EXPERIMENT = Experiment(
@@ -126,6 +191,7 @@ EXPERIMENT = Experiment(
             dims=(32, 64, 128), n_items=2048, seeds=2, sgd_dims=(256, 1024, 4096), sgd_items=512, sgd_seeds=8
         ),
         "cpu": OneStepConfig(),
+        "confirm": OneStepConfig(seeds=8, first_seed=3050),
         "gpu": OneStepConfig(
             dims=(128, 181, 256, 362, 512, 724, 1024, 1448, 2048, 2896, 4096, 8192),
             n_items=262_144,
@@ -137,4 +203,5 @@ EXPERIMENT = Experiment(
     grids=one_step_grids,
     summarise=one_step_summary,
     judge=judge_one_step,
+    unseen_from=FRESH_SEEDS,
 )

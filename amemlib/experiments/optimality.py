@@ -9,7 +9,17 @@ import torch
 from amemlib import runtime, theory
 from amemlib.checks import check_alpha, check_count, check_dims
 from amemlib.equivalents import SMALLEST_MEDIAN, expected_capacity, inverse_sum_limit
-from amemlib.experiments.base import COUNT_BAND, SHARP_DIM, SLOPE_BAND, Experiment, Grid, Results, draws, standard_error
+from amemlib.experiments.base import (
+    COUNT_BAND,
+    FRESH_SEEDS,
+    SHARP_DIM,
+    Experiment,
+    Grid,
+    Results,
+    draws,
+    exponent_verdict,
+    standard_error,
+)
 from amemlib.gradients import gradient_rank, initial_gradient, thresholded_gradient
 from amemlib.problem import Embeddings, Problem
 from amemlib.recovery import capacity
@@ -286,7 +296,7 @@ def judge_optimality(config: OptimalityConfig, measured: dict, predicted: dict) 
     return _smoothing_verdicts(config, measured, predicted) | {
         "inverse_sum": _level_verdict(config, measured, predicted, "inverse_sum"),
         "smallest": _level_verdict(config, measured, predicted, "smallest"),
-        "haar": consistency((saved > 3 * error).all()),
+        "haar": consistency((saved > 3 * error).all(), draws=config.haar_seeds),
         "slope_bound": consistency(max(measured["slope_ratio"].values()) <= 1),
         "newton_schulz": consistency(not any(cubic["increasing"]) and max(cubic["largest"]) <= 1 + 1e-12),
     }
@@ -310,33 +320,35 @@ def _smoothing_verdicts(config: OptimalityConfig, measured: dict, predicted: dic
     }
     theorem = lams >= 1
     loses = lambda gain: (gain + 2 * gain_error < 0)[:, theorem].all()  # noqa: E731
+    at_theorem = _one_answer(loses, gain, {"no loss": 0.0 * gain}, config.seeds)
     best = np.arange(len(config.dims)), sharp_gain.argmax(1)
     as_good = lambda law: (np.abs(gain[best] - law) <= GAIN_BAND + 2 * gain_error[best]).all()  # noqa: E731
     return {
-        "smoothed_sign": _one_answer(near, sharp, laws) if large.any() else verdict(None, None),
-        "theorem_lambda": _one_answer(loses, gain, {"no loss": 0.0 * gain}) if theorem.any() else verdict(None, None),
-        "best_lambda": _one_answer(as_good, sharp_gain[best], {"no gain": 0.0}),
+        "smoothed_sign": _one_answer(near, sharp, laws, config.seeds) if large.any() else verdict(None, None),
+        "theorem_lambda": at_theorem if theorem.any() else verdict(None, None),
+        "best_lambda": _one_answer(as_good, sharp_gain[best], {"no gain": 0.0}, config.seeds),
     }
 
 
-def _one_answer(meets, law, rivals: dict) -> dict:
-    return verdict(meets(law), meets(law), refuse(meets, rivals))
+def _one_answer(meets, law, rivals: dict, draws: int) -> dict:
+    return verdict(meets(law), meets(law), refuse(meets, rivals), draws)
 
 
 def _level_verdict(config: OptimalityConfig, measured: dict, predicted: dict, name: str) -> dict:
-    """Sizes: the level in units of t₀. Limit: the exponent, told from those of another α."""
+    """Sizes: the level in units of t₀, and the exponent of its law over these d. Limit: the exponent's interval."""
     level, error, sharp = (
         np.array(table[name]) for table in (measured["spectrum"], measured["spectrum_error"], predicted["spectrum"])
     )
     meets = np.abs(level - sharp) <= COUNT_BAND * sharp + 3 * error
-    close = lambda exponent: abs(measured["slope"][name] - exponent) <= SLOPE_BAND  # noqa: E731
     exponent = predicted["slope"][name]
     rivals = {
         "α + 1/2": exponent + math.copysign(0.5, exponent),
         "α − 1/2": exponent - math.copysign(0.5, exponent),
         "no change with d": 0.0,
     }
-    return verdict(meets.all(), close(exponent), refuse(close, rivals))
+    slope, interval = measured["slope"][name], measured["interval"][name]
+    sharp_slope, draws = predicted["sharp_slope"][name], config.spectrum_seeds
+    return exponent_verdict(meets.all(), slope, interval, sharp_slope, exponent, rivals, draws)
 
 
 EXPERIMENT = Experiment(
@@ -354,6 +366,7 @@ EXPERIMENT = Experiment(
             haar_seeds=4,
         ),
         "cpu": OptimalityConfig(),
+        "confirm": OptimalityConfig(first_seed=3550),
         "gpu": OptimalityConfig(
             dims=(128, 256, 512, 1024, 2048),
             n_items=65_536,
@@ -364,4 +377,5 @@ EXPERIMENT = Experiment(
     grids=optimality_grids,
     summarise=optimality_summary,
     judge=judge_optimality,
+    unseen_from=FRESH_SEEDS,
 )

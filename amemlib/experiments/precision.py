@@ -121,11 +121,12 @@ def judge_precision(config: PrecisionConfig, measured: dict, predicted: dict) ->
     laws = measured["decisions"].values()
     within = [np.array(law["flips"][name]) <= law["undecided"][name] for law in laws for name in FORMATS]
     mild = measured["single"][f"alpha {config.alpha:g}"]
+    draws = config.seeds * len(config.dims)
     changed = np.abs(np.array(mild["svd"]["count"]) / mild["counts"] - 1).max()
     return {
-        "bounds": consistency(np.all(within)),
-        "float32": consistency(not any(sum(law["flips"]["float32"]) for law in laws)),
-        "svd": consistency(changed < 0.01),
+        "bounds": consistency(np.all(within), draws=draws),
+        "float32": consistency(not any(sum(law["flips"]["float32"]) for law in laws), draws=draws),
+        "svd": consistency(changed < 0.01, draws=draws),
     }
 
 

@@ -7,20 +7,27 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtrit
 
-from amemlib.checks import check_count, check_dims, check_non_negative, check_positive
-from amemlib.experiments.base import Experiment, Grid, Results, draws
+from amemlib.checks import check_choice, check_count, check_dims, check_non_negative, check_positive
+from amemlib.experiments.base import FRESH_SEEDS, Experiment, Grid, Results, draws
 from amemlib.experiments.recall_runs import COMPARED, measure_run
 from amemlib.tasks import RecallTask
-from amemlib.verdicts import verdict
+from amemlib.verdicts import refuse, verdict
 
 CLEAR_GAP = 0.3
-"""By how much Muon's OOD accuracy must exceed the best other's at the base setting to count as clearly ahead."""
+"""How far two OOD accuracies may be apart to count as alike."""
 ANSWERED, NEARLY_ALL = 0.5, 0.8
-"""The OOD accuracy from which on a dimension is judged, and the one that counts as near-perfect."""
+"""The OOD accuracy that times are measured to and from which on a dimension is judged, and the one that counts as
+near-perfect."""
+SAME_TIME = 1.5
+"""Within which factor of the shipped Muon's time to one half the exact polar map must stay to be the same optimizer."""
+CONTROLS = ("exact_muon", "sgd_matrices", "adamw_vectors")
+"""What tells the spectral map from what Muon has besides it: the exact polar map, Muon's vectors with SGD on the
+matrices, and Muon's rate of the vectors with AdamW everywhere."""
 Answers = tuple[bool | None, bool | None]
 """Whether sizes and limit are met, None where there is nothing to judge by."""
 LONG = ("base", "heavy_outputs")
-"""The settings whose runs go on to `long_steps`, and which the exact polar map runs as well."""
+"""The settings whose runs go on to `long_steps`, and which the controls run as well."""
+RATE_OF = {"exact_muon": "muon", "adamw_vectors": "adamw"}
 CURVES = {"dims": ("ood", "id")} | dict.fromkeys(LONG, ("ood", "id", "recall", "previous", "match"))
 
 
@@ -34,7 +41,8 @@ class RecallConfig:
     dim, batch_size: the base setting, one of `dims` and of `batch_sizes`.
     steps: the budget at which optimizers are compared; long_steps: where the base setting and heavy-tailed outputs end.
     hidden_over_dim: width of the MLP in the runs that have one. probe_every: steps between two measurements.
-    lr_muon, lr_adamw, lr_sgd: constant learning rates, from `recall-rates`. first_seed, seeds: as everywhere.
+    lr_muon, lr_adamw, lr_sgd, lr_sgd_matrices: constant learning rates, from `recall-rates`; adamw_vectors has AdamW's.
+    controls: of `CONTROLS`, run at the settings of the long runs. first_seed, seeds: as everywhere.
     """
 
     n_items: int = 64
@@ -53,6 +61,8 @@ class RecallConfig:
     lr_muon: float = 0.01
     lr_adamw: float = 2e-3
     lr_sgd: float = 0.02
+    lr_sgd_matrices: float = 0.02
+    controls: tuple[str, ...] = CONTROLS
     seeds: int = 3
     first_seed: int = 0
 
@@ -72,8 +82,10 @@ class RecallConfig:
                 f"steps must be a multiple of probe_every and at most long_steps, got {self.steps}, "
                 f"{self.probe_every} and {self.long_steps}"
             )
-        for name in ("lr_muon", "lr_adamw", "lr_sgd"):
+        for name in ("lr_muon", "lr_adamw", "lr_sgd", "lr_sgd_matrices"):
             check_positive(name, getattr(self, name))
+        for name in self.controls:
+            check_choice("controls", name, CONTROLS)
         check_count("first_seed", self.first_seed, least=0)
 
 
@@ -103,12 +115,12 @@ def settings(config: RecallConfig) -> dict[str, list[Setting]]:
 
 
 def recall_runs(config: RecallConfig) -> list[tuple[Setting, str]]:
-    """Every (setting, optimizer) once, small ones first; the exact polar map at the two settings of the long runs."""
+    """Every (setting, optimizer) once, small ones first; the controls at the two settings of the long runs."""
     by_figure = settings(config)
     once = {setting: None for figure in by_figure.values() for setting in figure}
     ordered = sorted(once, key=lambda s: (s.dim, s.batch_size, s.hidden))
-    exact = [(by_figure[name][0], "exact_muon") for name in LONG]
-    return [(setting, name) for setting in ordered for name in COMPARED] + list(dict.fromkeys(exact))
+    controls = [(by_figure[name][0], control) for name in LONG for control in config.controls]
+    return [(setting, name) for setting in ordered for name in COMPARED] + list(dict.fromkeys(controls))
 
 
 def recall_grids(config: RecallConfig) -> dict[str, Grid]:
@@ -116,8 +128,9 @@ def recall_grids(config: RecallConfig) -> dict[str, Grid]:
     long = {settings(config)[name][0] for name in LONG}
     runs = {}
     for setting, name in recall_runs(config):
-        steps = config.long_steps if setting in long and name in COMPARED else config.steps
-        lr = getattr(config, f"lr_{name.removeprefix('exact_')}")
+        # controls go as far as what they are compared with; the exact map's SVDs are dear, and it is no slower
+        steps = config.long_steps if setting in long and name != "exact_muon" else config.steps
+        lr = getattr(config, f"lr_{RATE_OF.get(name, name)}")
         runs[setting, name] = vars(setting) | {"optimizer": name, "lr": lr, "steps": steps}
     return {"runs": Grid(measure_run, {"seed": draws(config), "run": runs})}
 
@@ -131,7 +144,9 @@ def recall_summary(config: RecallConfig, results: Results) -> tuple[dict, dict]:
     `gap` by figure: Muon's OOD accuracy minus that of the better other, mean, low and high end of the 95 % interval of
     the paired difference. `diverged`: runs that diverged by then; they are in no mean, and a setting with none left
     has None. `curves`: by figure ("dims", "base", "heavy_outputs"), metric and optimizer, a list over settings, seeds
-    and `probed` steps. `learnt`, `spectrum`, `by_output` as in `measure_run`, for the two long settings, by seed.
+    and `probed` steps. `learnt`, `sure`, `spectrum`, `by_output` as in `measure_run`, for the two long settings, by
+    seed. `half_time` by figure and optimizer: the step at which each seed's OOD accuracy first reaches one half, None
+    where it does not by `ended`, the end of its run.
     """
     # the curves of a run that diverged are shorter: no array
     runs = dict(zip(results.grids["runs"].axes["run"], results.draws["runs"].T, strict=True))
@@ -139,7 +154,7 @@ def recall_summary(config: RecallConfig, results: Results) -> tuple[dict, dict]:
     measured = {}
 
     def optimizers(figure: str) -> list[str]:
-        return [name for name in (*COMPARED, "exact_muon") if (by_figure[figure][0], name) in runs]
+        return [name for name in (*COMPARED, *CONTROLS) if (by_figure[figure][0], name) in runs]
 
     for metric in ("ood", "id", "recall"):
         seeds = {
@@ -155,13 +170,21 @@ def recall_summary(config: RecallConfig, results: Results) -> tuple[dict, dict]:
         figure: [_gap(*draws) for draws in zip(*(seeds[name] for name in COMPARED), strict=True)]
         for figure, seeds in measured["seed_ood"].items()
     }
+    measured["half_time"], measured["ended"] = (
+        {
+            figure: {name: [read(runs[s, name]) for s in places] for name in optimizers(figure)}
+            for figure, places in by_figure.items()
+        }
+        for read in (_half_times, lambda draws: [run["step"][-1] for run in draws])
+    )
     measured["probed"] = list(range(0, config.long_steps + 1, config.probe_every))
 
     def rows(figure: str, key: str) -> dict:
         return {name: [[_rounded(run[key]) for run in runs[s, name]] for s in by_figure[figure]] for name in COMPARED}
 
     measured["curves"] = {figure: {key: rows(figure, key) for key in keys} for figure, keys in CURVES.items()}
-    for key, source in {"learnt": "learnt", "spectrum": "spectrum", "by_output": "ood_by_output"}.items():
+    inside = {"learnt": "learnt", "sure": "sure", "spectrum": "spectrum", "by_output": "ood_by_output"}
+    for key, source in inside.items():
         measured[key] = {figure: {name: row[0] for name, row in rows(figure, source).items()} for figure in LONG}
     at_base = [measured[metric]["base"] for metric in ("ood", "id", "recall")]
     measured["at_base"] = {name: [means[name][0] for means in at_base] for name in at_base[0]}
@@ -171,60 +194,129 @@ def recall_summary(config: RecallConfig, results: Results) -> tuple[dict, dict]:
 def judge_recall(config: RecallConfig, measured: dict, predicted: dict) -> dict[str, dict]:
     """What the figures say, by the paper's own words, with rules fixed before the confirmatory run.
 
-    Limit: the paper's words. Sizes: their part that few seeds can show. Rivals: the same words with another optimizer
-    in Muon's place.
+    The statistic is the time to one half: the ratio of the steps after which two optimizers answer half of the OOD
+    questions, paired by seed, with its 95 % interval; accuracies at one budget stand beside it. Limit: the paper's
+    words. Sizes: their part that few seeds can show. Rivals: the same words with another optimizer in Muon's place.
     """
+    others = {"AdamW ahead": "adamw", "SGD ahead": "sgd"}
+    figures = {"figure_6": _figure_6, "figure_7": _figure_7, "figure_8": _figure_8}
+    if "half_time" not in measured:
+        return dict.fromkeys((*figures, "spectral_map"), verdict(None, None))
     verdicts = {}
-    for name, rule in {"figure_6": _figure_6, "figure_7": _figure_7, "figure_8": _figure_8}.items():
+    for name, rule in figures.items():
         sizes, limit = rule(config, measured, "muon")
-        others = {"AdamW ahead": "adamw", "SGD ahead": "sgd"}
-        refused = [law for law, leader in others.items() if rule(config, measured, leader)[1] is False]
-        verdicts[name] = verdict(sizes, limit, refused)
-    return verdicts
+        judged = 0 if limit is None else 1
+        refused = [law for law, leader in others.items() if rule(config, measured, leader)[judged] is False]
+        verdicts[name] = verdict(sizes, limit, refused, config.seeds)
+    return verdicts | {"spectral_map": _spectral_map(config, measured)}
 
 
 def _figure_6(config: RecallConfig, measured: dict, leader: str) -> Answers:
     """Ahead in both metrics across dimensions ("consistently outperforms").
 
-    Limit: at every d where anybody answers half of the OOD questions the leader is ahead there by more than the
-    interval and not behind in ID, and by `CLEAR_GAP` at the base. Sizes: it is ahead in the mean. Neither has an answer
-    if nobody gets so far.
+    Limit: at every d where anybody answers half of the OOD questions within the budget, the leader gets to one half
+    first by more than the interval and is not behind in ID; at the base it is ahead in accuracy too, by more than the
+    interval. Sizes: it is first in the mean. Neither has an answer if nobody gets so far.
     """
     ood, known = ({name: [x or 0.0 for x in measured[key]["dims"][name]] for name in COMPARED} for key in ("ood", "id"))
     judged = [k for k in range(len(config.dims)) if max(ood[name][k] for name in COMPARED) >= ANSWERED]
     if not judged:
         return None, None
-    gaps = [_lead(measured, "dims", k, leader) for k in judged]
+    ratios = [ratio for k in judged for ratio in _rivals_times(measured, "dims", k, leader)]
     in_id = all(known[leader][k] >= max(known[name][k] for name in COMPARED) for k in judged)
-    clear = all(gap["low"] > 0 for gap in gaps) and _lead(measured, "base", 0, leader)["mean"] >= CLEAR_GAP
-    return all(gap["mean"] > 0 for gap in gaps), in_id and clear
+    clear = all(ratio["low"] > 1 for ratio in ratios) and _lead(measured, "base", 0, leader)["low"] > 0
+    return all(ratio["mean"] > 1 for ratio in ratios), in_id and clear
 
 
 def _figure_7(config: RecallConfig, measured: dict, leader: str) -> Answers:
     """Near-perfect at a smaller batch.
 
-    Limit: the smallest batch from which on the leader is near-perfect is smaller than for both others. Sizes: it is no
-    larger. Neither has an answer if nobody gets there.
+    Limit: the smallest batch from which on the leader is near-perfect is smaller than for both others, and there it
+    gets to one half first by more than the interval. Sizes: it is no larger. Neither has an answer if nobody gets
+    there.
     """
     enough = {name: _enough(config.batch_sizes, measured["ood"]["batch_sizes"][name]) for name in COMPARED}
     if min(enough.values()) == math.inf:
         return None, None
     others = min(enough[name] for name in COMPARED if name != leader)
-    return enough[leader] <= others, enough[leader] < others
+    if enough[leader] >= others:
+        return enough[leader] <= others, False
+    at = config.batch_sizes.index(enough[leader])
+    return True, all(ratio["low"] > 1 for ratio in _rivals_times(measured, "batch_sizes", at, leader))
 
 
 def _figure_8(config: RecallConfig, measured: dict, leader: str) -> Answers:
     """Ahead where outputs have a heavy tail ("remarkably robust"), like AdamW where they are uniform ("similarly").
 
-    Limit: with outputs at `alpha` the leader is ahead by more than the interval, and for uniform outputs, if they were
-    run, Muon and AdamW are within `CLEAR_GAP`. Sizes: it is ahead in the mean.
+    Limit: with outputs at `alpha` the leader gets to one half first by more than the interval, and for uniform outputs,
+    if they were run, Muon and AdamW are within `CLEAR_GAP` at the budget. Sizes: it is first in the mean. The lead is
+    one of time: the long runs all end high.
     """
-    gap = _lead(measured, "heavy_outputs", 0, leader)
+    ratios = _rivals_times(measured, "heavy_outputs", 0, leader)
+    first = all(ratio["mean"] > 1 for ratio in ratios)
     if 0.0 not in config.alphas:
-        return gap["mean"] > 0, None
+        return first, None
     uniform = config.alphas.index(0.0)
     muon, adamw = (measured["ood"]["output_alphas"][name][uniform] or 0.0 for name in ("muon", "adamw"))
-    return gap["mean"] > 0, gap["low"] > 0 and abs(muon - adamw) <= CLEAR_GAP
+    return first, all(ratio["low"] > 1 for ratio in ratios) and abs(muon - adamw) <= CLEAR_GAP
+
+
+def _spectral_map(config: RecallConfig, measured: dict) -> dict:
+    """It is the spectral map that makes Muon faster, and not what else it has.
+
+    Limit: at the settings of the long runs Muon gets to one half before SGD with Muon's vectors and before AdamW with
+    Muon's rate of the vectors, by more than the intervals, and the exact polar map takes as long to `SAME_TIME`.
+    Rivals: the control in Muon's place.
+    """
+    if set(config.controls) != set(CONTROLS):
+        return verdict(None, None)
+
+    def is_first(leader: str, other: str) -> bool:
+        return all(_time_ratio(measured, figure, 0, leader, other)["low"] > 1 for figure in LONG)
+
+    exact = [_time_ratio(measured, figure, 0, "muon", "exact_muon")["mean"] for figure in LONG]
+    same = all(1 / SAME_TIME <= ratio <= SAME_TIME for ratio in exact)
+    rivals = {"the vectors' AdamW alone": "sgd_matrices", "the vectors' rate alone": "adamw_vectors"}
+    met = same and all(is_first("muon", control) for control in rivals.values())
+    return verdict(None, met, refuse(lambda control: not is_first("muon", control), rivals), config.seeds)
+
+
+def _half_times(draws: Iterable[dict]) -> list[float | None]:
+    """The step at which each run's OOD accuracy first reaches one half, linear between two probes; None if it never
+    does."""
+    times = []
+    for run in draws:
+        steps, ood = run["step"], run["ood"]
+        k = next((k for k, accuracy in enumerate(ood) if accuracy >= ANSWERED), None)
+        if k:
+            share = (ANSWERED - ood[k - 1]) / (ood[k] - ood[k - 1])
+            times.append(round(steps[k - 1] + share * (steps[k] - steps[k - 1]), 1))
+        else:
+            times.append(None if k is None else float(steps[0]))
+    return times
+
+
+def _time_ratio(measured: dict, figure: str, index: int, leader: str, other: str) -> dict:
+    """Geometric mean and 95 % interval of another optimizer's time to one half over the leader's, paired by seed.
+
+    Who does not get there is counted with the end of its run: for the other that is a lower bound of the ratio. A
+    leader who does not get there is never first: the interval begins at 0.
+    """
+    times, ended = (measured[key][figure] for key in ("half_time", "ended"))
+    pairs = [
+        (t or end, (o or other_end), t is None)
+        for t, end, o, other_end in zip(
+            times[leader][index], ended[leader][index], times[other][index], ended[other][index], strict=True
+        )
+    ]
+    logs = [math.log(max(o, 1.0) / max(t, 1.0)) for t, o, _ in pairs]
+    mean, half = float(np.mean(logs)), _half_width(logs)
+    low = 0.0 if any(censored for *_, censored in pairs) else math.exp(mean - half)
+    return {"mean": math.exp(mean), "low": low, "high": math.exp(min(mean + half, 700.0))}
+
+
+def _rivals_times(measured: dict, figure: str, index: int, leader: str) -> list[dict]:
+    return [_time_ratio(measured, figure, index, leader, name) for name in COMPARED if name != leader]
 
 
 def _lead(measured: dict, figure: str, index: int, leader: str) -> dict:
@@ -290,6 +382,9 @@ EXPERIMENT = Experiment(
             steps=300, long_steps=300, seeds=2,
         ),
         "cpu": RecallConfig(),
+        "confirm": RecallConfig(
+            dims=(32, 64, 128), batch_sizes=(32, 64, 128), alphas=(0.0, 1.5), seeds=8, first_seed=3600,
+        ),
         "gpu": RecallConfig(
             dims=(64, 128, 256, 512), batch_sizes=(32, 64, 128), alphas=(0.0, 1.5), dim=128, seeds=8,
         ),
@@ -297,4 +392,6 @@ EXPERIMENT = Experiment(
     grids=recall_grids,
     summarise=recall_summary,
     judge=judge_recall,
+    unseen_from=FRESH_SEEDS,
+    added={"lr_sgd_matrices": 0.02, "controls": ("exact_muon",)},
 )  # fmt: skip

@@ -15,7 +15,8 @@ from amemlib.verdicts import consistency
 class RatesConfig:
     """The scan of learning rates at the base setting, as many for each optimizer, on seeds of its own.
 
-    rates_muon, rates_adamw, rates_sgd: the rates. steps, probe_every: how long, and how often it is measured.
+    rates_muon, rates_adamw, rates_sgd: the rates. rates_sgd_matrices: those of the control, none to leave it out.
+    steps, probe_every: how long, and how often it is measured.
     The rest as in `recall.RecallConfig`.
     """
 
@@ -30,6 +31,7 @@ class RatesConfig:
     rates_muon: tuple[float, ...] = (0.0025, 0.005, 0.01, 0.02, 0.04)
     rates_adamw: tuple[float, ...] = (0.0005, 0.001, 0.002, 0.004, 0.008)
     rates_sgd: tuple[float, ...] = (0.01, 0.02, 0.04, 0.08, 0.16)
+    rates_sgd_matrices: tuple[float, ...] = ()
     seeds: int = 2
     first_seed: int = 500
 
@@ -38,12 +40,18 @@ class RatesConfig:
         for name in ("dim", "batch_size", "steps", "probe_every", "seeds"):
             check_count(name, getattr(self, name))
         check_count("first_seed", self.first_seed, least=0)
-        rates = [getattr(self, f"rates_{name}") for name in COMPARED]
-        for name, values in zip(COMPARED, rates, strict=True):
+        for name in scanned(self):
+            values = getattr(self, f"rates_{name}")
             for value in values:
                 check_positive(f"rates_{name}", value)
-            if len(values) != len(rates[0]):
-                raise ValueError(f"rates_{name} must hold {len(rates[0])} rates like rates_muon, got {list(values)}")
+            count = len(self.rates_muon)
+            if len(values) != count:
+                raise ValueError(f"rates_{name} must hold {count} rates like rates_muon, got {list(values)}")
+
+
+def scanned(config: RatesConfig) -> tuple[str, ...]:
+    """The optimizers that a config scans."""
+    return COMPARED + (("sgd_matrices",) if config.rates_sgd_matrices else ())
 
 
 def rates_grids(config: RatesConfig) -> dict[str, Grid]:
@@ -57,7 +65,7 @@ def rates_grids(config: RatesConfig) -> dict[str, Grid]:
             trigger_alpha=config.alpha,
             output_alpha=config.alpha,
         )
-        for name in COMPARED
+        for name in scanned(config)
     }
 
 
@@ -68,7 +76,7 @@ def rates_summary(config: RatesConfig, results: Results) -> tuple[dict, dict]:
     seed diverged is out, with None. An optimum at an end of the scan is a doubt.
     """
     measured = {key: {} for key in ("ood_area", "ood_final", "lr", "doubts")}
-    for name in COMPARED:
+    for name in scanned(config):
         rates, runs = getattr(config, f"rates_{name}"), results.draws[name]
         whole = [k for k, draws in enumerate(runs) if all(run["diverged"] is None for run in draws)]
         area, final = [None] * len(rates), [None] * len(rates)
@@ -85,7 +93,7 @@ def rates_summary(config: RatesConfig, results: Results) -> tuple[dict, dict]:
 
 def judge_rates(config: RatesConfig, measured: dict, predicted: dict) -> dict[str, dict]:
     """Every optimizer has a rate at which no seed diverged."""
-    return {name: consistency(measured["lr"][name] is not None) for name in COMPARED}
+    return {name: consistency(measured["lr"][name] is not None) for name in scanned(config)}
 
 
 EXPERIMENT = Experiment(
@@ -97,6 +105,7 @@ EXPERIMENT = Experiment(
             rates_muon=(0.005, 0.01, 0.02), rates_adamw=(0.001, 0.002, 0.004), rates_sgd=(0.02, 0.04, 0.08),
         ),
         "cpu": RatesConfig(),
+        "controls": RatesConfig(rates_sgd_matrices=(0.01, 0.02, 0.04, 0.08, 0.16), seeds=4, first_seed=520),
         "gpu": RatesConfig(
             dim=128, rates_muon=(0.005, 0.01, 0.02), rates_adamw=(5e-4, 1e-3, 2e-3), rates_sgd=(0.01, 0.02, 0.04),
         ),
@@ -104,4 +113,5 @@ EXPERIMENT = Experiment(
     grids=rates_grids,
     summarise=rates_summary,
     judge=judge_rates,
+    added={"rates_sgd_matrices": ()},
 )  # fmt: skip

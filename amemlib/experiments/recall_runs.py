@@ -40,9 +40,10 @@ def measure_run(
     """Train one network and give its curves: `step`, `loss`, `id`, `ood`, `recall`, `previous`, `match`, and more.
 
     The data of a seed are the same for every optimizer and dimension. `learnt` holds for each output the first probed
-    step from which W_V recalls it for good (None: never), `ood_by_output` the final OOD accuracy of each output,
-    `spectrum` the singular values of the change of W_V. A run that diverges has the step in `diverged` and its curves
-    stop before. Goes on from its own checkpoint (`training.checkpoints_in`) if one was left by an interrupted run.
+    step from which W_V recalls it for good (None: never), `sure` the one from which the network gives it half of the
+    probability where it is asked for, in the mean of the OOD questions, `ood_by_output` the final OOD accuracy of each
+    output, `spectrum` the singular values of the change of W_V. A run that diverges has the step in `diverged` and its
+    curves stop before. Goes on from its own checkpoint (`training.checkpoints_in`) if an interrupted run left one.
     """
     arguments = dict(locals())
     task = RecallTask(n_items, length, pairs, trigger_alpha, output_alpha)
@@ -113,19 +114,21 @@ def _start(task: RecallTask, dim: int, hidden: int, seed: int, place) -> tuple[d
 
 
 def _curves(run: TrainingRun, start: dict, sets: dict[str, Sequences], n_items: int) -> dict:
-    curves = {key: [row[key] for row in run.history] for key in run.history[0] if key != "recalled"}
+    curves = {key: [row[key] for row in run.history] for key in run.history[0] if key not in ("recalled", "sure")}
     change = (run.weights["value2"] - start["value2"]).double()
     spectrum = [] if run.diverged else torch.linalg.svdvals(change).tolist()
     by_output = [] if run.diverged else accuracy_by_output(run.weights, sets["ood"], n_items)
-    learnt = learnt_steps(curves["step"], [row["recalled"] for row in run.history])
-    return curves | {"learnt": learnt, "ood_by_output": by_output, "spectrum": spectrum, "diverged": run.diverged}
+    learnt, sure = (learnt_steps(curves["step"], [row[key] for row in run.history]) for key in ("recalled", "sure"))
+    found = {"learnt": learnt, "sure": sure, "ood_by_output": by_output, "spectrum": spectrum}
+    return curves | found | {"diverged": run.diverged}
 
 
 def probe(weights: dict, sets: dict[str, Sequences], n_items: int) -> dict:
     """Accuracies, memory recall of W_V, and how much attention the two blocks of an induction head put where it should.
 
     `previous`: mean attention of block 1 from the place after a trigger to that trigger. `match`: mean attention of
-    block 2 from the question to the place after the first trigger. Both on the OOD set. `recalled`: one 0/1 an output.
+    block 2 from the question to the place after the first trigger. Both on the OOD set. `recalled`, `sure`: one 0/1 an
+    output; sure where the mean p̂ of the right answer is at least 1/2 (`accuracy` asks only for the largest).
     """
     weights = {name: W.detach() for name, W in weights.items()}
     mask = recovered(*value_memory(weights, n_items))
@@ -138,7 +141,16 @@ def probe(weights: dict, sets: dict[str, Sequences], n_items: int) -> dict:
         "previous": seen.first_attention[rows, sources, sources - 1].double().mean().item(),
         "match": seen.second_attention.gather(2, sources[..., None]).double().mean().item(),
         "recalled": mask.int().tolist(),
+        "sure": sure_outputs(seen.logits, sets["ood"].targets, n_items),
     }
+
+
+def sure_outputs(logits: torch.Tensor, targets: torch.Tensor, n_items: int) -> list[int]:
+    """(n,) 1 where the mean probability of the right answer, among the questions that ask for it, is at least 1/2."""
+    right = logits.detach().double().softmax(-1).gather(-1, targets[..., None]).flatten()
+    item = targets.flatten() - n_items
+    asked, total = torch.bincount(item, minlength=n_items), torch.bincount(item, right, minlength=n_items)
+    return ((asked > 0) & (2 * total >= asked)).int().tolist()
 
 
 def accuracy_by_output(weights: dict, sequences: Sequences, n_items: int) -> list:

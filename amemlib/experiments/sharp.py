@@ -12,7 +12,7 @@ from amemlib.experiments.sharp_counts import measure_batches, measure_population
 from amemlib.problem import Problem
 from amemlib.sampling import sample_minibatch
 from amemlib.theory import bulk_scale
-from amemlib.verdicts import refuse, verdict
+from amemlib.verdicts import FEWEST_DRAWS, refuse, verdict
 
 SHARP_BAND = 0.03
 """How far a mean count may lie from its prediction, beyond two standard errors."""
@@ -174,11 +174,19 @@ def judge_sharp(config: SharpConfig, measured: dict, predicted: dict) -> dict[st
 
 def _verdict(config: SharpConfig, name: str, measured: dict, sharp: dict[str, np.ndarray]) -> dict:
     mean, error = np.array(measured["counts"][name]), np.array(measured["error"][name])
-    judged = _judged(name, mean, sharp[name])
+    draws = np.broadcast_to(_draws(config, name), mean.shape)
+    judged = _judged(name, mean, sharp[name]) & (draws >= FEWEST_DRAWS)
     if not judged.any():
         return verdict(None, None)
     near = lambda law: (np.abs(mean - law) <= _band(name) * law + 2 * error)[judged].all()  # noqa: E731
     return verdict(near(sharp[name]), near(sharp[name]), refuse(near, _rivals(config, name, sharp)))
+
+
+def _draws(config: SharpConfig, name: str) -> np.ndarray:
+    """How many draws each mean count of a map rests on, for the axis of dimensions and one for each further axis."""
+    if name == "sgd":
+        return np.array(config.sgd_seeds)
+    return np.array(config.batch_seeds)[:, None] if name.startswith("batch") else np.array(config.seeds)[:, None, None]
 
 
 def _rivals(config: SharpConfig, name: str, sharp: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -219,6 +227,7 @@ EXPERIMENT = Experiment(
             sgd_seeds=4,
         ),
         "cpu": SharpConfig(),
+        "confirm": SharpConfig(seeds=(20, 8, 8), batch_seeds=(10, 8), first_seed=3500),
         "gpu": SharpConfig(
             alphas=(1.25, 1.5, 2.0),
             dims=(512, 1024, 2048, 4096),

@@ -156,14 +156,15 @@ def judge_signal(config: SignalConfig, measured: dict, predicted: dict) -> dict[
         sharp, rival = ([predicted["signal"][f"{key}_{dim}"] for dim in judged] for key in (name, other))
         rivals = {f"the signal of {other}": rival, "every item alike": [np.ones(len(curve)) for curve in sharp]}
         met = meets(sharp) if judged else None
-        verdicts[name] = verdict(met, met, refuse(meets, rivals) if judged else ())
+        verdicts[name] = verdict(met, met, refuse(meets, rivals) if judged else (), config.seeds)
     column = lambda side, field: np.array(side[field]["smoothed_sign"])  # noqa: E731
     stein = column(predicted, "lam_slope")
     error = column(measured, "slope_spread") * stein / math.sqrt(config.n_probes * config.seeds)
     slopes_meet = (np.abs(column(measured, "lam_slope") - stein) <= 3 * error).all()
+    bounded = column(measured, "curvature").max() <= theory.SIGNAL_CURVATURE_BOUND
     return verdicts | {
-        "slope": consistency(slopes_meet and column(measured, "least_lam_slope").min() >= 0),
-        "curvature": consistency(column(measured, "curvature").max() <= theory.SIGNAL_CURVATURE_BOUND),
+        "slope": consistency(slopes_meet and column(measured, "least_lam_slope").min() >= 0, draws=config.seeds),
+        "curvature": consistency(bounded, draws=config.seeds),
     }
 
 

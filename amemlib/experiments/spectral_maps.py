@@ -17,7 +17,7 @@ from amemlib.equivalents import (
     expected_capacity,
     expected_map_capacity,
 )
-from amemlib.experiments.base import Experiment, Grid, Results, capacity_verdicts, draws
+from amemlib.experiments.base import FRESH_SEEDS, Experiment, Grid, Results, capacity_verdicts, draws
 from amemlib.gradients import gradient_rank, initial_gradient, item_losses_along
 from amemlib.problem import Problem
 from amemlib.recovery import capacity
@@ -328,6 +328,7 @@ EXPERIMENT = Experiment(
             loss_items=512,
         ),
         "cpu": SpectralMapsConfig(),
+        "confirm": SpectralMapsConfig(dims=(64, 128, 256, 512), seeds=8, first_seed=3450),
         "gpu": SpectralMapsConfig(
             dims=(128, 256, 512, 1024, 2048, 4096),
             n_items=131_072,
@@ -341,4 +342,5 @@ EXPERIMENT = Experiment(
     grids=spectral_maps_grids,
     summarise=spectral_maps_summary,
     judge=judge_spectral_maps,
+    unseen_from=FRESH_SEEDS,
 )

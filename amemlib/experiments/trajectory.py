@@ -178,14 +178,15 @@ def judge_trajectory(config: TrajectoryConfig, measured: dict, predicted: dict) 
         if name == "early":
             padded = np.broadcast_to(thresholded, law[..., :EARLY].shape)
             rivals["the thresholded iterates"] = np.concatenate([padded, law[..., EARLY:]], -1)
-        verdicts[name] = verdict(meets(law), meets(law), refuse(meets, rivals))
+        verdicts[name] = verdict(meets(law), meets(law), refuse(meets, rivals), config.seeds)
 
     def near(values) -> bool:
         return bool((np.abs(overlaps - np.array(values)) <= OVERLAP_BAND).all())
 
     identity = np.broadcast_to(np.eye(config.steps), overlaps.shape)
     rivals = {"independent updates": identity, "one direction": np.ones_like(overlaps)}
-    return verdicts | {"overlaps": verdict(near(overlap_law), near(overlap_law), refuse(near, rivals))}
+    as_predicted = near(overlap_law)
+    return verdicts | {"overlaps": verdict(as_predicted, as_predicted, refuse(near, rivals), config.seeds)}
 
 
 EXPERIMENT = Experiment(

@@ -208,7 +208,7 @@ def _counts_verdict(counts, expected, rivals: dict, n_items: int) -> dict:
     mean, error = counts.mean(1), standard_error(counts)
     near = lambda law: (np.abs(mean - law) <= COUNT_BAND * np.array(law) + 2 * error).all()  # noqa: E731
     rivals = rivals | {"an empty memory": 0.0, "a full memory": n_items}
-    return verdict(near(expected), near(expected), refuse(near, rivals))
+    return verdict(near(expected), near(expected), refuse(near, rivals), counts.shape[1])
 
 
 def _language_verdict(config: VocabularyConfig, measured: dict, predicted: dict, name: str) -> dict:
@@ -226,7 +226,7 @@ def _batch_verdict(config: VocabularyConfig, measured: dict, predicted: dict, na
     expected = predicted["batch"]["half"]
     rivals = {other: expected[other] for other in ("polar", "sgd") if other != name}
     rivals["a sample for each recovered item"] = predicted["counts"][config.batch_language][name]
-    return verdict(near(expected[name]), near(expected[name]), refuse(near, rivals))
+    return verdict(near(expected[name]), near(expected[name]), refuse(near, rivals), config.seeds)
 
 
 def _covariance_verdict(config: VocabularyConfig, measured: dict, predicted: dict, name: str) -> dict:
