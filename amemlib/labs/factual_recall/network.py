@@ -24,11 +24,11 @@ _REPEATS = 4
 
 
 def initial_weights(dim: int, heads: int, head_dim: int, width: int, seed: int) -> dict[str, Tensor]:
-    """Gaussian weights of variance 1/columns. With no heads one of them reads x as it is: `value` and `output` are
-    the identity and are not trained, so that attention can gather and not store."""
+    """Gaussian weights of variance 1/columns. With no heads attention has none: see `predict`."""
     generator = np.random.default_rng([seed, dim, heads, width])
-    shapes = {"query": (max(heads, 1), head_dim), "key": (max(heads, 1), head_dim, dim)}
+    shapes = {}
     if heads:
+        shapes |= {"query": (heads, head_dim), "key": (heads, head_dim, dim)}
         shapes |= {"value": (heads, head_dim, dim), "output": (heads, dim, head_dim)}
     if width:
         shapes |= {"expand": (width, dim), "contract": (dim, width)}
@@ -36,21 +36,19 @@ def initial_weights(dim: int, heads: int, head_dim: int, width: int, seed: int) 
     return {name: draw(shape) for name, shape in shapes.items()}
 
 
-def n_parameters(dim: int, heads: int, head_dim: int, width: int) -> dict[str, int]:
-    """Weights of the value and output matrices, and of the MLP: those that can store."""
-    return {"attention": 2 * heads * head_dim * dim, "mlp": 2 * width * dim}
-
-
 def predict(
     weights: dict[str, Tensor], contexts: Int[Tensor, "B T"], E: Float[Tensor, "vocabulary d"], U: Float[Tensor, "M d"]
 ) -> Float[Tensor, "B M"]:
-    """Logits of the answers, (B, M)."""
-    matches = E @ torch.einsum("hkd,hk->dh", weights["key"], weights["query"])
-    read = torch.einsum("bth,btd->bhd", matches[contexts].softmax(1), E[contexts])
+    """Logits of the answers, (B, M). Without heads attention is set by hand, half on the subject and half on the
+    relation, and hands on what it reads: it gathers and cannot store. Trained to gather, one head may switch off a
+    token for good."""
     if "value" in weights:
+        matches = E @ torch.einsum("hkd,hk->dh", weights["key"], weights["query"])
+        read = torch.einsum("bth,btd->bhd", matches[contexts].softmax(1), E[contexts])
         y = torch.einsum("hdk,hke,bhe->bd", weights["output"], weights["value"], read)
     else:
-        y = read[:, 0]
+        informative = (contexts < len(E) - NOISE).to(E)
+        y = torch.einsum("bt,btd->bd", informative / 2, E[contexts])
     if "expand" in weights:
         y = y + (y @ weights["expand"].T).relu() @ weights["contract"].T
     return y @ U.T
@@ -96,6 +94,9 @@ def train_recall(
     def gradients(step, values):
         return torch.autograd.grad(F.cross_entropy(predict(named(values), next(batches), E, U), answers), values)
 
+    if not weights:
+        with torch.no_grad():
+            return (predict({}, next(batches), E, U).argmax(1) == answers).double().mean().item()
     best, every = 0.0, min(100, steps)
     for found in islice(adam(list(weights.values()), gradients, lr), every - 1, steps, every):
         with torch.no_grad():
