@@ -122,34 +122,33 @@ def made_up():
     laws = {"ours": needed, "orthogonal vectors": one_hot, "L d": [float(d * L) for _, d, L in cases]}
     weight = [(1 - 1 / config.length) * (n - 1) for n in config.per_label]
     gain = [expected.polar_gain(math.sqrt((config.length - 1) / n)) for n in config.gain_per_label]
-    predicted = {"laws": laws, "one_hot": one_hot, "weight": weight, "gain": gain}
+    predicted = {"laws": laws, "one_hot": {"sgd": one_hot}, "attention": {"weight": weight}, "gain": {"polar": gain}}
     predicted["one_hot_ratio"] = [1.1] * len(cases)
     measured = {
         "cases": cases,
         "samples": {"sgd": needed},
         "samples_error": {"sgd": [1.0] * len(cases)},
-        "one_hot": one_hot,
-        "one_hot_error": [1.0] * len(cases),
+        "one_hot": {"sgd": one_hot},
+        "one_hot_error": {"sgd": [1.0] * len(cases)},
         "ratio": [0.6] * len(cases),
-        "hits": [0.1, 1.0, 1.0, 1.0, 1.0],
-        "weight": weight,
-        "weight_error": [0.01] * 5,
-        "gain": gain,
-        "gain_error": [0.01] * 6,
-        "length_exponent": 1.0,
+        "attention": {"hits": [0.1, 1.0, 1.0, 1.0, 1.0], "weight": weight},
+        "attention_error": {"weight": [0.01] * 5},
+        "gain": {"polar": gain},
+        "gain_error": {"polar": [0.01] * 6},
+        "length_exponent": {"sgd": 1.0},
     }
     return config, copy.deepcopy(measured), predicted
 
 
 FLAWS = [
     (("samples", "sgd", 0), 20_000.0, "samples", "undecided"),
-    (("length_exponent",), 0.6, "samples", "finite-size"),
+    (("length_exponent", "sgd"), 0.6, "samples", "finite-size"),
     (("samples", "sgd", 1), 50_000.0, "multiplicative", "not reproduced"),
-    (("one_hot", 2), 500.0, "orthogonal", "undecided"),
-    (("one_hot", 2), 1e6, "orthogonal", "not reproduced"),
-    (("weight", 3), 4.0, "attention", "undecided"),
-    (("hits", 1), 0.6, "attention", "finite-size"),
-    (("gain", 0), 2.0, "gain", "not reproduced"),
+    (("one_hot", "sgd", 2), 500.0, "orthogonal", "undecided"),
+    (("one_hot", "sgd", 2), 1e6, "orthogonal", "not reproduced"),
+    (("attention", "weight", 3), 4.0, "attention", "undecided"),
+    (("attention", "hits", 1), 0.6, "attention", "finite-size"),
+    (("gain", "polar", 0), 2.0, "gain", "not reproduced"),
     (("ratio", 4), 1.05, "muon", "not reproduced"),
 ]
 """Where in the measured numbers of `made_up`, what, and the word that this verdict then has."""

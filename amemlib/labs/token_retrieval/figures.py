@@ -17,7 +17,7 @@ def samples_figure(record: dict) -> Figure:
     base = np.array([config["n_tokens"], config["dim"], config["length"]])
     random, one_hot = (look for look, _ in kinds(["random vectors", "one-hot vectors"], "{}"))
     series = ((random, measured["samples"]["sgd"], measured["samples_error"]["sgd"], predicted["laws"]["ours"]),)
-    series += ((one_hot, measured["one_hot"], measured["one_hot_error"], predicted["one_hot"]),)
+    series += ((one_hot, measured["one_hot"]["sgd"], measured["one_hot_error"]["sgd"], predicted["one_hot"]["sgd"]),)
     along = np.flatnonzero((cases[:, :2] == base[:2]).all(1))
     along = along[np.argsort(cases[along, 2])]
     for look, *told in series:
@@ -61,9 +61,10 @@ def attention_figure(record: dict) -> Figure:
     figure, axes = new_axes(2)
     ((look, _),) = kinds(["measured"], "{}")
     n = config["per_label"]
-    for axis, key, law in ((axes[0], "weight", record["predicted"]["weight"]), (axes[1], "hits", None)):
-        error = np.array(measured[f"{key}_error"], dtype=float)
-        points(axis, n, measured[key], look, error=error, law=law)
+    for axis, key in ((axes[0], "weight"), (axes[1], "hits")):
+        error = np.array(measured["attention_error"][key], dtype=float)
+        law = record["predicted"]["attention"].get(key)
+        points(axis, n, measured["attention"][key], look, error=error, law=law)
     frame(axes[0], "samples of a label", "weight of the mark")
     frame(axes[1], "samples of a label", "share of sequences found", zero=True)
     axes[0].legend()
@@ -79,7 +80,12 @@ def muon_figure(record: dict) -> Figure:
     order = np.argsort(predicted["noise"])
     noise, gain, error, law = (
         np.array(values, dtype=float)[order]
-        for values in (predicted["noise"], measured["gain"], measured["gain_error"], predicted["gain"])
+        for values in (
+            predicted["noise"],
+            measured["gain"]["polar"],
+            measured["gain_error"]["polar"],
+            predicted["gain"]["polar"],
+        )
     )
     points(axes[0], noise, gain, look, error=error, law=law)
     axes[0].axhline((8 / (3 * np.pi)) ** 2, color=GREY, ls="--", lw=1, label=r"$(8/3\pi)^2$")

@@ -30,25 +30,22 @@ EASIER, RATIO_BAND = 0.9, 0.15
 
 
 def summarise(config, results: Results) -> tuple[dict, dict]:
-    """By case: `samples[map]`, its error, `one_hot`; by samples of a label: `attention` and `gain`.
+    """By case: `samples[map]`, its error, `one_hot["sgd"]`; by samples of a label `attention[quantity]`, `gain["polar"]`.
 
-    predicted: `laws[name]`, what each law says of every case; `one_hot`, `weight`, `gain`; `length_exponent` of both.
+    predicted: the same where there is a prediction, and `laws[name]`, what each law says of every case.
     """
     sizes = list(results.grids["samples"].axes["case"].values())
     measured = {"cases": [[size[key] for key in ("n_tokens", "dim", "length")] for size in sizes]}
-    for name in MAPS:
-        counts = results.array("samples", name)
-        measured.setdefault("samples", {})[name] = counts.mean(1).tolist()
-        measured.setdefault("samples_error", {})[name] = standard_error(counts).tolist()
-    ratios = results.array("samples", "polar") / results.array("samples", "sgd")
-    measured["ratio"], measured["ratio_error"] = ratios.mean(1).tolist(), standard_error(ratios).tolist()
+    counts = {name: results.array("samples", name) for name in MAPS}
+    ratios = counts["polar"] / counts["sgd"]
+    measured["ratio"], measured["ratio_error"] = _means(ratios), _standard_errors(ratios)
     one_hot = results.array("one-hot", "count")
-    measured["one_hot"], measured["one_hot_error"] = one_hot.mean(1).tolist(), standard_error(one_hot).tolist()
-    for key in ("hits", "weight"):
-        found = results.array("attention", key)
-        measured[key], measured[f"{key}_error"] = found.mean(1).tolist(), standard_error(found).tolist()
+    read = {key: results.array("attention", key) for key in ("hits", "weight")}
     gain = results.array("gain", "gain")
-    measured["gain"], measured["gain_error"] = gain.mean(1).tolist(), standard_error(gain).tolist()
+    told = {"samples": counts, "one_hot": {"sgd": one_hot}, "attention": read, "gain": {"polar": gain}}
+    for key, draws in told.items():
+        measured[key] = {name: _means(found) for name, found in draws.items()}
+        measured[f"{key}_error"] = {name: _standard_errors(found) for name, found in draws.items()}
 
     V, d, L = np.transpose(measured["cases"]).astype(float)
     needed = [expected.samples_needed(*map(int, case), config.level) for case in measured["cases"]]
@@ -64,17 +61,19 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
             "L d": (L * d).tolist(),
             "without crosstalk": (leading * (1 + V / d) * (1 + 2 * V / d)).tolist(),
         },
-        "one_hot": single,
-        "weight": [(1 - 1 / config.length) * (n - 1) for n in config.per_label],
+        "samples": {"sgd": needed},
+        "one_hot": {"sgd": single},
+        "attention": {"weight": [(1 - 1 / config.length) * (n - 1) for n in config.per_label]},
         "noise": noise.tolist(),
-        "gain": [expected.polar_gain(r) for r in noise],
+        "gain": {"polar": [expected.polar_gain(r) for r in noise]},
     }
     with np.errstate(invalid="ignore"):
         at = np.sqrt(V * (L - 1) / np.array(measured["samples"]["sgd"]))
     predicted["one_hot_ratio"] = [1 / expected.polar_gain(r) if np.isfinite(r) else math.nan for r in at]
     along = [k for k, case in enumerate(measured["cases"]) if case[:2] == [config.n_tokens, config.dim]]
     for told, counts in ((measured, measured["samples"]["sgd"]), (predicted, needed)):
-        told["length_exponent"] = float(np.polyfit(np.log(L[along] - 1), np.log(np.array(counts)[along]), 1)[0])
+        slope = np.polyfit(np.log(L[along] - 1), np.log(np.array(counts)[along]), 1)[0]
+        told["length_exponent"] = {"sgd": float(slope)}
     return measured, predicted
 
 
@@ -88,7 +87,7 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     found, error = _numbers(measured["samples"]["sgd"]), _errors(measured["samples_error"]["sgd"])
     laws = {name: _numbers(law) for name, law in predicted["laws"].items()}
     near = bool((np.abs(found - laws["ours"]) <= SAMPLES_BAND * laws["ours"] + 2 * error).all())
-    is_exponent = lambda value: bool(abs(measured["length_exponent"] - value) <= EXPONENT_BAND)  # noqa: E731
+    is_exponent = lambda value: bool(abs(measured["length_exponent"]["sgd"] - value) <= EXPONENT_BAND)  # noqa: E731
     rivals = {"any length": 0.0, "√L": 0.5, "L²": 2.0}
     verdicts = {"samples": verdict(near, is_exponent(1.0), refuse(is_exponent, rivals))}
 
@@ -100,7 +99,7 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     others = {name: law for name, law in laws.items() if name != "ours"}
     verdicts["multiplicative"] = verdict(ours, ours, refuse(is_proportional, others))
 
-    single, error = _numbers(measured["one_hot"]), _errors(measured["one_hot_error"])
+    single, error = _numbers(measured["one_hot"]["sgd"]), _errors(measured["one_hot_error"]["sgd"])
     V, _, L = np.transpose(measured["cases"]).astype(float)
     is_single = lambda law: bool((np.abs(single - law) <= ONE_HOT_BAND * law + 2 * error).all())  # noqa: E731
     rivals = {
@@ -110,13 +109,13 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     }
     easier = bool((single < found).all())
     verdicts["orthogonal"] = verdict(
-        is_single(_numbers(predicted["one_hot"])), easier, refuse(is_single, rivals) if easier else ()
+        is_single(_numbers(predicted["one_hot"]["sgd"])), easier, refuse(is_single, rivals) if easier else ()
     )
 
     counts = np.array(config.per_label)
-    weight, error = _numbers(measured["weight"]), _errors(measured["weight_error"])
-    is_weight = (np.abs(weight - _numbers(predicted["weight"])) <= MARGIN_BAND * counts + 2 * error).all()
-    hits = _numbers(measured["hits"])
+    weight, error = (_numbers(measured["attention"]["weight"]), _errors(measured["attention_error"]["weight"]))
+    is_weight = (np.abs(weight - _numbers(predicted["attention"]["weight"])) <= MARGIN_BAND * counts + 2 * error).all()
+    hits = _numbers(measured["attention"]["hits"])
 
     def are_found(least) -> bool:
         return bool((np.where(counts >= least, hits >= FOUND, hits <= LOST)).all())
@@ -124,10 +123,10 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     rivals = {"one sample is enough": 1, "three": 3, "as many as values need": np.inf}
     verdicts["attention"] = verdict(is_weight, are_found(2), refuse(are_found, rivals))
 
-    gain, error = _numbers(measured["gain"]), _errors(measured["gain_error"])
+    gain, error = _numbers(measured["gain"]["polar"]), _errors(measured["gain_error"]["polar"])
     is_gain = lambda law: bool((np.abs(gain / law - 1) <= GAIN_BAND + 2 * error / gain).all())  # noqa: E731
     rivals = {"none": 1.0, "half the noise": 2.0, "(8/3π)²": (8 / (3 * np.pi)) ** 2}
-    expected_gain = is_gain(_numbers(predicted["gain"]))
+    expected_gain = is_gain(_numbers(predicted["gain"]["polar"]))
     verdicts["gain"] = verdict(expected_gain, expected_gain, refuse(is_gain, rivals))
 
     ratio = _numbers(measured["ratio"])
@@ -135,6 +134,14 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     rivals = {"as many": 1.0, "as with one-hot vectors": _numbers(predicted["one_hot_ratio"])}
     verdicts["muon"] = verdict(None, bool((ratio <= EASIER).all()), refuse(is_ratio, rivals))
     return verdicts
+
+
+def _means(draws: np.ndarray) -> list:
+    return draws.mean(1).tolist()
+
+
+def _standard_errors(draws: np.ndarray) -> list:
+    return standard_error(draws).tolist()
 
 
 def _numbers(values) -> np.ndarray:
