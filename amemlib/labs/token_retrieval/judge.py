@@ -30,9 +30,8 @@ EASIER, RATIO_BAND = 0.9, 0.15
 
 
 def summarise(config, results: Results) -> tuple[dict, dict]:
-    """By case: `samples[map]`, its error, `one_hot["sgd"]`; by samples of a label `attention[quantity]`, `gain["polar"]`.
-
-    predicted: the same where there is a prediction, and `laws[name]`, what each law says of every case.
+    """By case: `samples[map]` and `one_hot["sgd"]`; by samples of a label: `attention[quantity]` and `gain["polar"]`;
+    with their errors. predicted: the same where it can be, and `laws[name]`, what each law says of every case.
     """
     sizes = list(results.grids["samples"].axes["case"].values())
     measured = {"cases": [[size[key] for key in ("n_tokens", "dim", "length")] for size in sizes]}
