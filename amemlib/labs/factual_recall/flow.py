@@ -112,7 +112,7 @@ def subject_part(facts: Int[Tensor, "S R"], n_answers: int) -> Float[Tensor, "M 
 
 def stage_times(curve: np.ndarray, level: float = 0.9) -> tuple[float, float]:
     """First steps at which the relation's answers, and the right answer, have the probability `level`; NaN if never."""
-    reached = (np.asarray(curve)[:, 1:] >= level).T
+    reached = (curve[:, 1:] >= level).T
     relation, answer = (float(np.argmax(r)) if r.any() else float("nan") for r in reached)
     return relation, answer
 
