@@ -573,3 +573,50 @@ def test_a_figure_draws_as_many_series_as_a_gpu_record_holds(name):
     for axis, count in zip(figure.axes[: len(expected)], expected, strict=True):
         shown = [line for line in axis.lines if len(line.get_xdata())]
         assert len({to_hex(line.get_color()) for line in shown} - {style.GREY}) == count
+
+
+OVER_D = ("capacity", "capacity_by_alpha", "constants", "edge", "half_batch", "interaction_blocks", "maps_capacity")
+OVER_D += (
+    "over_mass",
+    "recall_dims",
+    "recall_batches",
+    "recall_alphas",
+    "sgd_constant",
+    "share",
+    "slope_and_curvature",
+)
+DEVICE = "a pretend GPU, made in a test"
+
+
+def beside(value, found):
+    """The arguments with a record of another device beside each record, which it differs from in its numbers."""
+    if isinstance(value, dict) and "config" in value:
+        found.append(value)
+        return value | {"elsewhere": [larger(value) | {"device": DEVICE}]}
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return [beside(one, found) for one in value]
+    return value
+
+
+def larger(value):
+    if isinstance(value, dict):
+        return {key: value[key] if key == "config" else larger(value[key]) for key in value}
+    if isinstance(value, list):
+        return [larger(one) for one in value]
+    return 1.5 * value if isinstance(value, float) else value
+
+
+@pytest.mark.parametrize("name", OVER_D)
+def test_a_figure_over_sizes_shows_what_a_gpu_counted_and_names_it(name):
+    arguments, found = GPU[name][0], []
+    draw = getattr(figures, f"{name}_figure")
+    alone, both = draw(*arguments), draw(*(beside(value, found) for value in arguments))
+    assert found
+    legends = [legend for axis in both.axes if (legend := axis.get_legend())] + both.legends
+    assert any(DEVICE in entry.get_text() for legend in legends for entry in legend.get_texts())
+    rims = [[line for line in axis.lines if line.get_markeredgecolor() == "black"] for axis in both.axes]
+    for before, after, dark in zip(alone.axes, both.axes, rims, strict=True):
+        shown = [line for line in dark if len(line.get_xdata())]
+        assert bool(shown) == bool([line for line in before.lines if line.get_marker() not in ("None", "", None)])
+        assert points(after) >= points(before) and len(points(after)) > len(points(before))
+    assert not any(line.get_markeredgecolor() == "black" for axis in alone.axes for line in axis.lines)

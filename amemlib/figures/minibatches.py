@@ -1,9 +1,23 @@
 """Pictures of minibatches: what they show of the items, their spectrum, and capacity against batch size."""
 
+from functools import partial
+
 import numpy as np
 from matplotlib.figure import Figure
 
-from amemlib.figures.style import GREY, MAPS, Look, frame, key, new_axes, optimizer, points, reference_line, series
+from amemlib.figures.style import (
+    GREY,
+    MAPS,
+    Look,
+    device_points,
+    frame,
+    key,
+    new_axes,
+    optimizer,
+    points,
+    reference_line,
+    series,
+)
 
 
 def occupancy_figure(batch_sizes, drawn: dict, exact: dict, law: dict) -> Figure:
@@ -98,15 +112,20 @@ def half_batch_figure(record: dict) -> Figure:
     """Half-capacity batch against d for Muon and SGD: measured, sharp prediction (lines) and theorem (dotted)."""
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
     figure, (axis,) = new_axes()
-    for name, dims in (("polar", config["dims"]), ("sgd", config["sgd_dims"])):
+    for name, field in (("polar", "dims"), ("sgd", "sgd_dims")):
+        dims, half = config[field], measured["half_batch"][name]
         slope, (low, high) = measured["slope"][name], measured["interval"][name]
         label = f"{MAPS[name].label}: {slope:.2f} [{low:.2f}, {high:.2f}], limit {predicted['slope'][name]:.2f}"
-        half = measured["half_batch"][name]
-        points(axis, dims, half, optimizer(name, label), law=predicted["half_batch"][name])
+        device_points(axis, record, partial(_half_batch, name, field), optimizer(name, label))
         reference_line(axis, dims, predicted["slope"][name], (dims[-1], half[-1]))
     frame(axis, "embedding dimension $d$", "half-capacity batch", log="xy", base=2)
     key(axis, {"sharp prediction": "-", "exponent of the theorem": ":"})
     return figure
+
+
+def _half_batch(name: str, field: str, record: dict) -> dict:
+    measured, predicted = (record[side]["half_batch"][name] for side in ("measured", "predicted"))
+    return {"x": record["config"][field], "draws": measured, "law": predicted}
 
 
 def sightings_figure(ranks, sightings, mask, threshold: float, expected) -> Figure:

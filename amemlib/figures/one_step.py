@@ -1,5 +1,6 @@
 """Pictures of one population step: capacity against d, signal against interactions, local exponents."""
 
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -9,6 +10,7 @@ from amemlib.figures.style import (
     GREY,
     MAPS,
     Look,
+    device_points,
     frame,
     key,
     kinds,
@@ -29,17 +31,18 @@ def capacity_figure(record: dict, names=("polar", "sgd")) -> Figure:
     """
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
     figure, (axis,) = new_axes(figsize=(7.0, 5.0))
-    counts, sharp = measured["seed_counts"], predicted["counts"]
+    sharp = predicted["counts"]
     for name in names:
-        dims = config["sgd_dims"] if name == "sgd" else config["dims"]
+        field = "sgd_dims" if name == "sgd" else "dims"
+        dims = config[field]
         slope, (low, high) = measured["slope"][name], measured["interval"][name]
         limit = predicted["slope"][name]
         label = f"{MAPS[name].label}: fitted {slope:.2f} [{low:.2f}, {high:.2f}], limit {limit:.2f}"
-        points(axis, dims, counts[name], optimizer(name, label), law=sharp[name], zorder=3)
+        device_points(axis, record, partial(_counts, name, field), optimizer(name, label), zorder=3)
         reference_line(axis, dims, limit, (dims[-1], sharp[name][-1]))
         if name == "sgd":
-            open_ = {"mfc": "white", "label": None, "zorder": 3}
-            points(axis, config["dims"], counts["sgd_at_dims"], optimizer(name), law=sharp["sgd_at_dims"], **open_)
+            look = optimizer(name)._replace(label=None)
+            device_points(axis, record, partial(_counts, "sgd_at_dims", "dims"), look, mfc="white", zorder=3)
     title = rf"One population step, $\alpha = {config['alpha']:g}$"
     frame(axis, "embedding dimension $d$", "recovered items", title, log="xy", base=2)
     lines = {"sharp prediction, nothing fitted": "-", "limiting exponent": ":"}
@@ -51,17 +54,22 @@ def capacity_by_alpha_figure(records: list[dict], name: str) -> Figure:
     """Figure 2 for one map: counts over d^κ, κ the limiting exponent, for several α. Flat is a reached exponent."""
     figure, (axis,) = new_axes()
     for look, record in series(records):
-        config, measured, predicted = record["config"], record["measured"], record["predicted"]
-        dims = np.array(config["sgd_dims"] if name == "sgd" else config["dims"], dtype=float)
-        fitted, limit = measured["slope"][name], predicted["slope"][name]
-        label = rf"$\alpha = {config['alpha']:g}$: fitted {fitted:.2f}, limit {limit:.2f}"
-        counts, law = measured["seed_counts"][name], predicted["counts"][name]
-        points(axis, dims, counts, look, law=law, scale=dims**limit, label=label)
+        fitted, limit = record["measured"]["slope"][name], record["predicted"]["slope"][name]
+        label = rf"$\alpha = {record['config']['alpha']:g}$: fitted {fitted:.2f}, limit {limit:.2f}"
+        read = partial(_counts, name, "sgd_dims" if name == "sgd" else "dims", exponent=limit)
+        device_points(axis, record, read, look._replace(label=label))
     exponent = r"d^{\,1/2\alpha}" if name == "sgd" else r"d^{\,1+1/2\alpha}"
     title = f"{MAPS[name].label}, one population step (lines: sharp prediction)"
     frame(axis, "embedding dimension $d$", rf"recovered items / ${exponent}$", title, log="x", base=2, zero=True)
     key(axis)
     return figure
+
+
+def _counts(name: str, field: str, record: dict, exponent: float = 0.0) -> dict:
+    """Counts of a map over d to a power, and their prediction; field: of its dimensions."""
+    dims = np.array(record["config"][field], dtype=float)
+    counts, law = record["measured"]["seed_counts"][name], record["predicted"]["counts"][name]
+    return {"x": dims, "draws": counts, "law": law, "scale": dims**exponent}
 
 
 def signal_figure(panels: dict) -> Figure:

@@ -1,5 +1,7 @@
 """Pictures of in-context recall: sequences, the induction head, training runs, and the sweeps of Figures 6, 7 and 8."""
 
+from functools import partial
+
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
@@ -7,6 +9,7 @@ from matplotlib.ticker import MaxNLocator
 
 from amemlib.figures.style import (
     GREY,
+    device_points,
     frame,
     key,
     kinds,
@@ -162,7 +165,7 @@ def recall_dims_figure(record: dict, shares: tuple[float, float, float] = (1 / 3
             for index, style in zip(indices[:-1], (":", "--"), strict=True):
                 means = [np.mean([seed[index] for seed in seeds if len(seed) > index]) for seeds in curves]
                 axis.plot(config["dims"], means, style, color=OPTIMIZERS[name].colour, lw=1.2)
-        _with_intervals(axis, config["dims"], measured, metric, "dims")
+        _with_intervals(axis, record, "dims", metric, "dims")
         _metric(axis, metric, "dimension $d$", log="x")
     axes[0].set_ylabel("accuracy")
     lines = {f"{measured['probed'][index]} steps": line for index, line in zip(indices, (":", "--", "-"), strict=True)}
@@ -174,7 +177,7 @@ def recall_batches_figure(record: dict) -> Figure:
     """Figure 7: OOD accuracy and memory recall of W_V against the batch size, at the budget; 95 % intervals."""
     figure, axes = new_axes(2, figsize=(9.6, 4.4), sharey=True)
     for axis, metric in zip(axes, ("ood", "recall"), strict=True):
-        _with_intervals(axis, record["config"]["batch_sizes"], record["measured"], metric, "batch_sizes")
+        _with_intervals(axis, record, "batch_sizes", metric, "batch_sizes")
         _metric(axis, metric, "batch size $B$", log="x")
     key(axes[0], loc="upper left")
     return figure
@@ -186,7 +189,7 @@ def recall_alphas_figure(record: dict) -> Figure:
     labels = {"output_alphas": r"exponent $\alpha_o$ of the outputs"}
     labels |= {"trigger_alphas": r"exponent $\alpha_q$ of the triggers"}
     for axis, (where, label) in zip(axes, labels.items(), strict=True):
-        _with_intervals(axis, record["config"]["alphas"], record["measured"], "ood", where)
+        _with_intervals(axis, record, "alphas", "ood", where)
         _metric(axis, "ood", label)
     key(axes[0], loc="lower left")
     return figure
@@ -250,16 +253,22 @@ def learnt_figure(record: dict, slopes: dict, where: str = "heavy_outputs") -> F
     return figure
 
 
-def _with_intervals(axis, x, measured: dict, metric: str, where: str) -> None:
-    """Means over the seeds at the budget with their 95 % intervals; a point without runs is left out."""
-    for name, means in measured[metric][where].items():
-        if len(means) < len(x):
-            continue
-        half = measured[f"half_{metric}"][where][name]
-        kept = [row for row in zip(x, means, half, strict=True) if row[1] is not None]
-        places, values, half = (np.array([row[k] or 0 for row in kept]) for k in range(3))
-        look, interval = OPTIMIZERS[name], np.stack([values - half, values + half], 1)
-        points(axis, places, values, look, interval=interval, fmt=look.marker + "-", capsize=3, lw=1.3)
+def _with_intervals(axis, record: dict, field: str, metric: str, where: str) -> None:
+    """Means over the seeds at the budget with their 95 % intervals against a field of the config."""
+    for name, means in record["measured"][metric][where].items():
+        if len(means) == len(record["config"][field]):
+            look = OPTIMIZERS[name]
+            style = {"fmt": look.marker + "-", "capsize": 3, "lw": 1.3}
+            device_points(axis, record, partial(_means, field, metric, where, name), look, **style)
+
+
+def _means(field: str, metric: str, where: str, name: str, record: dict) -> dict:
+    """Means and intervals of an optimizer; a point without runs is left out."""
+    x, measured = record["config"][field], record["measured"]
+    rows = zip(x, measured[metric][where][name], measured[f"half_{metric}"][where][name], strict=True)
+    kept = np.reshape([(x, mean, half or 0.0) for x, mean, half in rows if mean is not None], (-1, 3))
+    places, values, half = kept.T
+    return {"x": places, "draws": values, "interval": np.stack([values - half, values + half], 1)}
 
 
 def _metric(axis, metric: str, x: str, **scales) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amemlib.figures.style import GREY, Look, frame, key, kinds, new_axes, optimizer, points, series
+from amemlib.figures.style import GREY, Look, device_points, frame, key, kinds, new_axes, optimizer, points, series
 
 
 def sharp_ratio_figure(record: dict, panels: dict, band: float) -> Figure:
@@ -59,6 +59,11 @@ def parity_figure(points: dict) -> Figure:
     return figure
 
 
+def _scaled_counts(record: dict) -> dict:
+    scale = np.array(record["config"]["dims"], dtype=float) ** record["predicted"]["slope"]["polar"]
+    return {"x": record["config"]["dims"], "draws": record["measured"]["seed_counts"]["polar"], "scale": scale}
+
+
 def constants_figure(records: list[dict], leading: dict, grid) -> Figure:
     """Polar's counts over d^{1+1/2α} from records of `one-step`, with the sharp count and its leading order, dotted.
 
@@ -66,10 +71,8 @@ def constants_figure(records: list[dict], leading: dict, grid) -> Figure:
     """
     figure, (axis,) = new_axes()
     for look, record in series(records):
-        alpha, dims = record["config"]["alpha"], np.array(record["config"]["dims"], dtype=float)
-        exponent = record["predicted"]["slope"]["polar"]
-        counts = record["measured"]["seed_counts"]["polar"]
-        points(axis, dims, counts, look, scale=dims**exponent, label=rf"$\alpha = {alpha:g}$")
+        alpha, exponent = record["config"]["alpha"], record["predicted"]["slope"]["polar"]
+        device_points(axis, record, _scaled_counts, look._replace(label=rf"$\alpha = {alpha:g}$"))
         wide, sharp = (np.asarray(x, dtype=float) for x in grid[alpha])
         axis.plot(wide, sharp / wide**exponent, "-", color=look.colour, lw=1.2)
         axis.axhline(leading[alpha], color=look.colour, ls=":", lw=1.2)

@@ -1,11 +1,12 @@
 """Pictures of the signal: its curve φ(t), its slope and curvature, and its size by rank."""
 
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from amemlib.figures.style import GREY, MAPS, frame, key, kinds, new_axes, optimizer, points, series
+from amemlib.figures.style import GREY, MAPS, device_points, frame, key, kinds, new_axes, optimizer, points, series
 
 
 def slope_histogram_figure(slopes, stein: float, sharp: float, lower) -> Figure:
@@ -91,9 +92,13 @@ def slope_and_curvature_figure(record: dict) -> Figure:
     dims, look = record["config"]["dims"], optimizer("smoothed_sign")
     for axis, (quantity, (title, line)) in zip(axes, panels.items(), strict=True):
         measured, predicted = (record[side][quantity]["smoothed_sign"] for side in ("measured", "predicted"))
-        points(axis, dims, measured, look, label=None)
+        device_points(axis, record, partial(_smoothed_sign, quantity), look._replace(label=None))
         axis.plot(dims, predicted, "-", color=GREY, lw=1.2, label=line)
         frame(axis, "embedding dimension $d$", title=title, log="x", base=2)
         axis.set_ylim(0, 1.25 * max(*predicted, *measured))
         key(axis)
     return figure
+
+
+def _smoothed_sign(quantity: str, record: dict) -> dict:
+    return {"x": record["config"]["dims"], "draws": record["measured"][quantity]["smoothed_sign"]}

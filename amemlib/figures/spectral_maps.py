@@ -1,9 +1,23 @@
 """Pictures of maps on singular values: the functions, what they leave small, what that does to capacity."""
 
+from functools import partial
+
 import numpy as np
 from matplotlib.figure import Figure
 
-from amemlib.figures.style import GREY, MAPS, alpha_of, frame, key, log_middles, new_axes, optimizer, points, series
+from amemlib.figures.style import (
+    GREY,
+    MAPS,
+    alpha_of,
+    device_points,
+    frame,
+    key,
+    log_middles,
+    new_axes,
+    optimizer,
+    points,
+    series,
+)
 
 _LOOKS = MAPS | {
     "muon5": optimizer("muon", "quintic, 5 steps (as shipped)"),
@@ -33,12 +47,21 @@ def maps_figure(s, curves: dict, values: dict) -> Figure:
     return figure
 
 
+def _of_map(quantity: str, law: str, name: str, record: dict) -> dict:
+    measured, predicted = record["measured"][quantity][name], record["predicted"][law][name]
+    return {"x": record["config"]["dims"], "draws": measured, "law": predicted}
+
+
 def share_figure(records: list[dict], name: str) -> Figure:
     """Share of singular values that a map leaves below 1/2 against d, for several α; lines: the spectral law."""
     figure, (axis,) = new_axes()
     for look, record in series(records):
-        measured, law = (record[side]["share_below_half"][name] for side in ("measured", "predicted"))
-        points(axis, record["config"]["dims"], measured, look, law=law, label=alpha_of(record))
+        device_points(
+            axis,
+            record,
+            partial(_of_map, "share_below_half", "share_below_half", name),
+            look._replace(label=alpha_of(record)),
+        )
     title, label = f"{_LOOKS[name].label} (lines: spectral law)", "share of singular values with $f(s) < 1/2$"
     frame(axis, "embedding dimension $d$", label, title, log="x", base=2)
     axis.set_ylim(0, 1)
@@ -49,10 +72,9 @@ def share_figure(records: list[dict], name: str) -> Figure:
 def maps_capacity_figure(record: dict, names) -> Figure:
     """Capacity against d for several maps of one record; two standard errors, sharp predictions as lines."""
     figure, (axis,) = new_axes(figsize=(7.0, 4.8))
-    config, counts, sharp = record["config"], record["measured"]["seed_counts"], record["predicted"]["counts"]
     for name in names:
-        points(axis, config["dims"], counts[name], _LOOKS[name], law=sharp[name])
-    title = rf"One population step, $\alpha = {config['alpha']:g}$ (lines: sharp)"
+        device_points(axis, record, partial(_of_map, "seed_counts", "counts", name), _LOOKS[name])
+    title = f"One population step, {alpha_of(record)} (lines: sharp)"
     frame(axis, "embedding dimension $d$", "recovered items", title, log="xy", base=2)
     key(axis)
     return figure

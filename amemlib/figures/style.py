@@ -7,7 +7,7 @@ Every curve also has its own marker. Figures keep a white ground, so they read t
 
 import io
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import matplotlib as mpl
@@ -70,6 +70,7 @@ PALE = "#cccccc"
 """Histograms under a law."""
 KINDS = ("#3344AA", "#CC6677", "#117733", "#AA4499", "#999933", "#44AA99")
 FORMS = "os^DvPX*p<>h"
+_RIM = {"mec": "black", "mew": 1.4}
 """Colours of things that are neither optimizers nor in an order; markers of all series but the optimizers'."""
 
 
@@ -164,6 +165,20 @@ def points(axis, x, draws, look: Look, *, error=None, interval=None, law=None, s
     axis.errorbar(x, mean / scale, bars, **style)
     if law is not None:
         axis.plot(x, np.asarray(law) / scale, "-", color=look.colour, lw=1.2)
+
+
+def device_points(axis, record: dict, read: Callable[[dict], dict], look: Look, **style) -> None:
+    """`points` of a record, and with a dark rim those of the records beside it that other devices made; the legend
+    names the device, and appears in no figure whose record has none beside it (`records.read_records`).
+
+    read: from a record to what `points` draws of it, by the names of its arguments.
+    """
+    points(axis, look=look, **read(record), **style)
+    for other in record.get("elsewhere", []):
+        points(axis, look=look._replace(label=None), **read(other), **style | _RIM)
+        label = f"dark rim: {other['device']}"
+        if label not in axis.get_legend_handles_labels()[1]:
+            axis.plot([], [], "o", color="white", ls="", label=label, **_RIM)
 
 
 def reference_line(axis, x, slope: float, through: tuple[float, float], label: str | None = None) -> None:
