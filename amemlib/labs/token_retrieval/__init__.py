@@ -61,12 +61,18 @@ def cases(config: TokenRetrievalConfig) -> dict[str, dict]:
     return {f"{V} {d} {L}": {"n_tokens": V, "dim": d, "length": L} for V, d, L in dict.fromkeys(sizes)}
 
 
+def one_hot_sizes(config: TokenRetrievalConfig) -> dict[str, dict]:
+    """The V and L of the cases, each pair once: with one-hot vectors there is no other dimension."""
+    pairs = dict.fromkeys((case["n_tokens"], case["length"]) for case in cases(config).values())
+    return {f"{V} {L}": {"n_tokens": V, "length": L} for V, L in pairs}
+
+
 def grids(config: TokenRetrievalConfig) -> dict[str, Grid]:
     """Samples needed by case, with random and one-hot vectors; attention and a polar step by samples of a label."""
     seeds = {"seed": draws(config)}
     return {
         "samples": Grid(measure_samples, {"case": cases(config)} | seeds),
-        "one-hot": Grid(measure_one_hot, {"case": cases(config)} | seeds),
+        "one-hot": Grid(measure_one_hot, {"size": one_hot_sizes(config)} | seeds),
         "attention": Grid(measure_attention, {"per_label": config.per_label} | seeds),
         "gain": Grid(measure_gain, {"per_label": config.gain_per_label} | seeds),
     }

@@ -38,7 +38,9 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     counts = {name: results.array("samples", name) for name in MAPS}
     ratios = counts["polar"] / counts["sgd"]
     measured["ratio"], measured["ratio_error"] = _means(ratios), _standard_errors(ratios)
-    one_hot = results.array("one-hot", "count")
+    pairs = list(results.grids["one-hot"].axes["size"].values())
+    place = [pairs.index({key: size[key] for key in ("n_tokens", "length")}) for size in sizes]
+    one_hot = results.array("one-hot", "count")[place]
     read = {key: results.array("attention", key) for key in ("hits", "weight")}
     gain = results.array("gain", "gain")
     told = {"samples": counts, "one_hot": {"sgd": one_hot}, "attention": read, "gain": {"polar": gain}}
