@@ -300,7 +300,7 @@ def test_the_sequences_of_a_figure_are_the_sequences():
     shown = sample_sequences(task, 3, 2000)
     figure = figures.sequences_figure(shown.tokens, shown.queries, shown.sources, 8)
     texts = [text.get_text() for text in figure.axes[0].texts]
-    expected = [f"t{token + 1}" if token < 8 else str(token - 7) for token in shown.tokens.flatten().tolist()]
+    expected = ["abcdefgh"[token] if token < 8 else str(token - 7) for token in shown.tokens.flatten().tolist()]
     assert texts == expected
     plt.close(figure)
 

@@ -15,7 +15,7 @@ def loss_curves_figure(record: dict, name: str = "polar", least_log=None) -> Fig
     """
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
     rates = config["lr_over_root_dim"]
-    figure, (left, right) = new_axes(2, figsize=(9.6, 4.3))
+    figure, (left, right) = new_axes(2)
     for look, dim in series(config["dims"], "$d = {}$"):
         run = f"{name}_{dim}"
         error, law = measured["loss_error"].get(run), predicted["loss"].get(run)
@@ -28,8 +28,8 @@ def loss_curves_figure(record: dict, name: str = "polar", least_log=None) -> Fig
     frame(right, r"learning rate $\eta/\sqrt{d}$", r"$\min_i\,\log(N\,\hat p(i\mid i))$", log="x", base=2)
     right.set_yscale("symlog", linthresh=1)
     right.set_ylim(top=1)
-    key(left, {"sharp prediction": "-"}, fontsize=8.5)
-    key(right, fontsize=8.5)
+    key(left, {"sharp prediction": "-"}, below=3)
+    key(right)
     return figure
 
 

@@ -64,7 +64,7 @@ def sgd_batch_figure(record: dict, limit_b, limit) -> Figure:
     limit_b, limit: (n,) the limit curve.
     """
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
-    figure, (axis,) = new_axes(figsize=(7.0, 4.8))
+    figure, (axis,) = new_axes(figsize=(5.0, 4.6))
     batch_sizes = np.array(config["sgd_batch_sizes"], dtype=float)
     for k, (look, dim) in enumerate(series(config["sgd_dims"], "$d = {}$")):
         counts, error, law = (

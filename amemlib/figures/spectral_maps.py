@@ -31,7 +31,7 @@ def maps_figure(s, curves: dict, values: dict) -> Figure:
     s: (n,) grid of s / ‖G‖_F. curves: map ↦ (n,) values of f.
     values: label ↦ (d,) measured singular values / ‖G‖_F, drawn as a bar from the 5 % to the 95 % quantile.
     """
-    figure, (axis,) = new_axes(figsize=(7.0, 4.8))
+    figure, (axis,) = new_axes(figsize=(5.0, 4.6))
     for name, curve in curves.items():
         axis.plot(s, curve, "-", color=_LOOKS[name].colour, lw=1.5, label=_LOOKS[name].label)
     axis.axhline(0.5, color=GREY, lw=1, ls=":")
@@ -41,9 +41,9 @@ def maps_figure(s, curves: dict, values: dict) -> Figure:
         height = low / 2 ** (step + 1)
         axis.plot([five, ninety_five], [height, height], "-", color=GREY, lw=5, alpha=0.5)
         axis.plot([median], [height], "|", color=GREY, ms=12, mew=2)
-        axis.annotate(label, (ninety_five, height), xytext=(6, -3), textcoords="offset points", fontsize=9.5)
+        axis.annotate(label, (ninety_five, height), xytext=(6, -3), textcoords="offset points", fontsize=10)
     frame(axis, r"singular value $s / \|G\|_F$", "$f(s)$", log="xy")
-    key(axis, below=3)
+    key(axis, below=2)
     return figure
 
 
@@ -71,7 +71,7 @@ def share_figure(records: list[dict], name: str) -> Figure:
 
 def maps_capacity_figure(record: dict, names) -> Figure:
     """Capacity against d for several maps of one record; two standard errors, sharp predictions as lines."""
-    figure, (axis,) = new_axes(figsize=(7.0, 4.8))
+    figure, (axis,) = new_axes(figsize=(5.0, 4.6))
     for name in names:
         device_points(axis, record, partial(_of_map, "seed_counts", "counts", name), _LOOKS[name])
     title = f"One population step, {alpha_of(record)} (lines: sharp)"
