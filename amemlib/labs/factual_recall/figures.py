@@ -62,9 +62,9 @@ def recall_figure(record: dict) -> Figure:
     for (row, column), value in np.ndenumerate(share):
         axis.text(column, row, f"{value:.2f}", ha="center", va="center", color="black" if value > 0.5 else "white")
     dim, inner = config["recall_dim"], config["head_dim"]
-    axis.set_xticks(range(len(config["widths"])), [f"{m}\n{2 * m * dim} weights" for m in config["widths"]])
+    axis.set_xticks(range(len(config["widths"])), [f"{m}: {2 * m * dim}" for m in config["widths"]])
     axis.set_yticks(range(len(config["heads"])), [f"{h}: {2 * h * inner * dim}" for h in config["heads"]])
-    frame(axis, "width of the MLP", "heads: weights of values and outputs")
+    frame(axis, "width: weights of the MLP", "heads: weights to store")
     axis.grid(visible=False)
     figure.colorbar(image, label="share of facts recalled")
     return figure

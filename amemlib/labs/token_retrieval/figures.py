@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amemlib.figures.style import GREY, frame, kinds, new_axes, optimizer, points
+from amemlib.figures.style import GREY, frame, key, kinds, new_axes, optimizer, points
 
 
 def samples_figure(record: dict) -> Figure:
@@ -40,18 +40,24 @@ def samples_figure(record: dict) -> Figure:
 
 
 def laws_figure(record: dict) -> Figure:
-    """Measured samples over each law, divided by the geometric mean over all sizes; a column a size."""
-    measured, predicted = record["measured"], record["predicted"]
-    figure, (axis,) = new_axes()
-    found = np.array(measured["samples"]["sgd"], dtype=float)
+    """Measured samples over each law, divided by the geometric mean over all sizes: by L, and by V/d at one L."""
+    config, measured, predicted = record["config"], record["measured"], record["predicted"]
+    figure, axes = new_axes(2, sharey=True)
+    found, cases = (np.array(values, dtype=float) for values in (measured["samples"]["sgd"], measured["cases"]))
+    by_length = (cases[:, :2] == [config["n_tokens"], config["dim"]]).all(1)
+    shown = ((by_length, cases[:, 2]), (cases[:, 2] == config["length"], cases[:, 0] / cases[:, 1]))
     for look, name in kinds(predicted["laws"], "{}"):
         ratio = np.log(found / np.array(predicted["laws"][name], dtype=float))
-        axis.plot(np.exp(ratio - ratio.mean()), look.marker + "-", color=look.colour, lw=0.8, label=name)
-    axis.axhline(1, color=GREY, lw=1, ls=":")
-    names = ["{}\n{}\n{}".format(*case) for case in measured["cases"]]
-    axis.set_xticks(range(len(names)), names, fontsize=8)
-    frame(axis, "$V$, $d$, $L$", "measured over law, mean 1", log="y")
-    axis.legend(ncols=2)
+        for axis, (chosen, x) in zip(axes, shown, strict=True):
+            order = np.flatnonzero(chosen)[np.argsort(x[chosen])]
+            label = name if axis is axes[0] else None
+            line = look.marker + ("-" if axis is axes[0] else "")
+            axis.plot(x[order], np.exp(ratio - ratio.mean())[order], line, color=look.colour, lw=0.8, label=label)
+    for axis in axes:
+        axis.axhline(1, color=GREY, lw=1, ls=":")
+    frame(axes[0], "length $L$", "measured over law, mean 1", log="xy", base=2)
+    frame(axes[1], "load $V/d$", log="xy", base=2)
+    key(axes[0], below=2)
     return figure
 
 
@@ -61,10 +67,10 @@ def attention_figure(record: dict) -> Figure:
     figure, axes = new_axes(2)
     ((look, _),) = kinds(["measured"], "{}")
     n = config["per_label"]
-    for axis, key in ((axes[0], "weight"), (axes[1], "hits")):
-        error = np.array(measured["attention_error"][key], dtype=float)
-        law = record["predicted"]["attention"].get(key)
-        points(axis, n, measured["attention"][key], look, error=error, law=law)
+    for axis, told in ((axes[0], "weight"), (axes[1], "hits")):
+        error = np.array(measured["attention_error"][told], dtype=float)
+        law = record["predicted"]["attention"].get(told)
+        points(axis, n, measured["attention"][told], look, error=error, law=law)
     frame(axes[0], "samples of a label", "weight of the mark")
     frame(axes[1], "samples of a label", "share of sequences found", zero=True)
     axes[0].legend()
