@@ -35,6 +35,7 @@ ARROWS = {
     "tasks": "sampling",
     "attention": "tasks",
     "training": "files spectral",
+    "adam": "checks",
     "verdicts": "",
     "records": "files runtime verdicts",
     "experiments": "optim sampling recovery equivalents expansions scaling sharding tasks attention training runtime "
@@ -44,7 +45,7 @@ ARROWS = {
     "visits": "sweep costs",
     "vocabularies": "problem",
     "figures": "scaling theory lazy",
-    "labs": "experiments figures",
+    "labs": "experiments figures adam",
     "__main__": "sweep visits figures",
 }
 FORBIDDEN = {"utils", "util", "common", "helpers", "misc"}

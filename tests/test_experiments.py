@@ -29,7 +29,7 @@ from amemlib.verdicts import (
 )
 
 SMALL = OneStepConfig(
-    dims=(256, 512, 1024), n_items=50_000, seeds=4, sgd_dims=(1024, 4096), sgd_items=1024, sgd_seeds=32, first_seed=3050
+    dims=(256, 512, 1024), n_items=50_000, seeds=4, sgd_dims=(1024, 4096), sgd_items=1024, sgd_seeds=32, first_seed=4050
 )
 
 

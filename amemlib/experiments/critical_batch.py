@@ -529,7 +529,7 @@ EXPERIMENT = Experiment(
             sgd_predicted_seeds=2,
         ),
         "cpu": CriticalBatchConfig(),
-        "confirm": CriticalBatchConfig(seeds=8, first_seed=3100),
+        "confirm": CriticalBatchConfig(seeds=8, first_seed=4100),
         "gpu": CriticalBatchConfig(
             dims=(128, 181, 256, 362, 512, 724, 1024, 1448, 2048),
             n_items=131_072,

@@ -198,7 +198,7 @@ EXPERIMENT = Experiment(
     profiles={
         "smoke": InteractionsConfig(dims=(64, 128), n_items=1024, seeds=2),
         "cpu": InteractionsConfig(),
-        "confirm": InteractionsConfig(seeds=8, first_seed=3400),
+        "confirm": InteractionsConfig(seeds=8, first_seed=4400),
         "gpu": InteractionsConfig(dims=(128, 256, 512, 1024, 2048, 4096), n_items=16_384, seeds=4),
     },
     grids=interactions_grids,

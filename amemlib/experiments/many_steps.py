@@ -553,15 +553,15 @@ EXPERIMENT = Experiment(
         ),
         "cpu": ManyStepsConfig(),
         # the fits alone, two minutes for each α; then what stands beside them
-        "confirm": ManyStepsConfig(seeds=16, extra_seeds=0, first_seed=3250),
-        "confirm-extra": ManyStepsConfig(seeds=4, extra_seeds=8, momentum_seeds=8, first_seed=3300),
+        "confirm": ManyStepsConfig(seeds=16, extra_seeds=0, first_seed=4250),
+        "confirm-extra": ManyStepsConfig(seeds=4, extra_seeds=8, momentum_seeds=8, first_seed=4300),
         "confirm-large": ManyStepsConfig(
             dims=(96, 192, 384, 768),
             n_items=32_768,
             seeds=4,
             threshold_constant=0.3,
             extra_seeds=0,
-            first_seed=3350,
+            first_seed=4350,
         ),
         "gpu": ManyStepsConfig(
             dims=(128, 181, 256, 362, 512, 724, 1024),

@@ -191,7 +191,7 @@ EXPERIMENT = Experiment(
             dims=(32, 64, 128), n_items=2048, seeds=2, sgd_dims=(256, 1024, 4096), sgd_items=512, sgd_seeds=8
         ),
         "cpu": OneStepConfig(),
-        "confirm": OneStepConfig(seeds=8, first_seed=3050),
+        "confirm": OneStepConfig(seeds=8, first_seed=4050),
         "gpu": OneStepConfig(
             dims=(128, 181, 256, 362, 512, 724, 1024, 1448, 2048, 2896, 4096, 8192),
             n_items=262_144,

@@ -366,7 +366,7 @@ EXPERIMENT = Experiment(
             haar_seeds=4,
         ),
         "cpu": OptimalityConfig(),
-        "confirm": OptimalityConfig(first_seed=3550),
+        "confirm": OptimalityConfig(first_seed=4550),
         "gpu": OptimalityConfig(
             dims=(128, 256, 512, 1024, 2048),
             n_items=65_536,

@@ -328,7 +328,7 @@ EXPERIMENT = Experiment(
             loss_items=512,
         ),
         "cpu": SpectralMapsConfig(),
-        "confirm": SpectralMapsConfig(dims=(64, 128, 256, 512), seeds=8, first_seed=3450),
+        "confirm": SpectralMapsConfig(dims=(64, 128, 256, 512), seeds=8, first_seed=4450),
         "gpu": SpectralMapsConfig(
             dims=(128, 256, 512, 1024, 2048, 4096),
             n_items=131_072,

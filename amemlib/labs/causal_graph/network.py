@@ -7,19 +7,19 @@ The simplified network of arXiv:2402.14735 in our reading: token i attends to th
 x one-hot, q the query. P is (T, T), R is (S, S), the prediction f a law on the S states. The query itself is no place.
 """
 
-import math
+from itertools import islice
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from amemlib.checks import check_count, check_positive
+from amemlib.adam import adam
+from amemlib.checks import check_count
 from amemlib.tasks.causal import CausalSequences, CausalTask, sample_causal
 
 FLOOR = 1e-3
 """What is added to the predicted probability of the target: the network says 0 for a state it has not seen."""
-_ADAM, _EPSILON = (0.9, 0.999), 1e-8
 
 
 def causal_mask(length: int) -> Tensor:
@@ -81,22 +81,12 @@ def recovered_edges(update: Float[Tensor, "*batch T T"], parents: tuple[int, ...
 
 
 def train_network(task: CausalTask, steps: int, batch_size: int, lr: float, seed: int) -> tuple[Tensor, Tensor]:
-    """P and R after `steps` of Adam from P = 0, R = I, every batch fresh; float64, on the CPU.
-
-    Adam is written out: the first use of torch.optim loads torch's compiler, several seconds for these two matrices.
-    """
+    """P and R after `steps` of Adam from P = 0, R = I, every batch fresh; float64, on the CPU."""
     check_count("steps", steps)
-    check_positive("lr", lr)
     weights = [torch.zeros(task.length, task.length, dtype=torch.float64), torch.eye(task.n_states).double()]
-    means, squares = ([torch.zeros_like(W) for W in weights] for _ in range(2))
-    for step in range(1, steps + 1):
-        weights = [W.requires_grad_() for W in weights]
-        loss = causal_loss(*weights, sample_causal(task, batch_size, seed, step))
-        gradients = torch.autograd.grad(loss, weights)
-        means = [torch.lerp(G, m, _ADAM[0]) for G, m in zip(gradients, means, strict=True)]
-        squares = [torch.lerp(G.square(), v, _ADAM[1]) for G, v in zip(gradients, squares, strict=True)]
-        rate = lr * math.sqrt(1 - _ADAM[1] ** step) / (1 - _ADAM[0] ** step)
-        moves = [rate * m / (v.sqrt() + _EPSILON) for m, v in zip(means, squares, strict=True)]
-        weights = [W.detach() - move for W, move in zip(weights, moves, strict=True)]
-    P, R = weights
+
+    def gradients(step, weights):
+        return torch.autograd.grad(causal_loss(*weights, sample_causal(task, batch_size, seed, step)), weights)
+
+    P, R = next(islice(adam(weights, gradients, lr), steps - 1, None))
     return P, R
