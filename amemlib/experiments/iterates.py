@@ -168,6 +168,6 @@ def measure_literal_descent(
 
 def predict_iterates(alpha: float, n_items: int, dim: int, steps: int, lr_over_root_dim: float) -> dict:
     """The closed recursion of `mean_field_iterates`: no embedding of dimension d is drawn."""
-    found = power_law_iterates(alpha, n_items, dim, lr_over_root_dim, steps)
+    found = power_law_iterates(alpha, n_items, dim, lr_over_root_dim, steps, streams=4)
     names = ("counts", "losses", "interaction_sd", "learnt")
     return {name: getattr(found, name).tolist() for name in names}
