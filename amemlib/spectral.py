@@ -88,8 +88,14 @@ SCHEDULES = {
         (3.2866, -2.4647, 0.5074),
         (2.2737, -1.6447, 0.4162),
     ),
-    # Turbo-Muon, meant for rows rescaled beforehand; from Emerging-Optimizers at fd77292. thib-s/flash-newton-schulz at
-    # cdb03db has another table by now
+    # thib-s/flash-newton-schulz at cdb03db, newton_schulz_triton.py: Turbo-Muon, meant for rows rescaled beforehand
+    "turbo_muon": (
+        (4.6051, -9.6552, 5.6769),
+        (4.7505, -6.0861, 2.1790),
+        (2.7763, -2.3190, 0.5523),
+        (2.4231, -2.2861, 0.8193),
+    ),
+    # an earlier table of the same file, from Emerging-Optimizers at fd77292
     "aol": (
         (4.0098, -7.0585, 2.4635),
         (3.4585, -5.5479, 2.5959),
