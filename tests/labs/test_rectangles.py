@@ -28,18 +28,22 @@ def made_up():
         "counts": {"polar": polar, "jordan": polar, "sgd": [13.0] * 6},
         "polar_error": [2.0] * 6,
         "rate": roots,
-        "tiles": [370.0, 170.0],
+        "tiles": {"polar": [370.0, 170.0]},
         "tiles_error": [3.0, 3.0],
         "head": {"sgd": [8.0, 15.0], "polar": [110.0, 250.0]},
         "head_error": [3.0, 3.0],
     }
-    return config, measured, {"polar": polar, "tiles": [370.0, 170.0], "head": {"polar": [110.0, 250.0]}, "law": law}
+    return (
+        config,
+        measured,
+        {"polar": polar, "tiles": {"polar": [370.0, 170.0]}, "head": {"polar": [110.0, 250.0]}, "law": law},
+    )
 
 
 FLAWS = [
     (("counts", "polar", 2), 200.0, "shapes", "not reproduced"),
     (("counts", "polar", 2), 300.0, "law", "not reproduced"),
-    (("tiles", 1), 300.0, "tiles", "not reproduced"),
+    (("tiles", "polar", 1), 300.0, "tiles", "not reproduced"),
     (("head", "polar", 0), 200.0, "head", "not reproduced"),
     (("rate", 2), 10.0, "wide", "not reproduced"),
     (("rate", 3), 10.0, "tall", "not reproduced"),

@@ -20,7 +20,7 @@ ONE_HOT = 10**9
 
 
 def summarise(config, results: Results) -> tuple[dict, dict]:
-    """counts[map], rate, loss for each of `shapes`; tiles for each of `tilings`; fused[name] for each of `part_scales`;
+    """counts[map], rate, loss for each of `shapes`; tiles[map] for each of `tilings`; fused[name] for each of `part_scales`;
     head and embedding[map] for each of `one_hot_dims`; `…_error` beside. predicted: polar, tiles, head, and law."""
     array = lambda *keys: results.array(*keys).astype(float)  # noqa: E731
     mean = lambda *keys: array(*keys).mean(1).tolist()  # noqa: E731
@@ -29,7 +29,7 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     measured |= {"polar_error": error("shapes", "counts", "polar")}
     measured |= {"rate": mean("shapes", "rate"), "rate_error": error("shapes", "rate"), "loss": mean("shapes", "loss")}
     measured |= {"at_edge": bool(array("shapes", "at_edge").any())}
-    measured |= {"tiles": mean("tiles", "count"), "tiles_error": error("tiles", "count")}
+    measured |= {"tiles": {"polar": mean("tiles", "count")}, "tiles_error": error("tiles", "count")}
     measured["fused"] = {name: mean("fused", name) for name in ("fused", "apart", "other", "size")}
     for side in ("head", "embedding"):
         measured[side] = {name: mean("one_hot", side, name) for name in ("sgd", "polar", "equal", "sign")}
@@ -44,7 +44,7 @@ def predict(config) -> dict:
     tiled = pair_of("tiled", config.tiled)
     return {
         "polar": [expected_tiled_capacity(p, *shape) for shape in shapes],
-        "tiles": [expected_tiled_capacity(p, *tiled, *pair_of("tilings", text)) for text in config.tilings],
+        "tiles": {"polar": [expected_tiled_capacity(p, *tiled, *pair_of("tilings", text)) for text in config.tilings]},
         "head": {"polar": [expected_tiled_capacity(p, ONE_HOT, dim) for dim in config.one_hot_dims]},
         "law": [law_of_shapes(config.alpha, *shape) for shape in shapes],
     }
@@ -76,13 +76,13 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
         "by the number of parameters": square * (rows * columns / (rows[0] * columns[0])) ** ((1 + exponent) / 2),
     }
     verdicts["shapes"] = _one(is_count(predicted["polar"]), refuse(is_count, rivals))
-    is_tile = near(measured["tiles"], measured["tiles_error"], COUNT_BAND)
+    is_tile = near(measured["tiles"]["polar"], measured["tiles_error"], COUNT_BAND)
     a, b = np.array([pair_of("tilings", text) for text in config.tilings], float).T
     rivals = {
-        "cutting costs nothing": np.full(len(a), predicted["tiles"][0]),
-        "in proportion to the tiles": predicted["tiles"][0] / (a * b),
+        "cutting costs nothing": np.full(len(a), predicted["tiles"]["polar"][0]),
+        "in proportion to the tiles": predicted["tiles"]["polar"][0] / (a * b),
     }
-    verdicts["tiles"] = _one(is_tile(predicted["tiles"]), refuse(is_tile, rivals))
+    verdicts["tiles"] = _one(is_tile(predicted["tiles"]["polar"]), refuse(is_tile, rivals))
     is_head = near(measured["head"]["polar"], measured["head_error"], HEAD_BAND)
     rivals = {"all items": np.full(len(config.one_hot_dims), config.n_items), "SGD's": measured["head"]["sgd"]}
     verdicts["head"] = _one(is_head(predicted["head"]["polar"]), refuse(is_head, rivals))
