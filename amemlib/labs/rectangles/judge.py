@@ -20,8 +20,11 @@ ONE_HOT = 10**9
 
 
 def summarise(config, results: Results) -> tuple[dict, dict]:
-    """counts[map], rate, loss for each of `shapes`; tiles[map] for each of `tilings`; fused[name] for each of `part_scales`;
-    head and embedding[map] for each of `one_hot_dims`; `…_error` beside. predicted: polar, tiles, head, and law."""
+    """counts[map], rate, loss for each of `shapes`; tiles[map] for each of `tilings`; `…_error` beside.
+
+    fused[name] for each of `part_scales`; head and embedding[map] for each of `one_hot_dims`. predicted: polar, tiles,
+    head, and law.
+    """
     array = lambda *keys: results.array(*keys).astype(float)  # noqa: E731
     mean = lambda *keys: array(*keys).mean(1).tolist()  # noqa: E731
     error = lambda *keys: standard_error(array(*keys)).tolist()  # noqa: E731
