@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amemlib.figures.style import GREY, PALE, frame, key, kinds, new_axes, series
+from amemlib.figures.style import GREY, PALE, frame, key, new_axes, series
 
 NAMES = {
     "jordan": "Jordan ×5 (torch, optax)",
@@ -46,9 +46,9 @@ def kept_figure(records: list[dict], alpha: str) -> Figure:
         axis.plot(law, y, "|", color="black", ms=9, mew=1.6, label="predicted" if k else None)
     axis.axvline(1, color=GREY, lw=1)
     axis.set_yticks(places, [NAMES[name] for name in names])
-    axis.set_xlim(right=1.12)
+    axis.set_xlim(right=1.08)
     frame(axis, "items kept of exact Muon's", title=rf"$\alpha = {alpha}$, float32")
-    axis.legend(loc="lower right")
+    axis.legend(loc="lower center")
     return figure
 
 
@@ -78,21 +78,22 @@ def law_figure(records: list[dict]) -> Figure:
 
 
 def formats_figure(records: list[dict]) -> Figure:
-    """What float16 and bfloat16 leave of float32's items, a panel an α: measured against predicted, all of them."""
+    """What bfloat16 (filled) and float16 (open) leave of float32's items: measured against predicted, all of them."""
+    figure, (axis,) = new_axes()
     alphas = sorted({alpha for record in records for alpha in record["measured"]["polar"]}, key=float)
-    figure, axes = new_axes(len(alphas), sharey=True)
-    for axis, alpha in zip(axes, alphas, strict=True):
-        for look, name in kinds(("float16", "bfloat16"), "{}"):
+    for look, alpha in series(alphas, r"$\alpha = {}$"):
+        for name, style in (("float16", {"mfc": "none"}), ("bfloat16", {"label": look.label})):
             points = [
                 [told["counts"][name][alpha][n][at] / told["counts"]["float32"][alpha][n][at] for n in NAMES]
                 for record, at, _ in sizes(records, alpha)
                 for told in (record["predicted"], record["measured"])
             ]
             pairs = np.concatenate(points[::2]), np.concatenate(points[1::2])
-            axis.plot(*pairs, look.marker, color=look.colour, ms=4.5, label=look.label)
-        axis.plot([0.2, 1.02], [0.2, 1.02], color=GREY, lw=1, label="equal")
-        frame(axis, "predicted", "items kept of float32's" if axis is axes[0] else "", rf"$\alpha = {alpha}$")
-    axes[0].legend()
+            axis.plot(*pairs, look.marker, color=look.colour, ms=5.5, **style)
+    axis.plot([0.4, 1.02], [0.4, 1.02], color=GREY, lw=1, label="equal")
+    axis.axvspan(0.4, 0.75, color=PALE, alpha=0.35, lw=0)
+    frame(axis, "predicted", "items kept of float32's", "filled: bfloat16, open: float16")
+    axis.legend(loc="lower right")
     return figure
 
 
@@ -114,5 +115,5 @@ def price_figure(record: dict) -> Figure:
     dim = record["config"]["table_dims"][0]
     axis.set_ylim(0, 1.15)
     frame(axis, "matrix products", "items kept of exact Muon's", f"bfloat16, $d = {dim}$, predicted")
-    axis.legend(loc="center right")
+    axis.legend(loc="upper left")
     return figure
