@@ -23,7 +23,7 @@ UNCHECKED := tests/test_bad_input.py tests/test_hostile.py
 NOTEBOOKS = $(wildcard chapters/*.ipynb)
 
 .DELETE_ON_ERROR:
-.PHONY: help setup notebooks figures html book test quick weekly lint bench gpu gpu-pack commit-file pages serve pdf links clean distclean
+.PHONY: help setup notebooks figures html book test quick weekly lint bench gpu gpu-bench gpu-pack commit-file pages serve pdf links clean distclean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -89,6 +89,11 @@ gpu:  ## run the gpu profiles for BUDGET seconds; RESULTS keeps what is done, PL
 	env -u OMP_NUM_THREADS -u MKL_NUM_THREADS -u OPENBLAS_NUM_THREADS $(if $(COMMIT),AMEM_COMMIT=$(abspath $(COMMIT))) \
 	  $(GPU_PYTHON) -m amemlib visit --budget $(BUDGET) --results $(RESULTS) --device $(DEVICE) --scale $(SCALE) \
 	  --first-seed $(FIRST_SEED) $(if $(PLAN),--plan)
+
+gpu-bench:  ## time the kernels on DEVICE=cuda (some minutes) or rehearse it on DEVICE=cpu; nothing is installed
+	mkdir -p $(RESULTS)/records/benchmarks
+	$(GPU_PYTHON) -m benchmarks $(if $(filter cpu,$(DEVICE)),--size device-tiny --device cpu,--size device --device cuda) --rounds 3 \
+	  --output $(RESULTS)/records/benchmarks/$(if $(filter cpu,$(DEVICE)),rehearsal,gpu).json
 
 gpu-pack:  ## RESULTS as one file, RESULTS.tar.gz, to carry away and unpack before the next visit
 	tar -czf $(RESULTS).tar.gz -C $(dir $(abspath $(RESULTS))) $(notdir $(abspath $(RESULTS)))

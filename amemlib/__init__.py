@@ -13,7 +13,7 @@ if "WORLD_SIZE" in os.environ:
 __getattr__, __dir__, __all__ = lazy.attach(
     __name__,
     {
-        "equivalents": ("expected_capacity",),
+        "equivalents": ("expected_capacity", "expected_trajectory"),
         "gradients": (
             "gradient",
             "gradient_rank",

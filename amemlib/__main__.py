@@ -72,7 +72,7 @@ def _fault(error: BaseException, said: str, settings: list[str]) -> str:
 def _with_settings(line: str, settings: list[str]) -> str:
     """The line, and the settings of `--set` if it names none of them: an extreme one may be what made the fault."""
     named = any(setting.partition("=")[0] in line for setting in settings)
-    return line if named or not settings else f"{line} (with {' '.join(settings)})"
+    return line if named or not settings else f"{line} (with {' '.join(' '.join(settings).split())})"
 
 
 def _one_line(error: BaseException) -> str:
@@ -206,8 +206,8 @@ def _overrides(pairs: list[str]) -> dict[str, str]:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str):
-        # one line like every other error, without argparse's usage before it
-        self.exit(2, f"amemlib: {message}\n")
+        # one line like every other error, without argparse's usage before it, whatever it quotes
+        self.exit(2, f"amemlib: {' '.join(message.split())}\n")
 
 
 def _parser() -> argparse.ArgumentParser:

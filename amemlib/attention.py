@@ -86,6 +86,19 @@ def recall_loss(weights: dict[str, Tensor], sequences: Sequences) -> Tensor:
     return F.cross_entropy(logits.flatten(0, 1), sequences.targets.flatten())
 
 
+def recall_losses(weights: dict[str, Tensor], batches: list[Sequences]) -> Float[Tensor, " S"]:
+    """`recall_loss` of S networks whose weights are stacks (S, …), each on sequences of its own."""
+    tokens, queries, targets = (
+        torch.stack([getattr(batch, part) for batch in batches]) for part in ("tokens", "queries", "targets")
+    )
+    logits = torch.vmap(lambda *network: forward(*network).logits)(weights, tokens, queries)
+    return (
+        F.cross_entropy(logits.flatten(0, 2), targets.flatten(), reduction="none")
+        .unflatten(0, (len(batches), -1))
+        .mean(1)
+    )
+
+
 def accuracy(weights: dict[str, Tensor], sequences: Sequences) -> float:
     """Share of the asked outputs whose logit is the largest of the whole vocabulary."""
     with torch.no_grad():

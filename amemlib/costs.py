@@ -9,13 +9,13 @@ import math
 import os
 import time
 from collections.abc import Callable
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from types import SimpleNamespace
 
 import numpy as np
 import torch
 
-from amemlib import theory
+from amemlib import recovery, theory
 from amemlib.equivalents import expected_capacity
 from amemlib.problem import Problem
 from amemlib.spectral import spectral_map
@@ -142,8 +142,9 @@ def _recovered(a, steps: int = 1, method: str = "muon") -> Cost:
     """A scan of the recovery test: 2 N d (recovered + 100) operations (`recovery`)."""
     N, d, alpha = a.n_items, a.dim, getattr(a, "alpha", 1.5)
     found = N if alpha is None else min(N, 0.3 * d ** theory.recovery_exponent(method, alpha, steps))
-    blocks = math.ceil(N / 2**14) * (7 + N / 4096)
-    return Cost(single=2 * N * d * (d + found + 100), entries=N * (found + 100), launches=15 * blocks)
+    tiles = recovery.CACHED_TILES if getattr(a, "device", "cpu") == "cpu" else recovery.LARGE_TILES
+    blocks = math.ceil(N / tiles.rows(d)) * (math.log2(tiles.rivals / 64) + N / tiles.rivals)
+    return Cost(single=2 * N * d * (d + found + 100), entries=N * (found + 100), launches=25 * blocks)
 
 
 def _newton(a) -> Cost:
@@ -190,19 +191,25 @@ def _deflation(a) -> Cost:
 
 
 def _training(a) -> Cost:
-    """Three times the operations of a forward pass a step; sequences drawn on the host; a few hundred kernels."""
-    tokens, d = a.batch_size * a.length, a.dim
-    forward = tokens * (8 * d**2 + 2 * d * a.hidden + 4 * a.length * d) + 2 * a.batch_size * a.pairs * d * a.n_items * 2
-    drawn = a.batch_size * (a.n_items + 4 * a.length)
+    """Three times the operations of a forward pass a step; sequences drawn on the host; a few hundred kernels.
+
+    Of one run or of several seeds at once, which start as many kernels as one.
+    """
+    runs = len(getattr(a, "seeds", [0]))
+    tokens, d = runs * a.batch_size * a.length, a.dim
+    sequences = runs * a.batch_size
+    forward = tokens * (8 * d**2 + 2 * d * a.hidden + 4 * a.length * d) + 4 * sequences * a.pairs * d * a.n_items
+    drawn = sequences * (a.n_items + 4 * a.length)
     probes = a.steps / a.probe_every
-    maps = 10 * d**3 if a.optimizer == "exact_muon" else 0
-    optimizer = 12 * 30 * d**3 if a.optimizer == "muon" else 0
+    maps = 10 * runs * d**3 if a.optimizer == "exact_muon" else 0
+    optimizer = 12 * 30 * runs * d**3 if a.optimizer == "muon" else 0
     each = Cost(single=6 * forward + optimizer, decompositions=maps, normals=6 * drawn, launches=900)
-    each += Cost(entries=20 * (tokens * d + a.batch_size * a.length**2 + 12 * d**2))
-    probe = Cost(
-        single=2 * 3 * 512 / a.batch_size * forward, launches=2000, entries=60 * 512 * a.length * (d + a.length)
+    each += Cost(entries=20 * (tokens * d + sequences * a.length**2 + 12 * runs * d**2))
+    # runs that train together are probed one after another
+    probe = runs * Cost(
+        single=2 * 3 * 512 / sequences * forward, launches=2000, entries=60 * 512 * a.length * (d + a.length)
     )
-    return a.steps * each + probes * probe + Cost(memory=5e8 + 100.0 * (tokens * d + a.batch_size * a.length**2))
+    return a.steps * each + probes * probe + Cost(memory=5e8 + 100.0 * (tokens * d + sequences * a.length**2))
 
 
 def _population(a, maps: int, newton: bool = False) -> Cost:
@@ -246,7 +253,8 @@ def _giant(a) -> Cost:
     loss = _logits(a, a.n_items, 2) if a.lr_over_root_dim else Cost()
     # sums over all rows in float64 copy them
     copies = Cost(memory=_draw(a).memory + 8 * a.n_items * a.dim)
-    return _draw(a) + _gradient(a) + _maps(a) + _recovered(a) + _recovered(a, 1, "sgd") + loss + copies
+    drawn = _draw(a) if a.stream == "host" else replace(_draw(a), normals=0.0)
+    return drawn + _gradient(a) + _maps(a) + _recovered(a) + _recovered(a, 1, "sgd") + loss + copies
 
 
 def _small(work: float) -> Callable[..., Cost]:
@@ -311,7 +319,10 @@ COSTS: dict[str, Callable[..., Cost]] = {
     "iterates.measure_descent": lambda a: _steps(a, 2),
     "iterates.measure_literal_descent": lambda a: _steps(a, 3),
     "iterates.predict_iterates": lambda a: Cost(predictions=4 * a.steps),
+    "trajectory.measure_trajectory": lambda a: _steps(a, 3),
+    "trajectory.solve_trajectory": lambda a: Cost(predictions=40 * a.steps),
     "recall_runs.measure_run": _training,
+    "recall_runs.measure_runs": _training,
     "vocabulary_counts.measure_language": lambda a: _words(a, 3),
     "vocabulary_counts.measure_language_batches": lambda a: _words(a, 2, len(a.batch_sizes)),
     "vocabulary_counts.measure_covariance": lambda a: _words(a, 3) + _draw(a, 8),

@@ -5,13 +5,13 @@ gradient's small singular values are 10⁻⁶ of the largest, and a float32 sum 
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from amemlib.arithmetic import largest_entry, product_rounding, without_autocast
+from amemlib.arithmetic import largest_entry, product_rounding, put_in_columns, without_autocast
 from amemlib.checks import check_count, check_positive, check_result, check_sequence
 from amemlib.problem import Embeddings, check_embeddings, check_frequencies, check_tensor, row_norms
 
@@ -70,7 +70,7 @@ def gradient_rank(emb: Embeddings, q: Float[Tensor, " N"]) -> int:
 @without_autocast
 @torch.no_grad()
 def loss_and_gradient(
-    W: Float[Tensor, "d d"], emb: Embeddings, q: Float[Tensor, " N"]
+    W: Float[Tensor, "d d"], emb: Embeddings, q: Float[Tensor, " N"], product: Callable | None = None
 ) -> tuple[float, Float[Tensor, "d d"]]:
     """L(W) in nats and −∇L(W) at any W, in one pass over the logits (Eqs. (1) and (2)):
 
@@ -82,6 +82,8 @@ def loss_and_gradient(
     error of both grows in proportion to the logits, which float32 knows to 2⁻²⁴ of the largest: it is below 10⁻⁶ while
     logits are below 7 nats and below 10⁻⁵ up to 69 nats, from where on all is float64. float64 embeddings leave
     rounding error only, at about twice the time on a CPU. Returns (float, (d, d) float64).
+    product: what forms A Bᵀ for float32 A (n, d) and B (m, d), as `arithmetic.three_pass_tf32`, whose errors it adds;
+    None for torch's own.
     Raises `ValueError` or `TypeError` for a W that is not a finite (d, d) matrix or frequencies of the wrong length.
     """
     _check_memory("W", W, emb)
@@ -92,7 +94,7 @@ def loss_and_gradient(
     total = torch.zeros((), dtype=torch.float64, device=emb.U.device)
     for items, Z, own, largest in _own_logits(W, emb, q.nonzero()[:, 0]):
         outputs = torch.zeros_like(Z)
-        rivals, own = _rival_sums(Z, own, largest, items, emb.U, outputs)
+        rivals, own = _rival_sums(Z, own, largest, items, emb.U, outputs, product)
         # where logits are so large that rounding alone puts the own one far below the shift, all terms vanish
         total_weight = (rivals + own.exp2()).clamp(min=torch.finfo(torch.float64).tiny)
         residual = (emb.U[items].double() * rivals[:, None] - outputs) / total_weight[:, None]
@@ -161,7 +163,8 @@ def rival_log_sums(
     outputs: the rivals, none of them an item of `emb`; None for the items of `emb` themselves, the own one left out.
     Loss and gradient over any number of such groups follow by adding the sums (`sharding`): with l the logarithm
     of the total and r the mean of the r's, weighted by their shares, −log p̂_ii = log(1 + e^{l − z_ii}) and
-    u_i − Σ_j p̂_ij u_j = (1 − p̂_ii) (u_i − r_i). Returns (N,) and (N, d) float64.
+    u_i − Σ_j p̂_ij u_j = (1 − p̂_ii) (u_i − r_i). Where the own logit leads by more than 740 nats the rivals count as
+    none, −∞ and 0: 1 − p̂_ii is below float64 there. Returns (N,) and (N, d) float64.
     """
     _check_memory("W", W, emb)
     if outputs is not None:
@@ -194,7 +197,13 @@ def _own_logits(W: Tensor, emb: Embeddings, items: Tensor) -> Iterator[tuple[Ten
 
 @torch.no_grad()
 def _rival_sums(
-    Z: Tensor, own: Tensor, largest: float, items: Tensor, U: Tensor, outputs: Tensor | None = None
+    Z: Tensor,
+    own: Tensor,
+    largest: float,
+    items: Tensor,
+    U: Tensor,
+    outputs: Tensor | None = None,
+    product: Callable | None = None,
 ) -> tuple[Tensor, Tensor]:
     """l_i = Σ_{j≠i} 2^(z_ij − s_i) and z_ii − s_i for a shift s, (b,) float64; Σ_{j≠i} 2^(z_ij − s_i) u_j to outputs.
 
@@ -209,17 +218,19 @@ def _rival_sums(
     shift = _largest_logits(Z, U) if largest > 900 else None
     rivals = torch.zeros(len(Z), dtype=torch.float64, device=Z.device)
     sums = None if outputs is None else torch.zeros_like(Z)
-    tile = Z.new_empty(len(Z), _tile(Z.device)[1])
+    product = None if precision == torch.float64 else product
+    tile = Z.new_empty(len(Z), _tile(Z.device)[1] if product is None else 0)
     for start, block in _column_blocks(U, precision):
-        E = torch.mm(Z, block.T, out=tile[:, : len(block)])
+        E = torch.mm(Z, block.T, out=tile[:, : len(block)]) if product is None else product(Z, block)
         if shift is not None:
             E -= shift[:, None]
         E.exp2_()
-        mine = (items >= start) & (items < start + len(block))
-        E[mine, items[mine] - start] = 0
+        put_in_columns(E, items - start, 0.0)
         rivals += E.sum(1)
-        if sums is not None:
+        if sums is not None and product is None:
             sums.addmm_(E, block)
+        elif sums is not None:
+            sums += product(E, block.T)
     if outputs is not None:
         outputs += sums
     return rivals, own if shift is None else own - shift

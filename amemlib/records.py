@@ -6,6 +6,7 @@ A room of its own beside the folder of the records that ship: reading one needs 
 import json
 import os
 import stat
+from fnmatch import fnmatch
 from importlib import resources
 from pathlib import Path
 
@@ -54,7 +55,8 @@ def write_record(record: dict, path: str | Path) -> None:
 def read_records(experiment: str, prefix: str = "") -> list[dict]:
     """The records shipped with the library, `records/<experiment>/<prefix>*.json`, in the order of their names.
 
-    Each gains "name", the file's stem, and "words", one for each of its verdicts. Raises `ValueError` if there is none.
+    Each gains "name", the file's stem, "words", one for each of its verdicts, and "elsewhere", the experiment's records
+    of GPUs, `gpu*.json`, at the same α: figures show both. Raises `ValueError` if there is none.
     """
     folder = resources.files("amemlib") / "records" / experiment
     names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
@@ -64,12 +66,19 @@ def read_records(experiment: str, prefix: str = "") -> list[dict]:
             f"experiment must have a stored record {prefix}*.json, got {experiment!r}: "
             f"python -m amemlib run {experiment} --output FILE makes one"
         )
+    read = lambda name: json.loads((folder / name).read_text(encoding="utf-8"))  # noqa: E731
+    gpu = [read(name) for name in sorted(path.name for path in folder.iterdir()) if fnmatch(name, "gpu*.json")]
     found = []
     for name in names:
-        record = json.loads((folder / name).read_text(encoding="utf-8"))
+        record = read(name)
         words = {key: word(verdict) for key, verdict in record.get("verdicts", {}).items()}
-        found.append(record | {"name": name.removesuffix(".json"), "words": words})
+        elsewhere = [] if name.startswith("gpu") else [other for other in gpu if _alpha(other) == _alpha(record)]
+        found.append(record | {"name": name.removesuffix(".json"), "words": words, "elsewhere": elsewhere})
     return found
+
+
+def _alpha(record: dict) -> float | None:
+    return record.get("config", {}).get("alpha")
 
 
 def _exists_as_no_file(path: Path) -> bool:

@@ -7,29 +7,56 @@ rivals come in growing blocks and beaten items leave. The scan costs about 2 N d
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from amemlib.arithmetic import product_rounding, unit_scale, without_autocast
-from amemlib.checks import check_count, shown
+from amemlib.arithmetic import (
+    SINGLE,
+    ProductFormat,
+    fast_format,
+    product_error,
+    product_rounding,
+    put_in_columns,
+    round_significand,
+    single_norms,
+    unit_scale,
+    without_autocast,
+)
+from amemlib.checks import check_instance, shown
 from amemlib.problem import Embeddings, check_embeddings, check_frequencies, check_tensor, row_norms
 
 FORMATS = {"float32": 23, "tf32": 10, "bfloat16": 7}
 """Bits of the significand that a number keeps on its way into a product, by format; all add in float32."""
 
-_ROWS = 2**14
-_FIRST_BLOCK, _LARGEST_BLOCK = 64, 4096
-_TILE = 2**21
+_FIRST_BLOCK = 64
 _PAIR_ELEMENTS = 2**22
 _SCAN_ELEMENTS = 2**24
 _LARGE = 2.0**10
 
 
+@dataclass(frozen=True)
+class Tiling:
+    """How much of a scan is done at once: numbers of a block of inputs, rivals of a block, scores of a tile."""
+
+    inputs: int
+    rivals: int
+    scores: int
+
+    def rows(self, dim: int) -> int:
+        """Inputs of a block."""
+        return max(2**14, self.inputs // dim)
+
+
+CACHED_TILES, LARGE_TILES = Tiling(0, 2**12, 2**21), Tiling(2**27, 2**16, 2**26)
+"""What a CPU's cache holds; what fills a GPU, and lets it wait for its host a few dozen times in all."""
+
+
 @without_autocast
-def recovered(W: Float[Tensor, "d d"], emb: Embeddings) -> Bool[Tensor, " N"]:
+def recovered(W: Float[Tensor, "d d"], emb: Embeddings, screen: ProductFormat | None = None) -> Bool[Tensor, " N"]:
     """Mask of the recovered items: u_iᵀ W v_i > max_{j≠i} u_jᵀ W v_i (Eq. (4)). (N,) bool on the device of `emb`.
 
     Exact: float32 products screen the rivals, and whatever lies inside their rigorous rounding bound is decided
@@ -37,9 +64,11 @@ def recovered(W: Float[Tensor, "d d"], emb: Embeddings) -> Bool[Tensor, " N"]:
     either: a margin below d 2⁻⁵² of ‖u‖ ‖W‖ ‖v‖ may fall on either side, and entries of W, U or V below 10⁻³⁰⁰ of their
     largest count as 0. Competitors are taken in row order, which is fastest when rows are sorted by frequency and right
     in any order. The same in every mode of torch: under autocast, and with any precision of matrix products.
+    screen: a coarser format of products that goes first and settles what it can; the answer is the same with any.
+    None for the fastest one of the device (`arithmetic.fast_format`), on a CPU float32.
     Raises `ValueError` or `TypeError` for a W that is not a finite (d, d) matrix on the device of `emb`.
     """
-    return torch.cat(list(_masks(W, emb, _ROWS)))
+    return torch.cat(list(_masks(W, emb, screen=screen)))
 
 
 @without_autocast
@@ -51,7 +80,7 @@ def unbeaten_by(rivals: Float[Tensor, "n d"], W: Float[Tensor, "d d"], emb: Embe
     """
     check_embeddings(emb)
     check_tensor("rivals", rivals, ("n", emb.dim))
-    return torch.cat(list(_masks(W, emb, _ROWS, rivals)))
+    return torch.cat(list(_masks(W, emb, rivals=rivals)))
 
 
 @without_autocast
@@ -61,7 +90,7 @@ def recovered_prefix(W: Float[Tensor, "d d"], emb: Embeddings) -> int:
     Later items are never looked at: about 4 N d M operations. Raises as `recovered` does.
     """
     prefix = 0
-    for mask in _masks(W, emb, _FIRST_BLOCK):
+    for mask in _masks(W, emb, n_rows=_FIRST_BLOCK):
         prefix += longest_prefix(mask)
         if not mask.all():
             break
@@ -78,6 +107,7 @@ def recovered_by_sgd(
     rounding of exact ties. Dense: for a few thousand items. q: (N,) frequencies, population or minibatch.
     """
     check_tensor("output_gram", output_gram, ("N", "N"))
+    check_tensor("output_gram", output_gram, (len(output_gram), len(output_gram)))
     check_tensor("input_gram", input_gram, tuple(output_gram.shape))
     check_frequencies("q", q, len(output_gram))
     output_gram, input_gram, q = (X.double() for X in (output_gram, input_gram, q))
@@ -128,21 +158,6 @@ def margins(W: Float[Tensor, "d d"], emb: Embeddings) -> Float[Tensor, " N"]:
     return result
 
 
-def round_significand(X: Float[Tensor, "n m"], bits: int) -> Float[Tensor, "n m"]:
-    """float32 numbers rounded to nearest, ties to even, with `bits` bits after the leading one: 7 bfloat16, 10 TF32.
-
-    The range is float32's. It is what a tensor core does to the entries of a product; it adds in float32.
-    """
-    if not 0 < check_count("bits", bits) <= 23:
-        raise ValueError(f"bits must be in [1, 23], got {bits}")
-    if bits == 23:
-        return X.float()
-    pattern = X.float().contiguous().view(torch.int32)
-    dropped = 23 - bits
-    half = (1 << (dropped - 1)) - 1 + ((pattern >> dropped) & 1)
-    return ((pattern + half) & -(1 << dropped)).view(torch.float32)
-
-
 @without_autocast
 def recovered_in_format(W: Float[Tensor, "d d"], emb: Embeddings, bits: int) -> Bool[Tensor, " N"]:
     """(N,) mask of a plain scan whose products see rounded entries: the item's own score is one of them."""
@@ -171,61 +186,124 @@ def _check_memory(W: Tensor, emb: Embeddings) -> None:
     check_tensor("W", W, (emb.dim, emb.dim))
 
 
-def _masks(W: Tensor, emb: Embeddings, n_rows: int, rivals: Tensor | None = None) -> Iterator[Tensor]:
-    """The mask of `recovered` in pieces: the first `n_rows` items, then blocks that double up to `_ROWS`.
+def _masks(
+    W: Tensor,
+    emb: Embeddings,
+    n_rows: int | None = None,
+    rivals: Tensor | None = None,
+    screen: ProductFormat | None = None,
+) -> Iterator[Tensor]:
+    """The mask of `recovered` in pieces: the first `n_rows` items, then blocks that double; None for whole blocks.
 
     rivals: the outputs that compete, none of them an item of `emb`; None for the items of `emb` themselves.
     """
     _check_memory(W, emb)
+    screen = fast_format(emb.U.device) if screen is None else screen
+    check_instance("screen", screen, ProductFormat)
+    tiling = CACHED_TILES if emb.U.device.type == "cpu" else LARGE_TILES
+    most = tiling.rows(emb.dim)
     foreign = 0 if rivals is None else len(rivals)
     outputs = emb.U if rivals is None else torch.cat([rivals, emb.U])
     W, outputs, V = (_rescaled(X) for X in (W.double(), outputs, emb.V))
     outputs32 = outputs.float()
-    U32 = outputs32[foreign:]
+    U32, columns = outputs32[foreign:], outputs32[: foreign or None]
     # ẑ = fl₃₂(W v) and any product with it: |fl(u·ẑ) − uᵀ W v| ≤ ρ ‖u‖ (‖ẑ‖ + ‖W‖ ‖v‖) + underflow, where ρ = (d + 4) ε
     # covers d roundings in any order and the conversion to float32, ε = 2⁻²⁴, plus twice what the matrix product rounds
     # its inputs to where torch may do that. Two such errors meet in a margin; 1.02 covers the rounding of the bound
     # itself and terms of second order. Entries are at most _LARGE, so underflow is below d² 2⁻¹⁰⁴, denormals or not
     rounding = (emb.dim + 4) * 2.0**-24 + 2 * product_rounding()
-    slope = 2 * 1.02 * rounding * torch.linalg.vector_norm(outputs32, dim=1).max().double()
-    start = 0
+    slope = 2 * 1.02 * rounding * single_norms(outputs32).max()
+    coarse = None if screen is SINGLE else screen.enter(columns)
+    start, n_rows = 0, most if n_rows is None else n_rows
     while start < len(V):
         rows = slice(start, min(start + n_rows, len(V)))
         V32 = V[rows].float()
         Z = V32 @ W.float().T
         own = (U32[rows] * Z).sum(1).double()
-        z_norm, v_norm = (torch.linalg.vector_norm(X, dim=1).double() for X in (Z, V32))
-        band = slope * (z_norm + torch.linalg.matrix_norm(W) * v_norm) + emb.dim**2 * 2.0**-100
-        survives = partial(_survives, W, outputs, V, foreign)
-        columns = outputs32[: foreign or None]
-        yield _unbeaten(Z, start + foreign, *_outwards(own - band, own + band), columns, survives)
-        start, n_rows = rows.stop, min(2 * n_rows, _ROWS)
+        band = slope * (single_norms(Z) + torch.linalg.matrix_norm(W) * single_norms(V32)) + emb.dim**2 * 2.0**-100
+        items = torch.arange(start + foreign, rows.stop + foreign, device=Z.device)
+        low, high = _outwards(own - band, own + band)
+        mask = torch.ones_like(items, dtype=torch.bool)
+        if coarse is not None:
+            Z_coarse = screen.enter(Z)
+            wide = band + product_error(columns, coarse, Z, Z_coarse, screen)
+            ends = _outwards(own - wide, own + wide)
+            mask, open_ = _scan(Z_coarse, items, *ends, coarse, screen.product, tiling, _all_survive)
+            left = (mask & open_).nonzero()[:, 0]
+            Z, items, low, high = Z[left], items[left], low[left], high[left]
+        else:
+            left = slice(None)
+        if len(Z):
+            settle = partial(_settled, W, outputs, V, foreign, Z, items, low, tiling)
+            mask[left] = _scan(Z, items, low, high, columns, SINGLE.product, tiling, settle)[0]
+        yield mask
+        start, n_rows = rows.stop, min(2 * n_rows, most)
 
 
-def _unbeaten(Z: Tensor, start: int, low: Tensor, high: Tensor, U: Tensor, survives: Callable) -> Tensor:
-    """Which rows z of Z no row of U but their own, the rows `start`, `start` + 1, … if U has so many, beats: one at
-    `high` or above surely does, one at `low` or below surely does not, `survives` decides between."""
-    alive = items = torch.arange(start, start + len(Z), device=Z.device)
+def _scan(
+    Z: Tensor,
+    items: Tensor,
+    low: Tensor,
+    high: Tensor,
+    U: Tensor,
+    product: Callable[[Tensor, Tensor], Tensor],
+    tiling: Tiling,
+    settle: Callable[[slice, Tensor], Tensor],
+) -> tuple[Tensor, Tensor]:
+    """Which rows z of Z no row of U but their own, `items` if U has so many, beats, and which of them came close.
+
+    A score of `high` or above surely beats, one of `low` or below surely does not; `settle`, from a block of U and rows
+    of Z to whether these survive it, decides between. The host is waited for once a block, not once a tile.
+    """
+    alive, kept_Z, own = torch.arange(len(Z), device=Z.device), Z, items
+    came_close = torch.zeros(len(Z), dtype=torch.bool, device=Z.device)
     column, width = 0, _FIRST_BLOCK
     while column < len(U) and len(alive):
         block = slice(column, min(column + width, len(U)))
-        kept = []
-        for top in range(0, len(alive), _TILE // width):
-            tile = slice(top, top + _TILE // width)
-            scores = Z[tile] @ U[block].T
-            mine = ((alive[tile] >= block.start) & (alive[tile] < block.stop)).nonzero()[:, 0]
-            scores[mine, alive[tile][mine] - block.start] = -math.inf
-            best = scores.amax(1)
-            wins = best < high[tile]
-            close = (wins & (best > low[tile])).nonzero()[:, 0]
-            if len(close):
-                wins[close] = survives(scores[close], block.start, alive[tile][close], low[tile][close])
-            kept.append(wins)
-        kept = torch.cat(kept).nonzero()[:, 0]
+        best = torch.cat(
+            [
+                put_in_columns(product(part, U[block]), mine - block.start, -math.inf).amax(1)
+                for part, mine in zip(*(X.split(max(1, tiling.scores // width)) for X in (kept_Z, own)), strict=True)
+            ]
+        )
+        wins = best < high[alive]
+        close = wins & (best > low[alive])
+        came_close[alive] |= close
+        doubtful = close.nonzero()[:, 0]
+        if len(doubtful):
+            wins[doubtful] = settle(block, alive[doubtful])
+        kept = wins.nonzero()[:, 0]
         if len(kept) < len(alive):
-            alive, Z, low, high = alive[kept], Z[kept], low[kept], high[kept]
-        column, width = block.stop, min(2 * width, _LARGEST_BLOCK)
-    return torch.isin(items, alive, assume_unique=True)
+            alive, kept_Z, own = alive[kept], kept_Z[kept], own[kept]
+        column, width = block.stop, min(2 * width, tiling.rivals)
+    mask = torch.zeros_like(came_close)
+    mask[alive] = True
+    return mask, came_close
+
+
+def _all_survive(block: slice, rows: Tensor) -> Tensor:
+    """What a coarse format says of rows that come close: that a finer one must look."""
+    return torch.ones_like(rows, dtype=torch.bool)
+
+
+def _settled(
+    W: Tensor,
+    U: Tensor,
+    V: Tensor,
+    foreign: int,
+    Z: Tensor,
+    items: Tensor,
+    low: Tensor,
+    tiling: Tiling,
+    block: slice,
+    rows: Tensor,
+) -> Tensor:
+    """Whether rows of Z survive a block of rivals, float64 where float32 cannot tell."""
+    found = []
+    for part in rows.split(max(1, tiling.scores // (block.stop - block.start))):
+        scores = put_in_columns(Z[part] @ U[block].float().T, items[part] - block.start, -math.inf)
+        found.append(_survives(W, U, V, foreign, scores, block.start, items[part], low[part]))
+    return torch.cat(found)
 
 
 def _survives(

@@ -46,12 +46,12 @@ def start_chapter() -> None:
     import torch
 
     # by name: an import statement would be an arrow up, and let the fingerprint of an experiment follow its colours
-    style = importlib.import_module("amemlib.figures.style")
+    style, raster = (importlib.import_module(f"amemlib.figures.{part}") for part in ("style", "raster"))
     if not in_colab():
         torch.set_num_threads(1)
     torch.set_printoptions(precision=3, sci_mode=False)
     mpl.rcParams.update(style.FIGURE_STYLE)
-    style.sharpen_notebook()
+    raster.sharpen_notebook()
 
 
 def provenance(compute_device) -> dict:

@@ -23,7 +23,7 @@ from torch import Tensor
 from amemlib import gradients, recovery
 from amemlib.checks import check_positive
 from amemlib.problem import Embeddings, Problem, check_frequencies
-from amemlib.sampling import sample_embedding_rows
+from amemlib.sampling import Stream, host_stream, sample_embedding_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,13 +161,17 @@ def rank_and_world_size() -> tuple[int, int]:
 
 
 def sample_shard(
-    problem: Problem, seed: int, device: str | torch.device = "cpu", dtype: torch.dtype = torch.float32
+    problem: Problem,
+    seed: int,
+    device: str | torch.device = "cpu",
+    dtype: torch.dtype = torch.float32,
+    stream: Stream = host_stream,
 ) -> Shard:
-    """This rank's rows of `sample_embeddings(problem, seed)` and of p; no rank ever holds the others."""
+    """This rank's rows of `sample_embedding_rows` with this stream and of p; no rank ever holds the others."""
     rank, size = rank_and_world_size()
     if problem.n_items < size:
         raise ValueError(f"n_items must be at least the number of ranks, {size}, got {problem.n_items}")
-    emb = sample_embedding_rows(problem, seed, slice(rank, None, size), device, dtype)
+    emb = sample_embedding_rows(problem, seed, slice(rank, None, size), device, dtype, stream)
     return Shard(emb, problem.frequencies[rank::size], problem.n_items, rank, size)
 
 

@@ -244,7 +244,8 @@ def polar_by_products(G: Float[Tensor, "*batch m n"]) -> Float[Tensor, "*batch m
     _check_matrices(G)
     if G.ndim != 2 or G.shape[0] != G.shape[1]:
         return None
-    G = G.double()
+    # exact, and the norm of the inverse neither overflows nor vanishes
+    G = G.double() * unit_scale(G)
     inverse, failed = torch.linalg.inv_ex(G)
     smallest = 0.5 / torch.linalg.norm(inverse).item()
     if failed.item() or not smallest > len(G) ** 0.5 * _EPS * torch.linalg.norm(G).item():
@@ -278,7 +279,7 @@ def singular_values(X: Float[Tensor, "m n"]) -> Float[Tensor, " k"]:
     """The singular values of X alone, decreasing; on a device a tall X is reduced to its triangular factor first."""
     check_square("X", X)
     if X.device.type == "cpu":
-        return torch.linalg.svdvals(X)
+        return torch.linalg.svdvals(X.double())
     return singular_triples(torch.linalg.qr(X, mode="r").R if X.shape[0] > X.shape[1] else X)[1]
 
 
@@ -439,7 +440,7 @@ def smoothed_sign_scalars(lam: float) -> tuple[Callable[[Tensor], Tensor], ...]:
 
 
 def divided_difference(x: Tensor, y: Tensor, f: Callable, df: Callable, scale: float) -> Tensor:
-    """f[x, y] = (f(x) − f(y)) / (x − y), and f′(x) at x = y, entry by entry of two float64 tensors that broadcast.
+    """f[x, y] = (f(x) − f(y)) / (x − y), and f′(x) at x = y, entry by entry of two tensors that broadcast; float64.
 
     f, df: the function and its derivative on the real line. scale: a length on which f is smooth, λ for h_λ; any length
         if f is a polynomial. Below half of it the quotient would lose digits, and f[x, y] = ∫₀¹ f′(x + τ(y − x)) dτ is
@@ -452,7 +453,7 @@ def divided_difference(x: Tensor, y: Tensor, f: Callable, df: Callable, scale: f
     if check_positive("scale", scale) < 1e-300:
         raise ValueError(f"scale must be at least 1e-300, got {scale!r}")
     try:
-        x, y = torch.broadcast_tensors(x, y)
+        x, y = torch.broadcast_tensors(x.double(), y.double())
     except RuntimeError:
         raise ValueError(f"y must broadcast with x, {tuple(x.shape)}, got {tuple(y.shape)}") from None
     close = (x - y).abs() < _CLOSE * scale

@@ -110,11 +110,14 @@ def judge_stored(path: str | Path) -> dict:
     Raises `ValueError` where there is no record, and as `judge` does; the file then stays as it is.
     """
     try:
-        record = json.loads(Path(path).read_text(encoding="utf-8"))
+        content = files.read_bytes(Path(path))
+        if content is None:
+            raise FileNotFoundError(f"No such file or directory: {str(path)!r}")
+        record = json.loads(content)
         if not isinstance(record, dict):
             raise TypeError("it is no JSON object")
         judged = judge(record) | {"judged": runtime.commit()}
-    except (OSError, KeyError, TypeError, json.JSONDecodeError) as error:
+    except (files.NotAFile, OSError, KeyError, TypeError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise ValueError(f"record must be the file of a record, got {str(path)!r}: {error}") from None
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None

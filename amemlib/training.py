@@ -1,6 +1,7 @@
 """Training of any network that is a function of a dict of weights: the loop, the optimizers, checkpoints.
 
 An optimizer here is a function from weights and a constant learning rate to the torch optimizers that share them.
+Weights may be stacks, (S, …) for S runs that share nothing but the clock: small networks do not fill a GPU.
 """
 
 import functools
@@ -18,11 +19,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from amemlib import files
 from amemlib.checks import check_count
-from amemlib.spectral import spectral_map
+from amemlib.spectral import newton_schulz_coefficients, spectral_map
 
 VECTORS = ("embedding", "position", "unembedding")
 """The weights that are tables of vectors and no maps: Muon leaves them to AdamW, as K. Jordan's Muon does."""
@@ -42,23 +44,35 @@ class TrainingRun:
 
 def muon(weights: dict[str, Tensor], lr: float) -> list[torch.optim.Optimizer]:
     """torch's own Muon for the matrices (five quintic Newton–Schulz steps in bfloat16, Nesterov momentum 0.9, weight
-    decay 0.01), AdamW at 3·10⁻³ for the vectors. Raises `ImportError` where torch is older than 2.9."""
+    decay 0.01), AdamW at 3·10⁻³ for the vectors. Raises `ImportError` where torch is older than 2.9.
+
+    torch's takes no stacks: there the same steps are taken here, `quintic_in_bfloat16` in its place.
+    """
     if not hasattr(torch.optim, "Muon"):
         raise ImportError(
             f'torch.optim.Muon needs torch 2.9 or newer, here is {torch.__version__}: pip install "torch>=2.9"; '
             "the exact polar map of `exact_muon` works with this one"
         )
+    if any(W.ndim > 2 for W in weights.values()):
+        return _orthogonalised(weights, lr, quintic_in_bfloat16)
     return [torch.optim.Muon(_matrices(weights), lr=lr, **_MUON), _vectors_adamw(weights)]
 
 
 def exact_muon(weights: dict[str, Tensor], lr: float) -> list[torch.optim.Optimizer]:
-    """Muon with the exact polar factor instead of Newton–Schulz; momentum, scaling and decay as in `muon`.
+    """Muon with the exact polar factor instead of Newton–Schulz; momentum, scaling and decay as in `muon`."""
+    return _orthogonalised(weights, lr, _polar_of_float32)
 
-    It is plain SGD whose gradients are replaced just before the step: W ← (1 − ηω) W − η √max(1, m/n) polar(M).
-    """
-    optimizer = torch.optim.SGD(_matrices(weights), lr=lr, weight_decay=_MUON["weight_decay"])
-    optimizer.register_step_pre_hook(_orthogonalise_gradients)
-    return [optimizer, _vectors_adamw(weights)]
+
+def quintic_in_bfloat16(G: Float[Tensor, "S m n"]) -> Float[Tensor, "S m n"]:
+    """What torch.optim.Muon makes of each matrix of a stack: five quintic Newton–Schulz steps, products rounded."""
+    a, b, c = newton_schulz_coefficients("muon")
+    tall = G.shape[-2] > G.shape[-1]
+    X = (G.mT if tall else G).bfloat16()
+    X = X / torch.linalg.matrix_norm(X, keepdim=True).clamp(min=1e-7)
+    for _ in range(5):
+        gram = X @ X.mT
+        X = torch.baddbmm(X, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), X, beta=a)
+    return X.mT if tall else X
 
 
 def adamw(weights: dict[str, Tensor], lr: float) -> list[torch.optim.Optimizer]:
@@ -97,34 +111,79 @@ def train(
     has diverged once the mean loss between two probes is above it or not finite; it ends there, with the step, and its
     probes stop before. On one CPU thread the result is a function of the arguments.
     """
+    alone = lambda weights, batch: loss(weights, batch)[None]  # noqa: E731
+    probes = lambda weights: [probe(weights)]  # noqa: E731
+    found, (history,), (diverged,) = _train(
+        weights, alone, optimizer, batches, steps, probe_every, probes, checkpoint, ceiling
+    )
+    return TrainingRun(found, history, diverged)
+
+
+def train_together(
+    weights: dict[str, Tensor],
+    losses: Callable[[dict[str, Tensor], Any], Float[Tensor, " S"]],
+    optimizer: Callable[[dict[str, Tensor]], list[torch.optim.Optimizer]],
+    batches: Callable[[int], Any],
+    steps: int,
+    probe_every: int,
+    probes: Callable[[dict[str, Tensor]], list[dict]],
+    checkpoint: Path | None = None,
+    ceiling: float = math.inf,
+) -> list[TrainingRun]:
+    """`train` for S runs at once, whose weights are stacks (S, …): the same numbers as S runs, up to rounding.
+
+    losses: as `loss`, one for each run. probes: as `probe`, a list of them. A run that diverges ends alone; its weights
+    are 0 from there on. The rest as in `train`.
+    """
+    found, histories, diverged = _train(
+        weights, losses, optimizer, batches, steps, probe_every, probes, checkpoint, ceiling
+    )
+    runs = [{name: W[k] for name, W in found.items()} for k in range(len(histories))]
+    return [TrainingRun(*parts) for parts in zip(runs, histories, diverged, strict=True)]
+
+
+def _train(
+    weights: dict[str, Tensor], losses, optimizer, batches, steps: int, probe_every: int, probes, checkpoint, ceiling
+) -> tuple[dict[str, Tensor], list[list[dict]], list[int | None]]:
     check_count("steps", steps)
     check_count("probe_every", probe_every)
     weights = {name: tensor.detach().clone().requires_grad_() for name, tensor in weights.items()}
     optimizers = optimizer(weights)
-    state, diverged = _load(checkpoint, weights, optimizers) if checkpoint else None, None
-    step, history = state or (0, [{"step": 0, "loss": None} | probe(weights)])
-    total = torch.zeros((), device=next(iter(weights.values())).device)
-    while step < steps:
-        value = loss(weights, batches(step))
+    state = _load(checkpoint, weights, optimizers) if checkpoint else None
+    step, histories = state or (0, [[{"step": 0, "loss": None} | row] for row in probes(weights)])
+    total = torch.zeros(len(histories), device=next(iter(weights.values())).device)
+    last = step
+    diverged: list[int | None] = [None] * len(histories)
+    while step < steps and None in diverged:
+        value = losses(weights, batches(step))
         for part in optimizers:
             part.zero_grad()
-        value.backward()
+        value.sum().backward()
         for part in optimizers:
             part.step()
         total += value.detach()
         step += 1
         if step % probe_every == 0 or step == steps:
-            mean = total.item() / (step - history[-1]["step"])
-            if mean > ceiling or not math.isfinite(mean):
-                diverged = step
+            means = [x / (step - last) for x in total.tolist()]
+            for k, mean in enumerate(means):
+                if diverged[k] is None and (mean > ceiling or not math.isfinite(mean)):
+                    diverged[k] = step
+            if None not in diverged:
                 break
+            for k, at in enumerate(diverged):
+                if at == step:
+                    _silence(k, weights, optimizers)
             total.zero_()
-            history.append({"step": step, "loss": mean} | probe(weights))
-            if checkpoint is not None:
-                _save(checkpoint, step, history, weights, optimizers)
+            last = step
+            for k, row in enumerate(probes(weights)):
+                if diverged[k] is None:
+                    histories[k].append({"step": step, "loss": means[k]} | row)
+            if checkpoint is not None and not any(diverged):
+                # a stack of which a run diverged goes on, but is begun again if it is cut off
+                _save(checkpoint, step, histories, weights, optimizers)
     if checkpoint is not None:
         checkpoint.unlink(missing_ok=True)
-    return TrainingRun({name: tensor.detach() for name, tensor in weights.items()}, history, diverged)
+    return {name: tensor.detach() for name, tensor in weights.items()}, histories, diverged
 
 
 def _matrices(weights: dict[str, Tensor]) -> list[Tensor]:
@@ -136,20 +195,46 @@ def _vectors_adamw(weights: dict[str, Tensor]) -> torch.optim.Optimizer:
 
 
 @torch.no_grad()
-def _orthogonalise_gradients(optimizer, args, kwargs) -> None:
+def _silence(k: int, weights: dict[str, Tensor], optimizers: list) -> None:
+    """Set one run of a stack, and what the optimizers remember of it, to 0."""
+    for W in weights.values():
+        W[k] = 0
+    for part in optimizers:
+        for state in part.state.values():
+            for kept in state.values():
+                if isinstance(kept, Tensor) and kept.ndim > 1:
+                    kept[k] = 0
+
+
+def _orthogonalised(weights: dict[str, Tensor], lr: float, orthogonalise: Callable[[Tensor], Tensor]) -> list:
+    """Plain SGD whose gradients are replaced just before the step, W ← (1 − ηω) W − η √max(1, m/n) f(M), M the Nesterov
+    momentum; AdamW for the vectors."""
+    optimizer = torch.optim.SGD(_matrices(weights), lr=lr, weight_decay=_MUON["weight_decay"])
+    optimizer.register_step_pre_hook(functools.partial(_orthogonalise_gradients, orthogonalise))
+    return [optimizer, _vectors_adamw(weights)]
+
+
+@torch.no_grad()
+def _orthogonalise_gradients(orthogonalise: Callable[[Tensor], Tensor], optimizer, args, kwargs) -> None:
     for group in optimizer.param_groups:
         for W in group["params"]:
             state, momentum = optimizer.state[W], _MUON["momentum"]
             average = state.setdefault("average", torch.zeros_like(W)).lerp_(W.grad, 1 - momentum)
-            G = W.grad.lerp(average, momentum)
-            # the numerical rank of a float32 gradient: below it the directions are rounding and must not become 1
-            cut = G.numel() ** 0.25 * torch.finfo(G.dtype).eps
-            O = spectral_map(G, functools.partial(_above, cut=cut)) if G.any() else G  # noqa: E741
-            W.grad = (math.sqrt(max(1, W.shape[0] / W.shape[1])) * O).to(W)
+            M = orthogonalise(W.grad.lerp(average, momentum))
+            W.grad = (math.sqrt(max(1, W.shape[-2] / W.shape[-1])) * M).to(W)
+
+
+def _polar_of_float32(G: Tensor) -> Tensor:
+    if G.ndim > 2:
+        # a run that is about to be called diverged, among others: an SVD takes nothing that is not finite
+        G = torch.where(torch.isfinite(G).all(-1).all(-1)[:, None, None], G, 0)
+    # the numerical rank of a float32 gradient: below it the directions are rounding and must not become 1
+    cut = (G.shape[-2] * G.shape[-1]) ** 0.25 * torch.finfo(G.dtype).eps
+    return spectral_map(G, functools.partial(_above, cut=cut))
 
 
 def _above(s: Tensor, cut: float) -> Tensor:
-    return (s > cut * s[0]).to(s)
+    return (s > cut * s[..., :1]).to(s)
 
 
 @contextmanager
@@ -171,7 +256,7 @@ def checkpoint_file(key: str) -> Path | None:
 _FOLDER: ContextVar[Path | None] = ContextVar("checkpoints", default=None)
 
 
-def _save(path: Path, step: int, history: list[dict], weights: dict[str, Tensor], optimizers: list) -> None:
+def _save(path: Path, step: int, history: list[list[dict]], weights: dict[str, Tensor], optimizers: list) -> None:
     state = {"step": step, "history": history, "weights": {name: W.detach() for name, W in weights.items()}}
     state["optimizers"] = [optimizer.state_dict() for optimizer in optimizers]
     buffer = io.BytesIO()
@@ -180,8 +265,8 @@ def _save(path: Path, step: int, history: list[dict], weights: dict[str, Tensor]
     files.write_whole(_digest(path, buffer.getvalue()) + buffer.getvalue(), path, mode=0o600)
 
 
-def _load(path: Path, weights: dict[str, Tensor], optimizers: list) -> tuple[int, list[dict]] | None:
-    """Step and history of a checkpoint, whose state goes into weights and optimizers; None if there is none to use."""
+def _load(path: Path, weights: dict[str, Tensor], optimizers: list) -> tuple[int, list[list[dict]]] | None:
+    """Step and histories of a checkpoint, whose state goes into weights and optimizers; None if none is of use."""
     content = _whole(path)
     if content is None:
         return None

@@ -23,6 +23,7 @@ import torch
 from amemlib import costs, fingerprint, runtime, sweep
 from amemlib.checks import check_count, check_positive
 from amemlib.experiments import Cell, Experiment, config_of, find_experiment
+from amemlib.experiments.recall_runs import measure_runs
 from amemlib.files import write_whole
 from amemlib.records import write_record
 
@@ -30,6 +31,7 @@ SECONDS = {
     "one-step": 220,
     "sharp": 160,
     "many-steps": 240,
+    "trajectory": 120,
     "critical-batch": 150,
     "recall-rates": 30,
     "recall": 240,
@@ -47,8 +49,13 @@ SECONDS = {
 """The experiments in the order of their worth, and the seconds that each may take on a device."""
 NEEDS = {"vocabulary": "wordfreq"}
 """What an experiment needs beyond the library's own requirements; without it, it is left out."""
-SHARES_THE_DEVICE = {"measure_run"}
+SHARES_THE_DEVICE = {"measure_run", "measure_runs"}
 """Cells that cannot fill a GPU: worker processes run several of them on it at once, beside the others."""
+TOGETHER = {"measure_run": measure_runs}
+"""What runs several seeds of a cell at once, `seeds` in place of `seed`, a result for each: where one cannot fill a
+GPU. Cells and files stay those of single seeds."""
+STACKED_ON = ["cuda"]
+"""The kinds of device on which that is done: on a CPU it saves nothing worth the longer cells."""
 LONGEST = 0.5
 """The largest share of a budget that a single cell may be expected to take."""
 _REMEMBERED = 3
@@ -112,12 +119,33 @@ def is_beside(cell: Cell) -> bool:
     return "device" not in cell.arguments or cell.function.__name__ in SHARES_THE_DEVICE
 
 
+def calls(cells: Sequence[Cell], kind: str) -> list[tuple[Cell, list[Cell]]]:
+    """What is called for these cells on a kind of device, and the cells that each call makes.
+
+    One for one, but for cells of `TOGETHER` that differ in their seed alone.
+    """
+    groups: dict = {}
+    for place, cell in enumerate(cells):
+        stacked = kind in STACKED_ON and cell.function.__name__ in TOGETHER
+        rest = {name: value for name, value in cell.arguments.items() if name != "seed"}
+        groups.setdefault((cell.function, json.dumps(rest)) if stacked else place, []).append(cell)
+    found = []
+    for group in groups.values():
+        call, first = group[0], group[0].arguments
+        if len(group) > 1:
+            seeds = {"seeds": [cell.arguments["seed"] for cell in group]}
+            rest = {name: value for name, value in first.items() if name != "seed"}
+            call = Cell(TOGETHER[call.function.__name__], rest | seeds)
+        found.append((call, group))
+    return found
+
+
 def estimate(experiment: Experiment, config, clock: Clock) -> Estimate:
     """What all cells of a config take on the clock's machine."""
     device = beside = longest = memory = 0.0
     cells = experiment.cells(config, clock.machine.kind)
     known: dict = {}
-    for cell in cells:
+    for cell, _ in calls(cells, clock.machine.kind):
         key = _name(cell.function), *(repr(value) for name, value in cell.arguments.items() if name != "seed")
         if key not in known:
             known[key] = clock.seconds(cell), costs.cost(cell.function, cell.arguments).memory
@@ -343,13 +371,14 @@ def visit(
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """A cell of an experiment, or with None the record of all of them."""
+    """A call of an experiment and the cells that it makes, or with None the record of all of them."""
 
     experiment: Experiment
     config: object
     cell: Cell | None
-    plain: float
-    memory: float
+    makes: Sequence[Cell] = ()
+    plain: float = 0.0
+    memory: float = 0.0
 
     @property
     def beside(self) -> bool:
@@ -364,7 +393,8 @@ class _Visit:
         self.waiting = list(experiments)
         self.tasks: list[_Task] = []
         self.unfinished: dict[str, int] = {}
-        self.done = self.left = self.lost = 0
+        self.done = self.left = 0
+        self.feeding = True
         self.memory_in_use = 0.0
         self.records: list[str] = []
         self.failures: list[str] = []
@@ -377,12 +407,13 @@ class _Visit:
             self.plan.machine.workers, multiprocessing.get_context("spawn"), initializer=sweep.start_worker
         )
         threads = [threading.Thread(target=self._feed, args=(pool,)) for _ in range(self.plan.machine.workers)]
-        for thread in threads:
+        for thread in (*threads, threading.Thread(target=self._know_code, daemon=True)):
             thread.start()
         try:
             self._feed(None)
         finally:
             with self.changed:
+                self.feeding = False
                 self.end = min(self.end, time.monotonic()) if sys.exc_info()[0] else self.end
                 self.changed.notify_all()
             for thread in threads:
@@ -396,6 +427,13 @@ class _Visit:
         while self.waiting:
             self._load(begin=False)
         return Outcome(self.done, self.left, self.records, self.failures)
+
+    def _know_code(self) -> None:
+        """Take the fingerprints of all cells' code, half a second an experiment: not when the budget is over."""
+        with suppress(ValueError):
+            for experiment, _ in list(self.waiting):
+                for grid in experiment.grids(experiment.profiles["gpu"]).values():
+                    sweep.loaded_code(grid.function)
 
     def _feed(self, pool: Executor | None) -> None:
         while (task := self._take(pool is not None)) is not None:
@@ -438,14 +476,11 @@ class _Visit:
                     self.changed.wait(max(0.0, left))
                 elif self.waiting and left > 0:
                     self._load(begin=True)
-                elif beside and left > 0 and self._running():
+                elif beside and left > 0 and self.feeding:
                     # the device may finish an experiment whose record is then to be made
                     self.changed.wait(left)
                 else:
                     return None
-
-    def _running(self) -> bool:
-        return sum(self.unfinished.values()) > self.lost + sum(task.cell is not None for task in self.tasks)
 
     def _seconds(self, task: _Task) -> float:
         if task.cell is None:
@@ -466,13 +501,13 @@ class _Visit:
             plan.configs[experiment.name] = asdict(config)
             plan.save(self.folder)
         self.unfinished[experiment.name] = len(missing)
-        for cell in missing:
-            held = costs.cost(cell.function, cell.arguments).memory if "device" in cell.arguments else 0.0
-            self.tasks.append(_Task(experiment, config, cell, plan.clock.plain(cell), held))
+        for call, makes in calls(missing, plan.machine.kind):
+            held = costs.cost(call.function, call.arguments).memory if "device" in call.arguments else 0.0
+            self.tasks.append(_Task(experiment, config, call, makes, plan.clock.plain(call), held))
         if not missing and not _record_path(self.folder, experiment, plan.machine.kind).exists():
-            self.tasks.insert(0, _Task(experiment, config, None, 0.0, 0.0))
+            self.tasks.insert(0, _Task(experiment, config, None))
 
-    def _finish(self, task: _Task, seconds: float, result: dict) -> None:
+    def _finish(self, task: _Task, seconds: float, result: dict | list[dict]) -> None:
         with self.changed:
             name = task.experiment.name
             self.memory_in_use -= task.memory
@@ -481,12 +516,14 @@ class _Visit:
                 _say(f"record of {name}: {result['verdict']}")
             else:
                 store = sweep.CellStore(self.folder, name, self.provenance)
-                store.write(task.cell, result, seconds)
+                n = len(task.makes)
+                for cell, own in zip(task.makes, [result] if n == 1 else result, strict=True):
+                    store.write(cell, own, seconds / n)
                 self.plan.clock.learn(_name(task.cell.function), seconds / max(task.plain, 1e-6))
-                self.done, self.left = self.done + 1, self.left - 1
-                self.unfinished[name] -= 1
+                self.done, self.left = self.done + n, self.left - n
+                self.unfinished[name] -= n
                 if not self.unfinished[name]:
-                    self.tasks.insert(0, _Task(task.experiment, task.config, None, 0.0, 0.0))
+                    self.tasks.insert(0, _Task(task.experiment, task.config, None))
             if time.monotonic() > self.saved + 10:
                 self.plan.save(self.folder)
                 self.saved = time.monotonic()
@@ -499,8 +536,6 @@ class _Visit:
             if failure is not None:
                 self.failures.append(failure)
                 _say(f"failed: {failure}")
-            if task.cell is not None:
-                self.lost += 1
             self.changed.notify_all()
 
 
@@ -520,7 +555,7 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _timed(cell: Cell, code: str, checkpoints: Path) -> tuple[float, dict]:
+def _timed(cell: Cell, code: str, checkpoints: Path) -> tuple[float, dict | list[dict]]:
     began = time.perf_counter()
     result = sweep.run_checked(cell.function, code, checkpoints, **cell.arguments)
     if torch.cuda.is_initialized():
@@ -539,6 +574,8 @@ def _record(folder: Path, experiment: Experiment, config, kind: str) -> tuple[fl
     store = sweep.CellStore(folder, experiment.name, provenance)
     cells = experiment.cells(config, kind)
     seconds = sum(store.seconds(cell) or 0.0 for cell in cells)
+    if any(len(makes) > 1 for _, makes in calls(cells, kind)):
+        provenance = provenance | {"seeds": "several in one tensor"}
     record = sweep.summarise(experiment, config, [store.read(cell) for cell in cells], provenance, seconds)
     path = _record_path(folder, experiment, kind)
     path.parent.mkdir(parents=True, exist_ok=True)

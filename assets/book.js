@@ -68,8 +68,9 @@
       button.type = "button";
       button.className = "enlarge";
       button.setAttribute("aria-label", "Enlarge: " + image.alt);
-      image.replaceWith(button);
-      button.append(image);
+      const shown = image.closest("picture") || image;  // a phone shows another file in it
+      shown.replaceWith(button);
+      button.append(shown);
       button.addEventListener("click", () => {
         const copy = image.cloneNode(), close = document.createElement("button");
         copy.removeAttribute("style");

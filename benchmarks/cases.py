@@ -4,21 +4,29 @@ Every peer gets the formulation in which it is fastest here, and does what its p
 """
 
 import contextlib
+import math
 import sys
 
 import torch
 import torch.nn.functional as F
 
 import amemlib as am
+from amemlib import arithmetic
 from benchmarks.race import Case, Entry
 
 ALPHA = 1.5
-FLIPS = 1e-3
-"""Share of the items on which a float32 scan may disagree with the exact answer and still be timed."""
+FLIPS, BFLOAT16_FLIPS = 1e-3, 0.05
+"""Share of the items on which a scan may disagree with the exact answer and still be timed."""
+BRUTE, PEAK = "bfloat16 in blocks", "its two products at the peak of three-pass TF32"
 
 
-def recovery(n_items: int, dim: int, *, uniform: bool = False, share: float = 1.0, device: str = "cpu") -> Case:
-    """Which items the polar step recovers. share: the part of the inputs that the exhaustive scans go through."""
+def recovery(
+    n_items: int, dim: int, *, uniform: bool = False, share: float = 1.0, coarse: bool = False, device: str = "cpu"
+) -> Case:
+    """Which items the polar step recovers. share: the part of the inputs that the exhaustive scans go through.
+
+    coarse: with each format of the screen, and a brute force in bfloat16; what is exact is then said by float64.
+    """
     problem = _problem(n_items, dim, uniform)
     emb = am.sample_embeddings(problem, 0, device)
     W = am.polar(am.initial_gradient(emb, problem.frequencies))
@@ -40,12 +48,15 @@ def recovery(n_items: int, dim: int, *, uniform: bool = False, share: float = 1.
         return call
 
     def blocked(product):
+        return scan(lambda part, start: product(Z[rows[part]], U[start : start + 4096]))
+
+    def scan(scores_of):
         def call():
-            best = torch.full((len(rows),), -torch.inf, device=device)
+            best = torch.full((len(rows),), -torch.inf, dtype=own.dtype, device=device)
             for low in range(0, len(rows), 1024):
                 part = slice(low, low + 1024)
                 for start in range(0, n_items, 4096):
-                    scores = product(Z[rows[part]], U[start : start + 4096])
+                    scores = scores_of(part, start)
                     mine = (rows[part] >= start) & (rows[part] < start + 4096)
                     scores[mine, rows[part][mine] - start] = -torch.inf
                     best[part] = torch.maximum(best[part], scores.amax(1))
@@ -80,6 +91,10 @@ def recovery(n_items: int, dim: int, *, uniform: bool = False, share: float = 1.
         z, u = LazyTensor(Z[rows][:, None]), LazyTensor(U[None])
         return lambda: (-(z * u).sum(-1)).argKmin(K=1, dim=1)[:, 0] == rows
 
+    def bfloat16():
+        Z16, U16 = Z.bfloat16(), U.bfloat16()
+        return scan(lambda part, start: arithmetic.BFLOAT16.product(Z16[rows[part]], U16[start : start + 4096]))
+
     compare = lambda mask: (mask != truth[rows]).double().mean()  # noqa: E731
     scans = {
         "torch, dense": dense,
@@ -88,20 +103,35 @@ def recovery(n_items: int, dim: int, *, uniform: bool = False, share: float = 1.
         "faiss IndexFlatIP": faiss_search,
         "KeOps": keops,
     }
+    formats = {"float32": arithmetic.SINGLE, "TF32": arithmetic.TF32, "bfloat16": arithmetic.BFLOAT16}
+    checked, screens, brute = truth, (), ()
+    if coarse:
+        Z64, U64 = emb.V[rows].double() @ W.T, U.double()
+        own = (Z64 * U64[rows]).sum(1)
+        checked = scan(lambda part, start: Z64[part] @ U64[start : start + 4096].T)()
+        own = own.float()
+        brute = (Entry(BRUTE, bfloat16, compare, BFLOAT16_FLIPS, len(rows) / n_items),)
+        screens = tuple(formats.items())
+    wrong = lambda mask: (mask[rows if coarse else slice(None)] != checked).sum()  # noqa: E731
     recovered = int(truth.sum())
     return Case(
         f"recovery-{'uniform-' if uniform else ''}{n_items}-{dim}",
         f"which of N = {n_items} items W = polar(G) recovers at d = {dim}"
         f"{', equal frequencies' if uniform else ''} ({recovered} of them, {recovered / n_items:.1%})",
         (
-            Entry("amemlib recovered", lambda: lambda: am.recovered(W, emb), lambda mask: (mask != truth).sum()),
+            Entry("amemlib recovered", lambda: lambda: am.recovered(W, emb), wrong),
+            *(
+                Entry(f"amemlib, {name} screen", lambda one=one: lambda: am.recovered(W, emb, one), wrong)
+                for name, one in screens
+            ),
             *(Entry(name, prepare, compare, FLIPS, len(rows) / n_items) for name, prepare in scans.items()),
+            *brute,
         ),
     )
 
 
-def loss_and_gradient(n_items: int, dim: int, device: str = "cpu") -> Case:
-    """L(W) and −∇L(W) of the population, at the polar step of length √d."""
+def loss_and_gradient(n_items: int, dim: int, device: str = "cpu", *, three_pass: bool = False) -> Case:
+    """L(W) and −∇L(W) of the population, at the polar step of length √d. three_pass: by TF32 first, beside its peak."""
     problem = _problem(n_items, dim)
     emb, p = am.sample_embeddings(problem, 0, device), problem.frequencies
     W = dim**0.5 * am.polar(am.initial_gradient(emb, p))
@@ -168,13 +198,52 @@ def loss_and_gradient(n_items: int, dim: int, device: str = "cpu") -> Case:
         "F.scaled_dot_product_attention": attention,
     }
     height, width = (512, 1024) if device == "cpu" else (8192, 8192)
+
+    size = min(8192, n_items)
+
+    def peak():
+        square = arithmetic.TF32.enter(torch.randn(size, size, generator=torch.Generator().manual_seed(0)).to(device))
+        return lambda: arithmetic.TF32.product(square, square)
+
+    ours, roof = {"amemlib loss_and_gradient": None}, ()
+    if three_pass:
+        ours = {"amemlib loss_and_gradient, three-pass TF32": arithmetic.three_pass_tf32} | ours
+        # one product at its fastest, of the 6 N² d multiply-adds of two products in three passes
+        roof = (Entry(PEAK, peak, share=size**3 / (6 * n_items**2 * dim)),)
     return Case(
         f"loss-and-gradient-{n_items}-{dim}",
         f"L(W) and its gradient, N = {n_items}, d = {dim} (attention gives the gradient alone)",
         (
-            Entry("amemlib loss_and_gradient", lambda: lambda: am.loss_and_gradient(W, emb, p), compare, 1e-6),
+            *(
+                Entry(name, lambda one=one: lambda: am.loss_and_gradient(W, emb, p, one), compare, 1e-5)
+                for name, one in ours.items()
+            ),
             *(Entry(name, prepare, compare, 1e-3) for name, prepare in ways.items()),
             Entry("its two products, torch.mm", lambda: products(lambda A, B: A @ B.T, height, width)),
+            *roof,
+        ),
+    )
+
+
+def polar_factor(dim: int, condition: float, device: str = "cpu") -> Case:
+    """The polar factor of a matrix of known factors: by products, as on a GPU, and by LAPACK's or cuSOLVER's SVD."""
+    generator = torch.Generator().manual_seed(0)
+    P, Q = (torch.linalg.qr(torch.randn(dim, dim, dtype=torch.float64, generator=generator).to(device)).Q for _ in "PQ")
+    s = torch.logspace(0, -math.log10(condition), dim, dtype=torch.float64, device=device)
+    G, truth = P * s @ Q.T, P @ Q.T
+    # Frobenius over √d would be a mean: this bounds the spectral norm
+    compare = lambda W: torch.linalg.norm(W - truth)  # noqa: E731
+
+    def by_svd():
+        left, _, right = torch.linalg.svd(G, full_matrices=False)
+        return left @ right
+
+    return Case(
+        f"polar-{dim}",
+        f"polar factor at d = {dim} and condition {condition:.0e}; off by the Frobenius norm",
+        (
+            Entry("amemlib polar_by_products", lambda: lambda: am.spectral.polar_by_products(G), compare, 1e-6),
+            Entry("torch.linalg.svd and a product", lambda: by_svd, compare, 1e-6),
         ),
     )
 

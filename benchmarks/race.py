@@ -19,8 +19,8 @@ SHORTEST = 0.05
 class Entry:
     """One way to the result of a case.
 
-    prepare: imports what is needed and returns the call to be timed. An ImportError skips the entry, and so does a
-        NotImplementedError ("needs 17 GB"); nothing else does.
+    prepare: imports what is needed and returns the call to be timed. An ImportError skips the entry, and so do a
+        NotImplementedError ("needs 17 GB") and a GPU whose memory is full; nothing else does.
     share: the part of the work that the call does, where all of it would take minutes; its time is divided by it.
     compare: its result against the case's truth, a number; None where there is no result to compare.
     tolerance: up to which the entry takes part.
@@ -53,8 +53,9 @@ def run(case: Case, rounds: int, device: str) -> dict:
         try:
             calls[entry.name] = entry.prepare()
             result = calls[entry.name]()
-        except (ImportError, NotImplementedError) as error:
-            skipped[entry.name] = f"{'not installed' if isinstance(error, ImportError) else 'left out'}: {error}"
+        except (ImportError, NotImplementedError, torch.OutOfMemoryError) as error:
+            reason = str(error).splitlines()[0]
+            skipped[entry.name] = f"{'not installed' if isinstance(error, ImportError) else 'left out'}: {reason}"
             calls.pop(entry.name, None)
             continue
         errors[entry.name] = None if entry.compare is None else float(entry.compare(result))

@@ -21,7 +21,7 @@ ARROWS = {
     "theory": "checks",
     "runtime": "fingerprint",
     "scaling": "checks",
-    "arithmetic": "",
+    "arithmetic": "checks",
     "problem": "theory arithmetic",
     "spectral": "problem",
     "sampling": "problem",
@@ -40,7 +40,7 @@ ARROWS = {
     "experiments": "optim sampling recovery equivalents expansions scaling sharding tasks attention training runtime "
     "vocabularies verdicts",
     "sweep": "experiments records",
-    "costs": "equivalents spectral",
+    "costs": "equivalents spectral recovery",
     "visits": "sweep costs",
     "vocabularies": "problem",
     "figures": "scaling theory lazy",

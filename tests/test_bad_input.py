@@ -141,6 +141,7 @@ LIBRARY = [
             (1e3, TypeError, "whole"),
         ]
     ],
+    (lambda: am.sampling.sample_embedding_rows(P, 0, slice("a")), ValueError, ["rows", "'a'", "whole numbers"]),
     (lambda: am.sample_embeddings(P, -1), ValueError, ["seed", "-1", "at least 0"]),
     (lambda: am.sample_embeddings(P, 0, dtype=torch.float16), TypeError, ["dtype", "float16", "torch.float32 or"]),
     (lambda: am.thresholded_gradient(EMB, P.frequencies, 7), ValueError, ["n_recovered", "7", "at most N = 6"]),
@@ -333,6 +334,9 @@ COMMANDS = [
     ([*RUN, "--output", "file/inside"], ["output", "'file/inside'", "folder"]),
     ([*RUN, "--dask", ""], ["dask", "''", "address"]),
     (["judge", "x" * 300], ["record", "x" * 300, "too long"]),
+    (["judge", "missing"], ["record", "'missing'", "No such file"]),
+    (["judge", "/dev/zero"], ["record", "'/dev/zero'", "no regular file"]),
+    ([*RUN, "two\nlines"], ["unrecognized arguments: two lines"]),
     ([*RUN, "--device", "tpu"], ["device", "'tpu'", "auto, cpu, cuda"]),
     ([*RUN, "--results", "file"], ["results", "'file'", "folder"]),
     ([*RUN, "--results", "file/inside"], ["results", "'file/inside'", "folder"]),

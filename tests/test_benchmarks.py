@@ -104,12 +104,12 @@ def test_goals_are_judged_and_a_goal_without_its_peer_stays_open():
     assert verdicts["spectral-maps-512", "torch.linalg.svd alone"] is False
 
 
-def test_the_goals_name_cases_and_entries_of_the_full_run():
+def test_the_goals_name_cases_and_entries_of_the_full_runs():
     names = {case for case, _, _ in command.GOALS}
-    assert len(command.SIZES["full"]("cpu")) >= len(names)
-    tiny = cases.recovery(64, 8)
+    assert len(command.SIZES["full"]("cpu")) + len(command.SIZES["device"]("cpu")) >= len(names)
+    tiny = cases.recovery(64, 8, coarse=True)
     assert {peer for case, peer, _ in command.GOALS if case.startswith("recovery")} <= {e.name for e in tiny.entries}
-    tiny = cases.loss_and_gradient(64, 8)
+    tiny = cases.loss_and_gradient(64, 8, three_pass=True)
     assert {peer for case, peer, _ in command.GOALS if case.startswith("loss")} <= {e.name for e in tiny.entries}
 
 
@@ -147,6 +147,25 @@ def test_bad_options_are_named(capsys, tmp_path):
 
 def test_the_shipped_record_is_of_the_full_size_and_holds_no_absolute_time():
     for record in am.read_records("benchmarks"):
-        assert record["config"]["size"] == "full" and record["config"]["rounds"] >= 5
+        size, rounds = ("device", 3) if record["name"].startswith("gpu") else ("full", 5)
+        assert record["config"]["size"] == size and record["config"]["rounds"] >= rounds
         assert "seconds" not in record
         assert {goal["case"] for goal in record["goals"]} <= set(record["measured"])
+
+
+def test_the_run_for_a_device_is_rehearsed_on_a_cpu():
+    """Every way takes part and is right; the exact answers are float64's, not ours."""
+    record = command.measure("device-tiny", 1, "cpu")
+    recovery, loss = (record["measured"][name]["ratios"] for name in ("recovery-256-16", "loss-and-gradient-256-16"))
+    for name in ("amemlib recovered", *(f"amemlib, {one} screen" for one in ("float32", "TF32", "bfloat16"))):
+        assert recovery[name]["error"] == 0
+    assert cases.BRUTE in recovery and cases.PEAK in loss and next(iter(loss)).endswith("three-pass TF32")
+    assert max(ratio["error"] for name, ratio in loss.items() if name.startswith("amemlib")) < 1e-6
+    assert record["measured"]["polar-48"]["ratios"]["amemlib polar_by_products"]["error"] < 1e-6
+
+
+def test_a_goal_of_the_loss_is_not_met_by_an_inaccurate_one():
+    ratios = {"ours": {"median": 1.0, "error": 3e-6}, "peak": {"median": 0.9, "error": None}}
+    assert command.judged("loss-1", "peak", 0.55, {"loss-1": {"ratios": ratios}})["met"] is False
+    ratios["ours"]["error"] = 3e-7
+    assert command.judged("loss-1", "peak", 0.55, {"loss-1": {"ratios": ratios}})["met"] is True

@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from bs4 import BeautifulSoup
-from portable import INLINE, Book
+from portable import INLINE, THEOREMS, Book
 
 ROOT = Path(__file__).resolve().parents[1]
 HTML = ROOT / "_build" / "html"
@@ -107,10 +107,19 @@ def test_notebooks_and_pages_number_alike():
         here = HTML / f"{target.page}.html"
         element = soup(here).find(id=target.anchor) if target.anchor else soup(here).find("h1")
         assert element is not None, f"{label}: no #{target.anchor} on {target.page}"
-        if target.number and target.kind != "page":
+        if target.number and target.kind != "page" or target.kind == "paper":
             place = element if element.get_text(strip=True) else element.parent
             shown = re.sub(r"\s+", " ", place.get_text(" "))
             assert target.words in shown, f"{label}: {target.words!r} is not in {shown[:80]!r}"
+
+
+def test_the_papers_boxes_carry_the_papers_numbers_and_ours_a_chapter():
+    for label, target in Book(ROOT).targets.items():
+        if target.kind in THEOREMS:
+            assert not re.match(r"[A-Z]\w+s? \d+", target.title), f"{label}: a box of the paper needs :nonumber:"
+            assert re.fullmatch(r"\d+\.\d+", target.number), label
+    words = [link.get_text() for page in PAGES for link in article(page).select("a.reference.internal")]
+    assert not [text for text in words if text != text.strip()]
 
 
 def test_the_search_knows_the_words_of_the_field():

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from amemlib import experiments, runtime, spectral
-from amemlib.experiments.recall_runs import measure_run
+from amemlib.experiments.recall_runs import measure_run, measure_runs
 
 # Shapes at which a cell runs in a fraction of a second; whatever is not named keeps its smoke size.
 SMALL = {
@@ -85,6 +85,16 @@ def test_an_autograd_step_elsewhere(monkeypatch, tmp_path):
     monkeypatch.setattr("amemlib.experiments.recall_runs.EVALUATED", 2)
     here, there = both(monkeypatch, measure_run, TRAINING | {"optimizer": "sgd", "hidden": 0, "steps": 1})
     assert there["loss"][0] is None and there["loss"][1] == pytest.approx(here["loss"][1], rel=1e-5)
+
+
+def test_seeds_train_together_elsewhere(monkeypatch):
+    monkeypatch.setattr("amemlib.experiments.recall_runs.EVALUATED", 2)
+    arguments = {name: value for name, value in TRAINING.items() if name != "seed"}
+    arguments |= {"optimizer": "adamw", "hidden": 0, "steps": 1, "seeds": [0, 1]}
+    together = lambda **given: {"runs": measure_runs(**given)}  # noqa: E731
+    here, there = both(monkeypatch, together, arguments)
+    for one, other in zip(here["runs"], there["runs"], strict=True):
+        assert other["loss"][1] == pytest.approx(one["loss"][1], rel=1e-5)
 
 
 @pytest.mark.parametrize(

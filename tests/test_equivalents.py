@@ -145,6 +145,27 @@ def test_halving_the_bins_changes_nothing_that_could_be_seen(monkeypatch, spectr
     assert fine == pytest.approx(coarse, rel=5e-3)
 
 
+@pytest.mark.parametrize("spectral_map", ["polar", "smoothed_sign", "sgd", "newton"])
+def test_an_item_without_rivals_is_recovered(spectral_map):
+    alone = am.Problem.from_frequencies([1.0], 8)
+    assert expected_capacity(alone, spectral_map, 0.1) == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize("dim, others", [(8, 2), (16, 8)])
+def test_items_beyond_the_leading_ones_have_the_chance_of_their_equals(dim, others):
+    """Terms of leading rivals are drawn, the others integrated out: two ways to one number, 2 % apart where d is 8."""
+    values, counts = np.array([1, 1 - 1e-9]), np.array([8, others])
+    leading, beyond = am.equivalents.sgd_recovery_probabilities(values, counts, dim)
+    assert 0.3 < leading < 0.9 and beyond == pytest.approx(leading, rel=0.025)
+
+
+@pytest.mark.parametrize("spectral_map", ["polar", "sgd", "newton"])
+def test_the_unit_of_the_frequencies_does_not_matter(spectral_map):
+    problem = power_law(1.5, 2000, 32)
+    scaled = expected_capacity(problem, spectral_map, frequencies=1e6 * problem.frequencies)
+    assert scaled == pytest.approx(expected_capacity(problem, spectral_map), rel=1e-6)
+
+
 def test_the_order_of_the_items_does_not_matter():
     p = frequencies("mixture")
     counts = [expected_capacity(am.Problem.from_frequencies(q, 64), "polar") for q in (p, p.flip(0))]

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import random
+import shutil
 import signal
 import stat
 import subprocess
@@ -200,6 +201,7 @@ FAULTS = [
         1,
         "No space left on device: 'results/a.json'",
     ),
+    (FileNotFoundError(errno.ENOENT, "No such file", "results/a.json"), 1, "'results/a.json': was its folder removed?"),
     (BrokenProcessPool("a page\nof text"), 1, "a worker has died"),
     (BrokenPipeError(), 1, "nobody reads the output"),
     (sharding.LostRank("rank 1 of 2 lost another rank"), 1, "rank 1 of 2 lost another rank"),
@@ -242,6 +244,26 @@ def test_a_full_disk_keeps_what_was_finished(tmp_path, monkeypatch):
     monkeypatch.undo()
     assert len(cells(tmp_path)) == 3 and len(os.listdir(tmp_path / "toy")) == 3
     assert run(tmp_path) == SQUARES
+
+
+def test_a_folder_that_is_removed_meanwhile_is_named(tmp_path):
+    def squares_until_it_is_gone(x: int) -> dict:
+        if x == 2:
+            shutil.rmtree(tmp_path)
+        return {"square": x * x}
+
+    with pytest.raises(FileNotFoundError, match="No such file or directory: .*toy"):
+        run(tmp_path, None, squares_until_it_is_gone)
+
+
+@pytest.mark.parametrize(
+    "setting, words", [("lam_over_t0=1e308", "lam must be 0 or within"), ("n_items=99999999999", "n_items must be")]
+)
+def test_a_setting_beyond_the_machine_is_named(setting, words, tmp_path, capsys):
+    sizes = "dims=8,16 n_items=100 seeds=1 sgd_dims=16,32 sgd_items=20 sgd_seeds=2".split()
+    assert main([*RUN, "--results", str(tmp_path), "--set", *sizes, setting]) == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.startswith(f"amemlib: {words}") and setting.partition("=")[2] in said
 
 
 def test_without_git_there_is_no_commit(monkeypatch):
@@ -417,7 +439,6 @@ def test_ranks_that_wait_name_the_one_that_is_gone(end, tmp_path):
 @pytest.mark.weekly
 def test_a_cluster_with_other_code_stores_nothing(tmp_path):
     """A Dask worker that has loaded a copy of the library, whose file then changes; and the loss of the scheduler."""
-    import shutil
     import socket
 
     shutil.copytree(Path(fingerprint.__file__).parent, tmp_path / "code" / "amemlib")

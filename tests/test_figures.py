@@ -2,6 +2,9 @@
 
 import ast
 import copy
+import io
+import itertools
+import json
 from dataclasses import asdict
 from pathlib import Path
 
@@ -10,12 +13,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
+from PIL import Image
 
 from amemlib import figures, sweep
 from amemlib.experiments import find_experiment
 from amemlib.experiments.one_step import EXPERIMENT as ONE_STEP
 from amemlib.experiments.one_step import OneStepConfig
-from amemlib.figures import style
+from amemlib.figures import raster, style
 
 matplotlib.use("Agg")
 CONFIG = OneStepConfig(dims=(16, 32, 64), n_items=500, seeds=2, sgd_dims=(64, 256), sgd_items=100, sgd_seeds=4)
@@ -176,6 +180,47 @@ def test_the_key_names_the_series_and_then_what_they_share():
         style.key(axis, {"sharp": "-"}, below=below)
         legend = figure.legends[0] if below else axis.get_legend()
         assert [text.get_text() for text in legend.get_texts()] == ["Muon (polar)", "sharp"]
+
+
+def overlap(one, other):
+    return one.left < other.right and other.left < one.right and one.top < other.bottom and other.top < one.bottom
+
+
+def test_panels_side_by_side_say_how_they_stack_and_take_the_labels_of_a_shared_axis_along():
+    figure, axes = style.new_axes(3, sharey=True)
+    for axis, name in zip(axes, ("sgd", "polar", "newton"), strict=True):
+        style.points(axis, [1, 2], [5.0, 6.0], style.optimizer(name))
+        style.frame(axis, "x", title=name)
+    style.key(axes[0], {"law": "-"}, below=2)
+    png, shown = raster.sharp_png(figure, Source="a record")
+    picture = Image.open(io.BytesIO(png))
+    assert picture.text["Source"] == "a record" and float(picture.text["smallest"]) == 10
+    assert shown == {"width": picture.width // 2, "height": picture.height // 2}
+    pieces = [raster.Piece(*piece) for piece in json.loads(picture.text["stacked"])]
+    # three panels, the second with the labels of the first one's axis, two entries of the legend
+    assert len(pieces) == 6 and pieces[1].left == pieces[0].left < pieces[1].right < pieces[2].left
+    assert pieces[1].x < pieces[2].x
+    for piece in pieces:
+        assert 0 <= piece.left < piece.right <= picture.width and 0 <= piece.top < piece.bottom <= picture.height
+    placed = [raster.Piece(x, y, x + right - left, y + bottom - top, 0, 0) for left, top, right, bottom, x, y in pieces]
+    assert not any(overlap(one, other) for one, other in itertools.combinations(placed, 2))
+    assert np.ptp([piece.right for piece in (placed[0], placed[2], placed[3])]) < 20
+
+
+def test_a_single_panel_stays_as_it_is():
+    figure, (axis,) = style.new_axes()
+    style.points(axis, [1, 2], [5.0, 6.0], style.optimizer("polar"))
+    style.key(axis)
+    assert set(Image.open(io.BytesIO(raster.sharp_png(figure)[0])).text) == {"smallest"}
+
+
+@pytest.mark.parametrize("name", ["capacity", "signal", "counts"])
+def test_words_stay_readable_where_a_phone_is_narrowest(record, name):
+    """A page of 390 pixels leaves 336 in a box that unfolds."""
+    picture = Image.open(io.BytesIO(raster.sharp_png(DRAWINGS[name](record))[0]))
+    pieces = [raster.Piece(*piece) for piece in json.loads(picture.text.get("stacked", "[]"))]
+    width = max((piece.x + piece.right - piece.left for piece in pieces), default=picture.width)
+    assert float(picture.text["smallest"]) / 72 * raster.DPI * 336 / width >= 9
 
 
 def ramp(*shape):
@@ -381,7 +426,8 @@ def recall():
         curves = {"dims": spread(NETWORKS, where["dims"], 3, probes)}
         curves = {key: dict.fromkeys(metrics, table) for key, table in curves.items()}
         curves |= {key: dict.fromkeys(metrics, spread(NETWORKS, 1, 3, probes)) for key in ("base", "heavy_outputs")}
-        return dict.fromkeys((*metrics, *(f"half_{metric}" for metric in metrics)), means) | {
+        seeds = {f"seed_{metric}": {key: spread(NETWORKS, n, 3) for key, n in where.items()} for metric in metrics}
+        return dict.fromkeys((*metrics, *(f"half_{metric}" for metric in metrics)), means) | seeds | {
             "curves": curves, "probed": list(range(0, config["long_steps"] + 1, config["probe_every"])),
             "spectrum": {"heavy_outputs": spread(NETWORKS, 3, config["dim"])},
             "learnt": {"heavy_outputs": dict.fromkeys(NETWORKS, [[200.0, None] * (config["n_items"] // 2)] * 3)},
@@ -489,7 +535,7 @@ def at_gpu_sizes():
         "maps": ((flat, maps, lists), 5),
         "maps_capacity": ((laws, MAPS[:4]), 4),
         "margins": (({"law": flat}, {"law": {"tf32": 0.1, "bfloat16": 1.0, "float16": 2.0}}), 0),
-        "median": ((flat, by_dim, by_dim), len(dims)),
+        "median": ((flat, by_dim, flat, by_dim), len(dims)),
         "minibatch_iterates": ((steps,), sizes(steps, "batch_sizes")),
         "momentum": ((steps,), sizes(steps, "momenta")),
         "newton_batch": ((fine, dict.fromkeys(fine["config"]["batch_dims"], ramp(sizes(fine, "batch_sizes")))), 2),
@@ -525,7 +571,7 @@ def at_gpu_sizes():
         "signal": (({"polar": ranked, "sgd": ranked},), (1, 1)),
         "signal_by_rank": ((signal(), 2 ** np.arange(17)), sizes(signal(), "dims")),
         "signal_curves": ((flat, many, flat, many), 1),
-        "slope_and_curvature": ((signal(),), 1),
+        "slope_and_curvature": ((signal(),), (2, 1)),
         "slope_bound": ((dict.fromkeys(("polar", "sgd", "bump", "other"), (flat, flat)),), 4),
         "slope_histogram": ((flat, 1.0, 2.0, flat), 1),
         "smoothing": ((even,), sizes(even, "dims")),
@@ -549,7 +595,7 @@ def at_gpu_sizes():
         "halves": ((np.arange(1, 41), flat, flat, flat, flat, 1.0), 4),
         "item_lives": ((dict.fromkeys("abc", dict.fromkeys(("own", "rival", "free_energy", "left"), ramp(5))),), 3),
         "leading_block": ((many.T @ many, many.T @ many, 8), (1, 1)),
-        "model": ((flat, np.eye(40), ["a", "b"], [1.0, 0.5], "c", 0), (0, 0, 0)),
+        "model": ((flat, np.eye(40), ["a", "b"], [1.0, 0.5], "c", 0), (0, 0)),
         "path": (("q", [("q", "X", "q"), ("q", "Y", r"\mu"), (r"\mu", "Z", r"\lambda")]), 4),
         "prefixes": ((dict.fromkeys(ALPHAS, dims), dict.fromkeys(ALPHAS, ramp(n)), dict.fromkeys(ALPHAS, ramp(n)),
                       dict.fromkeys(ALPHAS, 1.3)), len(ALPHAS)),
@@ -573,3 +619,50 @@ def test_a_figure_draws_as_many_series_as_a_gpu_record_holds(name):
     for axis, count in zip(figure.axes[: len(expected)], expected, strict=True):
         shown = [line for line in axis.lines if len(line.get_xdata())]
         assert len({to_hex(line.get_color()) for line in shown} - {style.GREY}) == count
+
+
+OVER_D = ("capacity", "capacity_by_alpha", "constants", "edge", "half_batch", "interaction_blocks", "maps_capacity")
+OVER_D += (
+    "over_mass",
+    "recall_dims",
+    "recall_batches",
+    "recall_alphas",
+    "sgd_constant",
+    "share",
+    "slope_and_curvature",
+)
+DEVICE = "a pretend GPU, made in a test"
+
+
+def beside(value, found):
+    """The arguments with a record of another device beside each record, which it differs from in its numbers."""
+    if isinstance(value, dict) and "config" in value:
+        found.append(value)
+        return value | {"elsewhere": [larger(value) | {"device": DEVICE}]}
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return [beside(one, found) for one in value]
+    return value
+
+
+def larger(value):
+    if isinstance(value, dict):
+        return {key: value[key] if key == "config" else larger(value[key]) for key in value}
+    if isinstance(value, list):
+        return [larger(one) for one in value]
+    return 1.5 * value if isinstance(value, float) else value
+
+
+@pytest.mark.parametrize("name", OVER_D)
+def test_a_figure_over_sizes_shows_what_a_gpu_counted_and_names_it(name):
+    arguments, found = GPU[name][0], []
+    draw = getattr(figures, f"{name}_figure")
+    alone, both = draw(*arguments), draw(*(beside(value, found) for value in arguments))
+    assert found
+    legends = [legend for axis in both.axes if (legend := axis.get_legend())] + both.legends
+    assert any(DEVICE in entry.get_text() for legend in legends for entry in legend.get_texts())
+    rims = [[line for line in axis.lines if line.get_markeredgecolor() == "black"] for axis in both.axes]
+    for before, after, dark in zip(alone.axes, both.axes, rims, strict=True):
+        shown = [line for line in dark if len(line.get_xdata())]
+        assert bool(shown) == bool([line for line in before.lines if line.get_marker() not in ("None", "", None)])
+        assert points(after) >= points(before) and len(points(after)) > len(points(before))
+    assert not any(line.get_markeredgecolor() == "black" for axis in alone.axes for line in axis.lines)

@@ -154,3 +154,16 @@ def test_the_divergence_of_a_spectral_map_is_the_mean_slope():
         for E in torch.eye(49, dtype=torch.float64).view(49, 7, 7)
     )
     assert abs(spectral.stein_slope(torch.linalg.svdvals(G), f, df, scale) - divergence / 49) < 1e-13
+
+
+def test_the_slopes_of_the_signal_are_derivatives_and_that_of_the_identity_is_half_its_bound():
+    G, U, V = normal(7, 7), normal(5, 7, seed=1), normal(5, 7, seed=2)
+    f, df, _, scale = SMOOTHED
+    slopes, bounds = spectral.signal_slopes(G, U, V, f, df, scale)
+    for u, v, slope in zip(U, V, slopes, strict=True):
+        derivative = spectral.spectral_derivative(G, torch.outer(u, v), f, df, scale)
+        assert slope.item() == pytest.approx((u @ derivative @ v).item(), rel=1e-10)
+    assert (0 < slopes).all() and (slopes <= bounds).all()
+    slopes, bounds = spectral.signal_slopes(G, U, V, lambda z: z, torch.ones_like, 1.0)
+    torch.testing.assert_close(slopes, (U**2).sum(1) * (V**2).sum(1))
+    torch.testing.assert_close(bounds, 2 * slopes)

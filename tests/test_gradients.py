@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import amemlib as am
+from amemlib import arithmetic
 
 
 def instance(n_items=40, dim=12, seed=0, dtype=torch.float64):
@@ -79,6 +80,65 @@ def test_loss_is_the_cross_entropy(n_items, scale):
     assert am.loss(W, emb, problem.frequencies) == pytest.approx(float(problem.frequencies @ expected), rel=1e-12)
 
 
+@pytest.mark.parametrize("scale", [0.3, 30.0, 3000.0])
+@pytest.mark.parametrize("n_items", [1, 2, 40, 1500])
+def test_gradient_at_any_memory_is_what_autograd_gives(n_items, scale):
+    """The largest scale needs a shift of the exponents, the largest N several blocks of rows and of columns."""
+    problem, emb = instance(n_items, 6)
+    W = some_memory(6, scale).requires_grad_()
+    q = am.sample_minibatch(problem, 5 * n_items, 1)
+    (q @ dense_losses(W, emb)).backward()
+    loss, G = am.loss_and_gradient(W, emb, q)
+    torch.testing.assert_close(G, -W.grad, rtol=1e-9, atol=1e-12)
+    assert torch.equal(am.gradient(W, emb, q), G) and loss == pytest.approx(am.loss(W, emb, q), rel=1e-12)
+
+
+def test_losses_along_a_direction_are_those_at_every_point():
+    _, emb = instance(700, 6)
+    direction, rates = some_memory(6, 1.0), [1e-3, 1.0, 50.0]
+    expected = torch.stack([am.item_losses(rate * direction, emb) for rate in rates])
+    torch.testing.assert_close(am.gradients.item_losses_along(direction, emb, rates), expected, rtol=1e-10, atol=1e-13)
+
+
+@pytest.mark.parametrize("scale", [1.0, 3000.0])
+def test_sums_over_groups_of_rivals_add_up_to_the_sum_over_all(scale):
+    _, emb = instance(60, 6)
+    W = some_memory(6, scale)
+    group = am.Embeddings(emb.U[::2], emb.V[::2])
+    logits = group.V @ W.T @ emb.U.T
+    own = logits[torch.arange(30), torch.arange(0, 60, 2)]
+    for outputs, columns in ((None, slice(0, None, 2)), (emb.U[1::2], slice(1, None, 2))):
+        z = logits[:, columns].clone()
+        if outputs is None:
+            z.fill_diagonal_(-math.inf)
+        log_sums, means = am.gradients.rival_log_sums(W, group, outputs)
+        held = (own - z.logsumexp(1) < 740) if outputs is None else torch.ones(30, dtype=torch.bool)
+        assert held.sum() >= 28 and (log_sums[~held] == -math.inf).all() and (means[~held] == 0).all()
+        torch.testing.assert_close(log_sums[held], z.logsumexp(1)[held], rtol=1e-12, atol=1e-12)
+        torch.testing.assert_close(means[held], (z.softmax(1) @ emb.U[columns])[held], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("rounding", [0.0, 2.0**-11])
+def test_float32_products_are_used_only_where_they_are_not_rounded_further(rounding, monkeypatch):
+    problem, emb = instance(dtype=torch.float32)
+    double = am.Embeddings(emb.U.double(), emb.V.double())
+    monkeypatch.setattr(am.gradients, "product_rounding", lambda: rounding)
+    found, exact = (am.gradient(some_memory(12, 1.0), e, problem.frequencies) for e in (emb, double))
+    assert torch.equal(found, exact) == (rounding > 0)
+    torch.testing.assert_close(found, exact, rtol=0, atol=1e-5)
+
+
+def test_float64_embeddings_whose_gradient_would_vanish_or_overflow_are_refused_and_float32_ones_cannot():
+    problem, emb = instance()
+    for scale in (1e-60, 1e60):
+        for gradient in (am.initial_gradient, lambda emb, q: am.gradient(some_memory(12, 0.0), emb, q)):
+            with pytest.raises(ValueError, match="emb.V must have a largest entry from 1e-50 to 1e.50"):
+                gradient(am.Embeddings(emb.U, scale * emb.V), problem.frequencies)
+    small = am.Embeddings(emb.U.float(), (1e-30 * emb.V).float())
+    G = am.initial_gradient(emb, problem.frequencies)
+    torch.testing.assert_close(am.initial_gradient(small, problem.frequencies) * 1e30, G, rtol=1e-4, atol=1e-8)
+
+
 def test_a_memory_that_knows_nothing_loses_log_n():
     problem, emb = instance()
     assert am.loss(some_memory(12, 0.0), emb, problem.frequencies) == pytest.approx(math.log(40), rel=1e-14)
@@ -129,3 +189,50 @@ def test_float32_embeddings_give_the_accuracy_that_is_stated_on_single_items_and
                     (loss, G), (true_loss, true_G) = (am.loss_and_gradient(W, emb, q) for emb in (single, double))
                     errors += [abs(loss / true_loss - 1), float((G - true_G).norm() / true_G.norm())]
     assert max(errors) < allowed
+
+
+def test_the_host_waits_once_a_block_of_items_and_not_once_a_tile(monkeypatch):
+    class Waits(torch.utils._python_dispatch.TorchDispatchMode):
+        count = 0
+
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            name = function.overloadpacket
+            indexed = name in (torch.ops.aten.index, torch.ops.aten.index_put_, torch.ops.aten._index_put_impl_)
+            masked = any(i is not None and i.dtype == torch.bool for i in (args[1] if indexed else ()))
+            self.count += masked or name in (torch.ops.aten._local_scalar_dense, torch.ops.aten.nonzero)
+            return function(*args, **(kwargs or {}))
+
+    problem, emb = instance(2000, 6, dtype=torch.float32)
+    found = {}
+    for columns in (2000, 100):
+        monkeypatch.setattr("amemlib.gradients._CACHED_TILE", (500, columns))
+        with Waits() as waits:
+            am.loss_and_gradient(some_memory(6, 1.0), emb, problem.frequencies)
+        found[columns] = waits.count
+    assert found[100] == found[2000] < 20 + 4 * 6
+
+
+def test_three_products_of_eleven_bits_are_one_of_float32():
+    generator = torch.Generator().manual_seed(0)
+    A, B = (
+        torch.randn(200, 96, generator=generator) * torch.exp(4 * torch.randn(200, 1, generator=generator))
+        for _ in "AB"
+    )
+    size = A.abs().double() @ B.abs().double().T
+    error = lambda C: ((C.double() - A.double() @ B.double().T).abs() / size).max().item()  # noqa: E731
+    one = arithmetic.TF32.product(arithmetic.TF32.enter(A), arithmetic.TF32.enter(B))
+    assert error(one) > 2**-13 and error(arithmetic.three_pass_tf32(A, B)) < 2**-21
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.5, 1.0])
+def test_loss_and_gradient_by_three_pass_tf32_keep_six_digits(scale):
+    problem, emb = instance(3000, 64, dtype=torch.float32)
+    W = 8 * scale * am.polar(am.initial_gradient(emb, problem.frequencies))
+    exact = am.Embeddings(emb.U.double(), emb.V.double())
+    true_loss, true_G = am.loss_and_gradient(W, exact, problem.frequencies)
+    single = lambda A, B: arithmetic.TF32.product(arithmetic.TF32.enter(A), arithmetic.TF32.enter(B))  # noqa: E731
+    errors = []
+    for product in (arithmetic.three_pass_tf32, single):
+        loss, G = am.loss_and_gradient(W, emb, problem.frequencies, product)
+        errors.append(max(abs(loss / true_loss - 1), float((G - true_G).norm() / true_G.norm())))
+    assert errors[0] < 1e-6 and errors[1] > 20 * errors[0]

@@ -1,14 +1,13 @@
 """Hostile calls of the public functions: a result of finite numbers, or one line that names an argument; nothing else.
 
-hypothesis draws which function, and which of its arguments are replaced by values that no caller should pass. The
-draws are the same in every run; AMEM_HOSTILE=2000 asks for that many, and the arguments of each are then drawn afresh.
+hypothesis draws which function, and which of its arguments are replaced by values that no caller should pass; the same
+for the command line, whose experiments are not run. The draws are the same in every run, more of them in `make weekly`.
 These are the library's own errors, so this file runs without the shape checks of the other tests.
 """
 
 import dataclasses
 import inspect
 import math
-import os
 import re
 import warnings
 from fractions import Fraction
@@ -18,13 +17,26 @@ import pytest
 import torch
 
 import amemlib as am
-from amemlib import equivalents, gradients, optim, recovery, sampling, scaling, spectral, theory, vocabularies
+from amemlib import (
+    equivalents,
+    experiments,
+    gradients,
+    optim,
+    recovery,
+    runtime,
+    sampling,
+    scaling,
+    spectral,
+    sweep,
+    theory,
+    vocabularies,
+)
+from amemlib.__main__ import main
 from amemlib.checks import shown
 
 hypothesis = pytest.importorskip("hypothesis")
 st = hypothesis.strategies
 
-CALLS = int(os.environ.get("AMEM_HOSTILE", "300"))
 N, D = 6, 4
 P = am.Problem.power_law(N, D, 1.5)
 EMB = am.sample_embeddings(P, 0, dtype=torch.float64)
@@ -166,30 +178,47 @@ def finite(result) -> bool:
     return result is None or callable(result) or isinstance(result, str) or math.isfinite(result)
 
 
-@hypothesis.settings(max_examples=CALLS, derandomize=True, deadline=None, database=None)
-@hypothesis.given(st.sampled_from(range(len(GOOD))), st.data())
-def test_a_hostile_call_gives_numbers_or_one_line_that_names_an_argument(which, data):
-    function, good = list(GOOD.items())[which]
-    names = data.draw(st.lists(st.sampled_from(sorted(good)), min_size=1, max_size=2, unique=True))
-    bad = {name: HOSTILE[data.draw(st.sampled_from(range(len(HOSTILE))))] for name in names}
-    label = f"{function.__qualname__}({', '.join(f'{name}={shown(value)}' for name, value in bad.items())})"
+def complaint(function, bad: dict) -> str | None:
+    """What is wrong with how a function takes some hostile arguments, None if nothing is."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            result = function(**{**good, **bad})
+            result = function(**{**GOOD[function], **bad})
         except (ValueError, TypeError) as error:
             message = str(error)
-            assert "\n" not in message, label
             named = set(inspect.signature(function).parameters) | {"emb.U", "emb.V", "U", "V", "frequencies", "dim"}
-            first = message.split(" must ")[0]
-            assert " must " in message, f"{label}: {message}"
-            assert set(re.findall(r"[\w.]+", first)) & named, f"{label}: {message}"
-            return
+            names = set(re.findall(r"[\w.]+", message.split(" must ")[0])) & named
+            return None if "\n" not in message and " must " in message and names else message
         except Exception as error:
-            raise AssertionError(f"{label}: {type(error).__name__}: {error}") from error
+            return f"{type(error).__name__}: {error}"
     # a margin beyond float64 is infinite, and so is the interval of two points
     allowed = function in (recovery.margins, scaling.fit_exponent)
-    assert allowed or finite(result), f"{label}: {result}"
+    return None if allowed or finite(result) else str(result)
+
+
+def label(function, bad: dict) -> str:
+    return f"{function.__qualname__}({', '.join(f'{name}={shown(value)}' for name, value in bad.items())})"
+
+
+@pytest.mark.parametrize("calls", [300, pytest.param(2000, marks=pytest.mark.weekly)])
+def test_a_hostile_call_gives_numbers_or_one_line_that_names_an_argument(calls):
+    @hypothesis.settings(max_examples=calls, derandomize=True, deadline=None, database=None)
+    @hypothesis.given(st.sampled_from(range(len(GOOD))), st.data())
+    def check(which, data):
+        function = list(GOOD)[which]
+        names = data.draw(st.lists(st.sampled_from(sorted(GOOD[function])), min_size=1, max_size=2, unique=True))
+        bad = {name: HOSTILE[data.draw(st.sampled_from(range(len(HOSTILE))))] for name in names}
+        said = complaint(function, bad)
+        assert said is None, f"{label(function, bad)}: {said}"
+
+    check()
+
+
+@pytest.mark.weekly
+def test_every_argument_takes_or_refuses_every_hostile_value():
+    bad = [(function, {name: value}) for function, good in GOOD.items() for name in good for value in HOSTILE]
+    assert len(bad) > 20_000
+    assert not [(label(*call), said) for call in bad if (said := complaint(*call)) is not None]
 
 
 def test_the_good_arguments_are_good_and_no_public_function_is_left_out():
@@ -200,3 +229,57 @@ def test_the_good_arguments_are_good_and_no_public_function_is_left_out():
         value = getattr(am, name)
         if inspect.isfunction(value) and name not in ("trajectory", "read_records"):
             assert value.__qualname__ in listed, name
+
+
+WORDS = ["", " ", "-", "--", "0", "-1", "2.5", "nan", "inf", "1e400", "9" * 5000, "1_0", "0x10", "٣", "1,2", ","]
+WORDS += ["64,,128", "None", "true", "a\nb", "a\0b", "\udcff", "é" * 300, ".", "/dev/null", "/dev/full", "%s", "{}"]
+WORDS += ["/proc/self/mem/x", "=", "alpha=", "=1", "alpha=1=2", "--set", "--json", "one-step", "cpu", "smoke"]
+WORDS += ["file", "file/inside"]
+KEYS = ["alpha", "dims", "n_items", "seeds", "first_seed", "lam_over_t0", "steps", "lr", "batch_sizes", "gamma"]
+RUN_OPTIONS = ["--profile", "--device", "--results", "--output", "--workers", "--rank-timeout"]
+PLAN_OPTIONS = ["--budget", "--scale", "--first-seed", "--device", "--workers"]
+
+
+@pytest.mark.parametrize("calls", [60, pytest.param(2000, marks=pytest.mark.weekly)])
+def test_a_hostile_command_ends_with_one_line_and_no_traceback(calls, tmp_path, monkeypatch, capsys):
+    record = am.read_records("one-step")[0]
+
+    def run(experiment, config, results, device, executor):
+        runtime.device(device)
+        sweep.CellStore(results, experiment.name, {})
+        return record
+
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sweep, "run", run)
+    word = st.sampled_from(WORDS)
+    options = st.one_of(
+        st.builds(lambda key, value: ["--set", f"{key}={value}"], st.sampled_from(KEYS), word),
+        st.builds(lambda option, value: [option, value], st.sampled_from(RUN_OPTIONS), word),
+        st.builds(lambda value: [value], word),
+    )
+    plans = st.builds(lambda option, value: [option, value], st.sampled_from(PLAN_OPTIONS), word)
+    names = st.one_of(st.sampled_from(list(experiments.names())), word)
+    commands = [
+        st.builds(lambda name, one, other: ["run", name, *one, *other], names, options, options),
+        st.builds(lambda command, name: [command, name], st.sampled_from(["show", "judge", "list"]), names),
+        st.lists(word, max_size=3),
+    ]
+    if calls > 1000:
+        # each takes a second: it estimates every experiment
+        commands.append(st.builds(lambda one: ["visit", "--plan", "--device", "h100", *one], plans))
+
+    @hypothesis.settings(max_examples=calls, derandomize=True, deadline=None, database=None)
+    @hypothesis.given(st.one_of(commands))
+    def check(arguments):
+        try:
+            status = main(arguments)
+        except SystemExit as left:
+            status = left.code
+        said = capsys.readouterr().err
+        assert status in (0, 1, 2) and "Traceback" not in said, (arguments, said)
+        assert status == 0 or said.startswith("amemlib: ") and said.count("\n") == 1, (arguments, said)
+        assert status != 1 or "/dev/full" in arguments, (arguments, said)
+        assert (tmp_path / "file").read_text() == "in the way" or "file" in arguments
+
+    check()

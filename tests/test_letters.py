@@ -1,6 +1,7 @@
-"""The mathematics of the chapters: every control sequence is one that the book's TeX knows.
+"""The mathematics of the chapters: every control sequence is one that the book's TeX knows, and rows can be broken.
 
-A rename that swallows a letter (`\\ge x` to `\\gex`) shows up red on the page and stops no build.
+A rename that swallows a letter (`\\ge x` to `\\gex`) shows up red on the page and stops no build. A row of `aligned`
+with more than one `&` is a table to MathJax, whose cells overlap on a phone.
 """
 
 import re
@@ -21,6 +22,8 @@ CODE_CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(?:---\n(?P<options>.*?)\n---\
 DISPLAY = re.compile(r"\$\$.*?\$\$|^\\begin\{(align\*?|equation\*?)\}.*?^\\end\{\1\}", re.MULTILINE | re.DOTALL)
 MATH_BLOCK = re.compile(r"^```\{math\}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SEQUENCE = re.compile(r"\\(?:([A-Za-z]+)|[^A-Za-z])")  # two backslashes end a row; what follows is no name
+ALIGNED = re.compile(r"\\begin\{(align(?:ed|at|edat)?|split)(\*?)\}(.*?)\\end\{\1\2\}", re.DOTALL)
+CELLS = re.compile(r"\\begin\{(cases|array|\w*matrix)\}.*?\\end\{\1\}", re.DOTALL)
 NAMED = re.compile(r"\\(?:begin|end)\{([^}]*)\}")
 
 
@@ -76,6 +79,17 @@ def unknown(text: str) -> list[str]:
     return faults
 
 
+def crowded(text: str) -> list[str]:
+    """Rows of aligned formulas that have more than one column; cases and matrices may."""
+    rows = (
+        row
+        for formula in mathematics(text)
+        for environment in ALIGNED.finditer(formula)
+        for row in CELLS.sub("", environment[3]).split(r"\\")
+    )
+    return [" ".join(row.split()) for row in rows if len(re.findall(r"(?<!\\)&", row)) > 1]
+
+
 def test_the_tables_of_the_script_are_read():
     assert {"frac", "ge", "propto", "alpha", "lesssim", "langle", "left", "aligned", "pmatrix", "mathsf"} <= known()
     assert {"opnorm", "polar"} <= known() and not {"Macro", "gex", "texClass"} & known()
@@ -99,3 +113,14 @@ def test_a_broken_one_is_found(broken):
 @pytest.mark.parametrize("page", [page for page in Book(ROOT).pages() if (ROOT / f"{page}.md").exists()])
 def test_every_control_sequence_is_known(page):
     assert not unknown((ROOT / f"{page}.md").read_text(encoding="utf-8"))
+
+
+def test_a_row_of_two_equations_is_found():
+    begin, end = r"$$\begin{aligned}", r"\end{aligned}$$"
+    assert crowded(rf"{begin} a&=b,&c&=d\\e&=f {end}") == ["a&=b,&c&=d"]
+    assert not crowded(rf"{begin} a&=b\\c&=\begin{{pmatrix}}1&2&3\\4&5&6\end{{pmatrix}}\&d {end}")
+
+
+@pytest.mark.parametrize("page", [page for page in Book(ROOT).pages() if (ROOT / f"{page}.md").exists()])
+def test_every_row_can_break(page):
+    assert not crowded((ROOT / f"{page}.md").read_text(encoding="utf-8"))

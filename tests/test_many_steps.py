@@ -89,6 +89,25 @@ def test_the_residual_weights_and_overlaps_are_those_of_the_iterates():
     assert cell["overlaps"][0][2] == pytest.approx(overlap, abs=1e-4)
 
 
+def test_half_of_the_limit_is_predicted_where_the_exponents_recursion_lacks_a_factor_two(summary):
+    config, _, _, predicted = summary
+    for dim, steps in zip(config.horizon_dims, predicted["horizon_steps"]["half"], strict=True):
+        # κ_t = 2 − (1 − 1/2α)^t, and d^{κ_t} = d²/2 at half of the limit
+        assert dim ** -((1 - 1 / (2 * config.alpha)) ** steps) == pytest.approx(0.5, rel=1e-12)
+
+
+def test_literal_descent_steps_by_the_theorems_own_rates():
+    found = iterates.measure_literal_descent(1.5, 300, 16, 2, 0.5, 2000, "cpu")
+    problem = am.Problem.power_law(300, 16, 1.5)
+    emb, p = am.sample_embeddings(problem, 2000), problem.frequencies
+    W = torch.zeros(16, 16, dtype=torch.float64)
+    for t, threshold in enumerate(am.theory.recovery_thresholds("sgd", 1.5, 16, 2, 0.5)):
+        # η_t = ζ d_{t+1}^α with ζ = Σ_i i^{−α}
+        W = W + (torch.arange(1, 301.0) ** -1.5).sum().item() * threshold**1.5 * am.gradient(W, emb, p)
+        assert found["count"][t] == am.capacity(W, emb)
+        assert found["loss"][t] == pytest.approx(am.loss(W, emb, p), rel=1e-4)
+
+
 def test_one_step_ahead_of_zero_is_the_sharp_count_of_one_step():
     problem = am.Problem.power_law(4096, 128, 1.5)
     emb = am.sample_embeddings(problem, 2000)

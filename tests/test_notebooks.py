@@ -35,6 +35,10 @@ BLOCKS = [
     ),
     (":::{prf:lemma}\n:label: lem-a\nBody.\n:::", "> **Lemma 1.1**\n>\n> Body."),
     ("```{prf:theorem} Theirs\n:label: thm-n\n:nonumber:\nBody.\n```", "> **Theorem** (Theirs)"),
+    (
+        "```{prf:lemma} Lemma 7 of the paper, on $\\R$\n:label: lem-p\n:nonumber:\nBody.\n```\n\nBy {prf:ref}`lem-p`.",
+        "> **Lemma 7** (of the paper, on $\\mathbb{R}$)\n>\n> Body.\n\nBy [Lemma 7](",
+    ),
     ("```{prf:proof}\nClear.\n```", "*Proof.* Clear."),
     *[
         (f"```{{prf:{kind}}}\n:label: {kind}-a\nB.\n```", f"> **{kind.title()} 1.1**\n>\n> B.")

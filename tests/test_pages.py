@@ -1,9 +1,14 @@
 """A sample of the built pages in a headless Chromium, in both widths and both modes; `make pages` visits all."""
 
 from collections import Counter
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import browse
 import pytest
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 SAMPLE = (
     "README",
@@ -41,19 +46,39 @@ def test_pages_are_whole_and_open_to_all(browser, view):
         assert equations[on_phone, "wide"] <= browse.SCROLLING_SHARE * equations[on_phone, "all"]
 
 
-@pytest.fixture
-def phone(browser, tmp_path):
-    """A page of one equation wider than a phone, in the book's own style."""
-    row = "&".join(f"a_{{{i}}}" for i in range(30))
+@contextmanager
+def one_equation(browser, view: str, tex: str, *, number: str = "", style: str = ""):
+    """A page of one equation in the book's own style, and in `style` on top of it."""
     head = (browse.HTML / "chapters" / "one-step.html").read_text(encoding="utf-8").partition("<body")[0]
-    body = f'<article class="bd-article"><div class="math"><span class="eqno">(1)</span>\\[\\begin{{matrix}}{row}'
-    path = browse.HTML / "chapters" / f"{tmp_path.name}.html"
-    body += "\\end{matrix}\\]</div></article>"
-    path.write_text(f"{head}<body><main>{body}</main></body></html>", encoding="utf-8")
-    with browse.tab(browser, "phone") as (page, _):
-        browse.open_page(page, path)
+    article = f'<article class="bd-article"><div class="math">{number}\\[{tex}\\]</div></article>'
+    with NamedTemporaryFile("w", dir=browse.HTML / "chapters", suffix=".html", encoding="utf-8") as file:
+        file.write(f"{head}<style>{style}</style><body><main>{article}</main></body></html>")
+        file.flush()
+        with browse.tab(browser, view) as (page, _):
+            browse.open_page(page, Path(file.name))
+            yield page
+
+
+@pytest.fixture
+def phone(browser):
+    """A page of one equation wider than a phone."""
+    row = "&".join(f"a_{{{i}}}" for i in range(30))
+    tex, number = rf"\begin{{matrix}}{row}\end{{matrix}}", '<span class="eqno">(1)</span>'
+    with one_equation(browser, "phone", tex, number=number) as page:
         yield page
-    path.unlink()
+
+
+@pytest.mark.parametrize(
+    ("style", "broken_early"),
+    [("", False), ("div.math { grid-template-columns: minmax(0, 1fr) auto; }", True)],
+    ids=["as it is", "a second column that raw TeX stretches"],
+)
+def test_an_equation_that_breaks_before_its_line_is_full_is_noticed(browser, style, broken_early):
+    tex = r"\alpha+\beta+\gamma+\delta+\epsilon+\zeta+\eta+\theta+\iota+\kappa+\lambda+\mu=" * 6
+    with one_equation(browser, "desktop", tex, style=style) as page:
+        assert page.locator("mjx-linebox").count() > 1
+        lines = browse.faults(page, "desktop", Counter())
+    assert any("broken far narrower" in line for line in lines) == broken_early, lines
 
 
 def test_an_equation_that_cannot_fit_scrolls_with_a_sign_and_its_number_below(phone):
@@ -83,6 +108,30 @@ def test_what_is_broken_is_noticed(phone):
     lines = browse.faults(phone, "phone", Counter()) + browse.accessibility(phone)
     for part in ("scrolls sideways", "the Tab key stops", "axe: color-contrast"):
         assert any(part in line for line in lines), part
+
+
+@pytest.mark.parametrize(
+    ("said", "width", "fault"),
+    [({"smallest": "10"}, 336, None), ({"smallest": "8"}, 336, "words of 7.5 px"), ({}, 336, "does not say")],
+)
+def test_words_too_small_to_read_are_noticed(tmp_path, said, width, fault):
+    text = PngInfo()
+    for entry in said.items():
+        text.add_text(*entry)
+    Image.new("RGB", (1100, 10)).save(tmp_path / "five inches.png", dpi=(220, 220), pnginfo=text)
+    faults = browse.too_small((tmp_path / "five inches.png").as_uri(), width)
+    assert [fault in one for one in faults] == ([True] if fault else [])
+
+
+def test_a_phone_stacks_the_panels_that_a_desk_shows_side_by_side(browser):
+    shown = {}
+    for view in ("desktop", "phone"):
+        with browse.tab(browser, view) as (page, _):
+            browse.open_page(page, browse.HTML / "chapters" / "best-map.html")
+            picture = page.locator("article picture img").first
+            picture.scroll_into_view_if_needed()
+            shown[view] = picture.evaluate("(image) => [image.currentSrc, image.naturalWidth / image.naturalHeight]")
+    assert shown["phone"][0] != shown["desktop"][0] and shown["phone"][1] < 1 < shown["desktop"][1]
 
 
 def test_a_picture_opens_and_closes_by_keys(browser):

@@ -9,12 +9,13 @@ import pytest
 
 import amemlib.experiments.recall_runs as recall_runs_module
 from amemlib import experiments, figures, read_records, runtime, sweep
+from amemlib.attention import Network, induction_head
 from amemlib.experiments.recall import EXPERIMENT, RecallConfig, recall_runs, settings
 from amemlib.experiments.recall_rates import EXPERIMENT as RATES_EXPERIMENT
 from amemlib.experiments.recall_rates import RatesConfig
-from amemlib.experiments.recall_runs import COMPARED, learnt_steps, measure_run
+from amemlib.experiments.recall_runs import COMPARED, learnt_steps, measure_run, measure_runs
 from amemlib.experiments.recall_runs import probe as recall_probe
-from amemlib.tasks import RecallTask, sample_sequences
+from amemlib.tasks import RecallTask, sample_sequences, uniform
 from amemlib.training import checkpoints_in
 from amemlib.verdicts import CONSISTENT, FINITE_SIZE, NOT_REPRODUCED, REPRODUCED, UNDECIDED, word
 
@@ -50,6 +51,14 @@ def test_every_setting_runs_once_and_with_the_same_data():
             assert names == sorted(COMPARED) and {run["seed"] for run in runs} == {0, 1}
     shifted = EXPERIMENT.cells(dataclasses.replace(SMALL, first_seed=1000), "cpu")
     assert {cell.arguments["seed"] for cell in shifted} == {1000, 1001}
+
+
+def test_the_probe_of_a_head_built_by_hand_finds_all_attention_where_it_should_be():
+    task = RecallTask(12, 16, 2, 1.5, 1.5)
+    weights = induction_head(Network(24, 16, 80), 12, 2000)
+    found = recall_probe(weights, {"ood": sample_sequences(uniform(task), 200, 2000)}, 12)
+    assert found["previous"] > 0.9 and found["match"] > 0.9
+    assert found["ood"] == found["recall"] == 1 and found["recalled"] == [1] * 12
 
 
 def test_the_scan_gives_every_optimizer_as_many_rates_on_other_seeds():
@@ -95,6 +104,18 @@ def test_a_cell_gives_the_same_plain_result_every_time(optimizer):
     for curve in ("id", "ood", "recall", "previous", "match"):
         assert len(result[curve]) == 3 and all(0 <= value <= 1 for value in result[curve])
     assert len(result["learnt"]) == len(result["ood_by_output"]) == 24 and len(result["spectrum"]) == 32
+
+
+def test_cells_in_one_tensor_are_the_cells_alone():
+    arguments = RUN | {"steps": 20, "probe_every": 10, "hidden": 16, "optimizer": "adamw", "lr": 0.01}
+    seeds = {"seeds": [2000, 2001]}
+    together = measure_runs(**{name: value for name, value in arguments.items() if name != "seed"} | seeds)
+    for seed, found in zip(seeds["seeds"], together, strict=True):
+        alone = measure_run(**arguments | {"seed": seed})
+        assert json.loads(json.dumps(found)).keys() == alone.keys()
+        assert found["loss"][1:] == pytest.approx(alone["loss"][1:], rel=1e-5)
+        for key in ("id", "ood", "recall", "previous", "match", "spectrum"):
+            assert found[key] == pytest.approx(alone[key], abs=2e-3), key
 
 
 def interrupt(monkeypatch, at):
@@ -279,7 +300,7 @@ def test_the_sequences_of_a_figure_are_the_sequences():
     shown = sample_sequences(task, 3, 2000)
     figure = figures.sequences_figure(shown.tokens, shown.queries, shown.sources, 8)
     texts = [text.get_text() for text in figure.axes[0].texts]
-    expected = [f"t{token + 1}" if token < 8 else str(token - 7) for token in shown.tokens.flatten().tolist()]
+    expected = ["abcdefgh"[token] if token < 8 else str(token - 7) for token in shown.tokens.flatten().tolist()]
     assert texts == expected
     plt.close(figure)
 

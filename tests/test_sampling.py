@@ -8,6 +8,7 @@ import torch
 from scipy import stats
 
 import amemlib as am
+from amemlib import sampling, sharding
 
 
 def draw(n_items, dim, seed, **options):
@@ -49,6 +50,58 @@ def test_streams_of_other_seeds_dimensions_and_sides_are_independent():
     x = base.U.flatten().numpy()
     for name, other in others.items():
         assert abs(np.corrcoef(x, other.flatten().numpy())[0, 1]) < 5 / math.sqrt(x.size), name
+
+
+@pytest.mark.parametrize(
+    "rows", [slice(0, 1), slice(7, None, 3), slice(4000, 4200), slice(4096, None), slice(1, 9000, 4095), slice(None)]
+)
+def test_rows_of_a_draw_are_the_streams_rows(rows):
+    part = am.sampling.sample_embedding_rows(am.Problem.power_law(9000, 3, 1.5), 5, rows, dtype=torch.float64)
+    for X, number in ((part.U, 0), (part.V, 1)):
+        whole = np.random.default_rng([5, 3, number]).standard_normal((9000, 3)) / math.sqrt(3)
+        np.testing.assert_array_equal(X, whole[rows])
+
+
+def test_a_stream_is_numpys_of_seed_dimension_and_its_own_number():
+    """What a seed draws may never change: records and chapters name their seeds."""
+    problem = am.Problem.power_law(5, 3, 1.5)
+    streams = [np.random.default_rng([7, 3, number]) for number in range(6)]
+    emb, reduced = am.sample_embeddings(problem, 7, dtype=torch.float64), am.sample_reduced_embeddings(problem, 7)
+    for X, stream in ((emb.U, streams[0]), (emb.V, streams[1])):
+        np.testing.assert_allclose(X, stream.standard_normal((5, 3)) / math.sqrt(3), rtol=1e-15)
+    counts = streams[2].multinomial(9, problem.frequencies.numpy())
+    np.testing.assert_array_equal(am.sample_minibatch(problem, 9, 7), counts / 9)
+    for X, stream in ((reduced.U, streams[3]), (reduced.V, streams[4])):
+        L = np.tril(stream.standard_normal((5, 3)), -1)
+        L[range(3), range(3)] = np.sqrt(stream.chisquare([3, 2, 1]))
+        np.testing.assert_allclose(X, L / math.sqrt(3), rtol=1e-15)
+    gaussian = streams[5].standard_normal((4, 3, 3))
+    # the QR decomposition with a positive diagonal is unique: no sign is left to the routine
+    R = am.sampling.sample_rotations(3, 4, 7).numpy().transpose(0, 2, 1) @ gaussian
+    np.testing.assert_allclose(np.tril(R, -1), 0, atol=1e-14)
+    assert (np.diagonal(R, axis1=1, axis2=2) > 0).all()
+
+
+@pytest.mark.parametrize("dim", [1, 2, 5])
+def test_rotations_are_orthogonal_and_haar_distributed(dim):
+    O = am.sampling.sample_rotations(dim, 4000, 2)  # noqa: E741
+    torch.testing.assert_close(O @ O.mT, torch.eye(dim, dtype=torch.float64).expand(4000, -1, -1), rtol=0, atol=1e-13)
+    # E O_ij = 0 and E O_ij² = 1/d, entries of several standard errors, and either determinant as often
+    assert (O.mean(0).abs() < 5 / math.sqrt(dim * 4000)).all()
+    assert ((O**2).mean(0) - 1 / dim).abs().max() < 5 * math.sqrt(2 / 4000) / dim
+    assert abs(torch.linalg.det(O).mean()) < 5 / math.sqrt(4000)
+
+
+def test_eigenvalues_follow_their_power_law_with_mean_one_and_scale_every_direction():
+    sigma = am.sampling.power_law_eigenvalues(6, 0.75)
+    assert sigma.mean().item() == pytest.approx(1, abs=1e-15)
+    np.testing.assert_allclose(sigma[0] / sigma, [a**0.75 for a in range(1, 7)], rtol=1e-14)
+    emb = draw(40, 6, 3)
+    scaled = am.sampling.with_eigenvalues(emb, sigma - sigma[-2])
+    for X, Y in ((emb.U, scaled.U), (emb.V, scaled.V)):
+        # what rounding has made negative counts as 0
+        assert Y.dtype == torch.float64 and (Y[:, 4:] == 0).all()
+        torch.testing.assert_close(Y[:, :4] ** 2, X[:, :4].double() ** 2 * (sigma - sigma[-2])[:4])
 
 
 @pytest.mark.parametrize("batch_size", [1, 17, 4096, 10**12])
@@ -117,3 +170,43 @@ def test_sgd_recovers_as_many_items_on_reduced_as_on_direct_draws(n_items, dim):
         counts.append([am.capacity(am.initial_gradient(emb, problem.frequencies), emb) for emb in draws])
     difference = np.mean(counts[0]) - np.mean(counts[1])
     assert abs(difference) < 5 * math.sqrt(np.var(counts, axis=1).sum() / 250)
+
+
+def from_device(n_items, dim, seed, dtype=torch.float32, rows=slice(None)):
+    problem = am.Problem.power_law(n_items, dim, 1.5)
+    return sampling.sample_embedding_rows(problem, seed, rows, dtype=dtype, stream=sampling.device_stream)
+
+
+def test_the_device_stream_has_the_law_of_the_hosts():
+    """Moments within five standard errors, and a count over sixteen seeds within two of the difference."""
+    emb = from_device(2000, 100, 1, torch.float64)
+    for X in (emb.U, emb.V):
+        entries = (X * 10).flatten().numpy()
+        assert abs(entries.mean()) < 5 / math.sqrt(entries.size)
+        assert abs(entries.var() - 1) < 5 * math.sqrt(2 / entries.size)
+        assert abs((entries**4).mean() - 3) < 5 * math.sqrt(96 / entries.size)
+        assert stats.kstest(entries, "norm").pvalue > 1e-5
+    assert abs((emb.U * emb.V).sum(1).mean()) < 5 / math.sqrt(2000 * 100)
+    problem, counts = am.Problem.power_law(3000, 64, 1.5), []
+    for of in (lambda seed: am.sample_embeddings(problem, seed), lambda seed: from_device(3000, 64, seed)):
+        found = []
+        for seed in range(16):
+            emb = of(seed)
+            found.append(am.capacity(am.polar(am.initial_gradient(emb, problem.frequencies)), emb))
+        counts.append(np.array(found, dtype=float))
+    error = math.sqrt(sum(row.var(ddof=1) / len(row) for row in counts))
+    assert abs(counts[0].mean() - counts[1].mean()) < 2 * error < 0.1 * counts[0].mean()
+
+
+def test_the_device_stream_nests_and_depends_on_the_seed_and_the_side():
+    large = from_device(9000, 3, 5)
+    for n_items in (1, 4095, 4096, 4097):
+        small = from_device(n_items, 3, 5)
+        assert torch.equal(large.U[:n_items], small.U) and torch.equal(large.V[:n_items], small.V)
+    rows = slice(1, None, 3)
+    assert torch.equal(from_device(9000, 3, 5, rows=rows).V, large.V[rows])
+    for other in (from_device(9000, 3, 6), draw(9000, 3, 5)):
+        assert not torch.isclose(other.U, large.U).any(1).all()
+    assert not torch.equal(large.U, large.V)
+    shard = sharding.sample_shard(am.Problem.power_law(9000, 3, 1.5), 5, stream=sampling.device_stream)
+    assert torch.equal(shard.emb.U, large.U)

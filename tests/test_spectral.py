@@ -1,6 +1,7 @@
 """Maps on singular values against scipy, against matrices of chosen singular values, and against each other."""
 
 import inspect
+import math
 
 import mpmath
 import pytest
@@ -99,6 +100,37 @@ def test_polar_of_a_rank_deficient_matrix_is_a_partial_isometry_on_its_rows(rank
     s = torch.linalg.svdvals(W)
     torch.testing.assert_close(s[:rank], torch.ones(rank, dtype=torch.float64), rtol=0, atol=1e-12)
     assert s[rank:].max() < 1e-12
+
+
+def test_rank_zero_keeps_nothing():
+    assert torch.equal(am.polar(build(spread(0.1))[2], 0), torch.zeros(24, 24, dtype=torch.float64))
+
+
+def test_the_stated_ends_of_an_interval_belong_to_it():
+    for lower, upper in ((1e59, 1e60), (1e-60, 1e-59)):
+        a, b, c = am.spectral.best_odd_quintic(lower, upper)
+        # p(x/s) is the best on s times the interval
+        assert (a * upper, b * upper**3) == pytest.approx(am.spectral.best_odd_quintic(0.1, 1.0)[:2], rel=1e-9)
+    for lam in (1e-60, 1e60):
+        one = torch.ones((), dtype=torch.float64)
+        assert am.spectral.smoothed_sign_scalars(lam)[0](one).item() == pytest.approx(1 / math.hypot(1, lam))
+
+
+@pytest.mark.parametrize("name", ["smoothed_sign", "bump", "sgd"])
+def test_maps_under_assumption_7_come_with_their_derivatives(name):
+    f, df, _ = am.spectral.slope_maps(0.3)[name]
+    z = torch.linspace(-2, 2, 41, dtype=torch.float64, requires_grad=True)
+    derivative = torch.autograd.grad(f(z).sum(), z)[0]
+    torch.testing.assert_close(df(z.detach()), derivative, rtol=1e-12, atol=1e-14)
+    assert torch.equal(f(-z), -f(z))
+
+
+@pytest.mark.parametrize("lam", [1e-3, 1e3])
+def test_a_divided_difference_is_the_quotient_where_points_are_far_apart_for_the_map(lam):
+    h, dh, _ = am.spectral.smoothed_sign_scalars(lam)
+    x, y = (lam * torch.tensor(points, dtype=torch.float64) for points in ([-900.0, 3.0, 0.0], [950.0, 2.0, 1.0]))
+    quotient = (h(x) - h(y)) / (x - y)
+    torch.testing.assert_close(am.spectral.divided_difference(x, y, h, dh, lam), quotient, rtol=1e-12, atol=0)
 
 
 @pytest.mark.parametrize("n_items, batch_size", [(40, None), (64, None), (500, 3), (500, 2000)])

@@ -1,6 +1,7 @@
 """A run keeps every finished cell, whatever ends it, and a record is written whole or not at all."""
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 from amemlib import records, sweep
 from amemlib.experiments import Experiment, Grid
@@ -95,6 +97,41 @@ def test_a_record_says_what_was_run_and_what_came_out(tmp_path):
     assert record["verdicts"] == {"toy": {"sizes": "met", "limit": "met", "refused": ["cubes"]}}
     assert record["seconds"] >= 0 and record["provenance"]["code"] and record["device"].startswith("cpu")
     assert json.loads(json.dumps(record)) == record
+
+
+def test_a_record_and_a_cell_say_how_long_they_took(tmp_path):
+    toy, began = Toy(), time.perf_counter()
+    record = toy.run(tmp_path)
+    assert 0 <= record["seconds"] <= time.perf_counter() - began + 0.05
+    cells = toy.experiment.cells(Config(), "cpu")
+    results = [cell.function(**cell.arguments) for cell in cells]
+    assert sweep.summarise(toy.experiment, Config(), results, record["provenance"], 1.26)["seconds"] == 1.3
+    store = sweep.CellStore(tmp_path, "timed", {})
+    store.write(cells[0], results[0], 1.23456)
+    assert store.seconds(cells[0]) == 1.235 and store.read(cells[0]) == results[0]
+    store.write(cells[1], results[1])
+    assert store.seconds(cells[1]) is None
+
+
+def test_a_record_holds_nothing_where_json_has_no_number(tmp_path):
+    toy = Toy()
+    toy.summarise = lambda config, results: ({"squares": [], "odd": {"x": [1.5, math.nan], "y": (-math.inf, 2)}}, {})
+    toy.experiment = Experiment("toy", "", {"smoke": Config()}, toy.grids, toy.summarise, toy.judge)
+    assert toy.run(tmp_path)["measured"] == {"squares": [], "odd": {"x": [1.5, None], "y": [None, 2]}}
+
+
+def test_progress_begins_with_what_was_there(tmp_path, capsys):
+    Toy().run(tmp_path, n=4)
+    capsys.readouterr()
+    Toy().run(tmp_path, n=6)
+    shown = capsys.readouterr().err
+    assert "4/6" in shown and "6/6" in shown and "8/6" not in shown
+
+
+@pytest.mark.process
+def test_a_worker_has_one_thread():
+    with sweep.process_executor(1) as executor:
+        assert executor.submit(torch.get_num_threads).result() == 1
 
 
 def test_seeds_that_were_looked_at_before_the_rule_reproduce_nothing(tmp_path):
@@ -219,5 +256,12 @@ def test_shipped_records_are_read_in_the_order_of_their_names(tmp_path, monkeypa
     monkeypatch.setattr(records.resources, "files", lambda package: tmp_path)
     assert [record["name"] for record in records.read_records("toy")] == ["a", "b"]
     assert [record["name"] for record in records.read_records("toy", "b")] == ["b"]
+    assert all(record["elsewhere"] == [] for record in records.read_records("toy"))
+    for name, alpha in {"cpu-1": 1.5, "cpu-2": 2.0, "gpu": 1.5}.items():
+        content = {"experiment": "toy", "config": {"alpha": alpha}, "device": "made in a test"}
+        records.write_record(content, folder / f"{name}.json")
+    one, two = records.read_records("toy", "cpu-")
+    assert [other["config"]["alpha"] for other in one["elsewhere"]] == [1.5] and two["elsewhere"] == []
+    assert [record["elsewhere"] for record in records.read_records("toy", "gpu")] == [[]]
     with pytest.raises(ValueError, match="experiment must have a stored record .*, got 'other'"):
         records.read_records("other")

@@ -103,24 +103,3 @@ def test_no_ranking_agrees_with_a_random_pairing_more_often_than_the_limit_assum
     for m in range(1, 5):
         share = (agreements >= m).mean()
         assert share <= 1 / math.factorial(m) + 3 * math.sqrt(share / len(agreements))
-
-
-def test_the_first_step_of_the_closed_recursion_is_the_sharp_count_of_one_step():
-    problem = am.Problem.power_law(4096, 128, 1.5)
-    found = am.equivalents.mean_field_iterates(problem, 1.0, 1)
-    # one draw of every item's noise, and weights on a grid of ten per cent
-    assert found.counts[0] == pytest.approx(am.expected_capacity(problem, "polar"), rel=0.08)
-    assert found.interaction_sd[0] == pytest.approx(1.0)
-
-
-def test_the_closed_recursion_follows_the_true_iterates():
-    problem = am.Problem.power_law(2048, 96, 1.5)
-    found = am.equivalents.mean_field_iterates(problem, 1.0, 4)
-    emb = am.sample_embeddings(problem, 2000)
-    W = list(am.trajectory(emb, itertools.repeat(problem.frequencies, 4), am.polar, math.sqrt(96)))[1:]
-    counts = np.array([am.capacity(w, emb) for w in W])
-    # one draw of about 100 to 200 items, and a recursion good to some ten per cent
-    assert (np.abs(counts / found.counts - 1) < 0.25).all()
-    assert counts[3] > 1.5 * counts[0] and found.counts[3] > 1.5 * found.counts[0]
-    losses = np.array([am.loss(w, emb, problem.frequencies) for w in W])
-    assert (np.abs(losses / found.losses - 1) < 0.3).all()

@@ -55,20 +55,38 @@ for name in ("square", "cube"):
     for module in ("toy", "__main__"):
         costs.COSTS[f"{module}.{name}"] = lambda a: costs.Cost(launches=1.0, memory=1.0)
 
+def draw(seed, log, device):
+    return draws([seed], log, device)[0]
+
+def draws(seeds, log, device):
+    with open(log, "a") as file:
+        file.write(f"{seeds}\\n")
+    return [{"square": seed * seed} for seed in seeds]
+
+def stacked_grids(config):
+    return {"square": Grid(draw, {"pair": {k: {"log": f"{LOG}{k}"} for k in "ab"}, "seed": range(5)})}
+
+STACKED = Experiment("stacked", "squares", profiles, stacked_grids, summarise, judge)
+for name in ("draw", "draws"):
+    costs.COSTS[f"toy.{name}"] = lambda a: costs.Cost(launches=1.0, memory=1.0)
+visits.TOGETHER["draw"] = draws
+visits.STACKED_ON.append("cpu")
+
 if __name__ == "__main__":
     import toy
     began = time.monotonic()
-    outcome = visits.visit(float(sys.argv[1]), "results", "cpu", workers=1, experiments=[(toy.EXPERIMENT, 60.0)])
+    outcome = visits.visit(float(sys.argv[1]), "results", "cpu", workers=1,
+                           experiments=[(getattr(toy, sys.argv[2]), 60.0)])
     print(json.dumps([outcome.done, outcome.left, outcome.records, outcome.failures, time.monotonic() - began]))
 """
 
 
 @pytest.fixture
 def toy(tmp_path):
-    def command(budget: float, pause: float):
+    def command(budget: float, pause: float, experiment: str = "EXPERIMENT"):
         (tmp_path / "toy.py").write_text(TOY.replace("PAUSES", str(pause)))
         environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)]), "OMP_NUM_THREADS": "1"}
-        arguments = [sys.executable, "toy.py", str(budget)]
+        arguments = [sys.executable, "toy.py", str(budget), experiment]
         return subprocess.Popen(arguments, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True)
 
     return command
@@ -91,6 +109,41 @@ def test_a_visit_ends_with_a_record_and_the_next_has_nothing_to_do(tmp_path, toy
     damaged.write_text(damaged.read_text().replace('"square": ', '"square": 1'))
     assert json.loads(toy(120, 0.01).communicate()[0])[:2] == [15, 0]
     assert max(Counter((tmp_path / "log").read_text().split()).values()) == 2, "the damaged cell is computed again"
+
+
+@pytest.mark.process
+def test_seeds_run_together_and_are_kept_one_by_one(tmp_path, toy):
+    """What is missing of a cell's seeds is one call; the files, and what the next visit finds, are those of seeds."""
+    assert json.loads(toy(120, 0.0, "STACKED").communicate()[0])[:3] == [10, 0, ["stacked"]]
+    record = json.loads((tmp_path / "results" / "records" / "stacked" / "rehearsal.json").read_text())
+    assert record["measured"]["squares"] == [[x * x for x in range(5)]] * 2
+    assert record["provenance"]["seeds"] == "several in one tensor"
+    assert [(tmp_path / f"log{k}").read_text() for k in "ab"] == ["[0, 1, 2, 3, 4]\n"] * 2
+    cells = [json.loads(path.read_text()) for path in (tmp_path / "results" / "stacked").glob("*.json")]
+    assert {(cell["function"], cell["arguments"]["seed"]) for cell in cells} == {("draw", x) for x in range(5)}
+    for path in (tmp_path / "results" / "stacked").glob("*.json"):
+        if "loga" in path.read_text() and json.loads(path.read_text())["arguments"]["seed"] in (1, 3):
+            path.unlink()
+    assert json.loads(toy(120, 0.0, "STACKED").communicate()[0])[:2] == [10, 0]
+    assert (tmp_path / "loga").read_text().splitlines() == ["[0, 1, 2, 3, 4]", "[1, 3]"]
+
+
+def test_only_seeds_of_a_training_run_together_and_only_on_a_gpu():
+    recall = experiments.find_experiment("recall")
+    config = recall.profiles["gpu"]
+    cells = recall.cells(config, "cuda")
+    found = visits.calls(cells, "cuda")
+    assert len(found) * config.seeds == len(cells)
+    assert all(call.arguments["seeds"] == list(range(config.seeds)) and len(makes) == 8 for call, makes in found)
+    assert {json.dumps(c.arguments) for _, makes in found for c in makes} == {json.dumps(c.arguments) for c in cells}
+    assert [call for call, _ in visits.calls(cells, "cpu")] == cells
+    clock = visits.Clock(visits.paper_machine("h100"))
+    alone = sum(clock.seconds(cell) for cell in cells)
+    assert sum(clock.seconds(call) for call, _ in found) < 0.7 * alone
+    for name in ("one-step", "critical-batch"):
+        experiment = experiments.find_experiment(name)
+        cells = experiment.cells(experiment.profiles["smoke"], "cuda")
+        assert [call for call, _ in visits.calls(cells, "cuda")] == cells
 
 
 @pytest.mark.process

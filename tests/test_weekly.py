@@ -42,3 +42,12 @@ def test_a_failure_and_a_skip_are_told_from_a_pass(tmp_path):
     )
     found = weekly.outcomes(tmp_path / "report.xml")
     assert found == {"test_a::one": "passed", "test_a::two": "failed", "labs/test_b::three[x]": "skipped"}
+
+
+def test_some_files_alone_leave_the_rest_of_the_summary():
+    kept = {"test_a::one": "passed", "test_b::gone": "passed", "labs/test_b::two": "passed"}
+    found = {"test_b::new": "failed"}
+    assert weekly.merged(kept, found, ["tests/test_b.py"]) == {
+        "labs/test_b::two": "passed", "test_a::one": "passed", "test_b::new": "failed"
+    }  # fmt: skip
+    assert weekly.merged(kept, found, []) == found

@@ -1,8 +1,9 @@
 """Open every built page in a headless Chromium, on a desk and on a phone, in the light and in the dark: `make pages`.
 
 A fault is an error in the console, a request that leaves the machine, a page that scrolls sideways, an equation that is
-cut or scrolls without a sign, a stop of the Tab key that leads nowhere, what axe-core finds, a page that is too heavy.
-`--shots` keeps a picture of every page in _build/shots. The tests visit a sample.
+cut, broken too early or scrolls without a sign, text in a picture that is too small to read, a stop of the Tab key that
+leads nowhere, what axe-core finds, a page that is too heavy. `--shots` keeps a picture of every page in _build/shots.
+The tests visit a sample.
 """
 
 import argparse
@@ -15,6 +16,7 @@ from pathlib import Path
 from shutil import which
 from urllib.parse import unquote, urlsplit
 
+from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -31,6 +33,8 @@ SCROLLING_SHARE = 0.25
 """At most this share of the book's display equations may scroll on a phone."""
 WEIGHT = 1_500_000
 """Bytes of a page's own HTML and figures."""
+SMALLEST = 9
+"""Pixels of the smallest words in a picture, indices in formulas excepted."""
 TALLEST = 12_000
 SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 SETTLED = "document.readyState === 'complete' && (document.documentElement.dataset.fitted || !window.MathJax)"
@@ -40,15 +44,23 @@ MEASURE = """() => {
   const wide = boxes.filter((box) => box.scrollWidth > box.clientWidth + 1);
   const signed = (box) => box.classList.contains('wide') && box.tabIndex === 0;
   const right = (box) => Math.round(box.getBoundingClientRect().right);
+  const ink = (box) => {
+    const glyphs = [...box.querySelectorAll('mjx-c')].map((c) => c.getBoundingClientRect()).filter((at) => at.width);
+    return Math.max(...glyphs.map((at) => at.right)) - Math.min(...glyphs.map((at) => at.left));
+  };
   const scrolls = (box) => box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1;
   return {
     equations: boxes.length,
     wide: wide.map(name),
     unsigned: wide.filter((box) => !signed(box)).map(name),
+    // two lines that are both below half of the column would have stood in one
+    narrow: boxes.filter((box) => box.querySelector('mjx-linebox') && ink(box) < 0.45 * box.clientWidth).map(name),
     inline: [...document.querySelectorAll('article span.math')].filter((span) => right(span)
       > right(span.closest('article')) + 1 && !span.closest('table, .pst-scrollable-table-container')).map(name),
     focus: [...document.querySelectorAll('article [tabindex="0"]')].filter((box) => box.clientWidth && !scrolls(box)
       && !box.closest('#amem-explorer')).map((box) => box.className || box.tagName),
+    pictures: [...document.querySelectorAll('article img')].filter((image) => image.clientWidth).map((image) =>
+      [image.currentSrc, image.clientWidth]),
     broken: [...document.images].filter((image) => image.complete && !image.naturalWidth).map((image) => image.src),
   };
 }"""
@@ -99,7 +111,7 @@ def outside(address: str) -> bool:
 def open_page(page: Page, path: Path, fragment: str = "") -> None:
     """Load a page and wait until its fonts and its mathematics are there."""
     page.goto("about:blank")
-    page.goto(path.as_uri() + fragment, timeout=30_000)
+    page.goto(path.as_uri() + fragment, timeout=60_000)
     page.wait_for_function(SETTLED, timeout=60_000)
     page.evaluate("document.fonts.ready.then(() => 0)")
 
@@ -123,9 +135,23 @@ def faults(page: Page, view: str, equations: Counter) -> list[str]:
     lines = ["scrolls sideways"] if page.evaluate(SIDEWAYS) > 0 else []
     cut = found["unsigned"] if on_phone else found["wide"]
     lines += [f"equation wider than its column: {name}" for name in cut]
+    lines += [f"equation broken far narrower than its column: {name}" for name in found["narrow"]]
     lines += [f"formula leaves its line: {name}" for name in found["inline"]]
     lines += [f"the Tab key stops at {name!r}, which does not scroll" for name in found["focus"]]
+    lines += [fault for source, width in found["pictures"] for fault in too_small(source, width)]
     return lines + [f"picture is missing: {address}" for address in found["broken"]]
+
+
+def too_small(source: str, width: float) -> list[str]:
+    """The fault of a picture, `width` pixels wide on its page, whose smallest words nobody could read there."""
+    path = Path(unquote(urlsplit(source).path))
+    if path.suffix != ".png":
+        return []
+    with Image.open(path) as picture:
+        if "smallest" not in picture.text:
+            return [f"{path.name} does not say how small its words are"]
+        pixels = float(picture.text["smallest"]) / 72 * picture.info["dpi"][0] * width / picture.width
+    return [f"words of {pixels:.1f} px in {path.name}"] if pixels < SMALLEST else []
 
 
 def weight(path: Path) -> int:

@@ -14,6 +14,7 @@ matplotlib.use("Agg")
 from PIL import Image
 
 import amemlib as am
+from amemlib.figures import raster
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 PICTURES = {
@@ -40,8 +41,8 @@ def draw(names: list[str]) -> None:
     am.runtime.start_chapter()
     for name in names:
         experiment, figure, settings = PICTURES[name]
-        metadata = {"Source": fingerprint(name), "Software": "amemlib"}
-        figure(read_record(experiment), **settings).savefig(ASSETS / name, dpi=150, metadata=metadata)
+        picture, _ = raster.sharp_png(figure(read_record(experiment), **settings), Source=fingerprint(name))
+        (ASSETS / name).write_bytes(picture)
 
 
 def read_record(experiment: str) -> dict:

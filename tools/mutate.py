@@ -1,13 +1,19 @@
 """Changes one operator or constant of a room at a time and says which changes no test notices.
 
 A survivor is a gap in the tests, or equivalent: the same function in other words. What was tried, and a reason for each
-survivor that stays, stands in tests/mutants.yml; a reason is kept as long as its change survives.
+survivor that stays, stands in tests/mutants.yml; a reason is kept as long as its change survives, and says of a change
+that is no fault "equivalent: …" and why.
+
+A room's own tests come first and then those that name it most, and the first failure ends a run. So the cheap way is
+a first pass with --limit, tests for what it found, and then --again, which tries the survivors alone with all tests.
 """
 
 import argparse
 import ast
 import copy
 import datetime
+import importlib.metadata
+import math
 import os
 import random
 import re
@@ -19,18 +25,28 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 SUMMARY = ROOT / "tests" / "mutants.yml"
-HEAD = "# Written by tools/mutate.py; the reasons are written by hand.\n"
+HEAD = """# Written by tools/mutate.py; the reasons are written by hand.
+# Of a room's possible changes a random sample was tried (seed 0), as many as the time held.
+"""
 ROOMS = ("recovery", "gradients", "spectral", "sampling", "equivalents", "sweep")
 SWAPS = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.And: ast.Or, ast.Or: ast.And,
 }  # fmt: skip
-SKIPPED = ("test_book.py", "test_bad_input.py", "test_architecture.py", "test_weekly.py", "test_notebooks.py")
-"""About pages and messages, or run in another way than the rest."""
+SKIPPED = ("test_book.py", "test_architecture.py", "test_weekly.py", "test_notebooks.py")
+"""About pages and files, not about what functions return."""
+OWN = {"spectral": ("spectral", "frechet"), "equivalents": ("equivalents", "covariance", "newton")}
+"""The files of tests/ that are of a room, test_NAME.py, where they are not just one of its name."""
+ALWAYS = ("test_elsewhere.py",)
+"""About every room, through the cells of the experiments."""
+DEFAULT_MARKS = "not weekly and not process"
+MARKS = {"sweep": "not weekly"}
+"""What pytest selects for a room: no processes, but where starting them is what the room does."""
 
 
 def mutants(source: str) -> Iterator[tuple[int, str, str]]:
@@ -70,28 +86,38 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, object]]:
         yield "value", node.value + 1
 
 
+def sources_of(room: str) -> list[Path]:
+    """The modules of a room."""
+    place = ROOT / "amemlib" / room
+    return sorted(place.glob("[!_]*.py")) if place.is_dir() else [place.with_suffix(".py")]
+
+
+def is_own(test: str | Path, room: str) -> bool:
+    """Whether a file of tests is of the room itself."""
+    return Path(test).name.removeprefix("test_").removesuffix(".py") in OWN.get(room, (room,))
+
+
 def tests_of(room: str) -> list[str]:
-    """The test files that import a room or use a name that `amemlib` shows of it."""
-    shown = (ROOT / "amemlib" / "__init__.py").read_text(encoding="utf-8")
-    names = re.search(rf'"{room}": \(([^)]*)\)', shown)
-    words = "|".join([room, *re.findall(r'"(\w+)"', names[1] if names else "")])
-    used = re.compile(rf"\b(am|amemlib)\.({words})\b|^from amemlib import .*\b{room}\b|^import amemlib\.{room}", re.M)
-    files = sorted((ROOT / "tests").rglob("test_*.py"))
-    found = [path for path in files if path.name not in SKIPPED and used.search(path.read_text(encoding="utf-8"))]
-    # the room's own tests first: they notice most, and the first failure ends a run
-    found.sort(key=lambda path: (f"test_{room}" not in path.name, path.stat().st_size))
+    """The test files that name a public function or class of a room."""
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in sources_of(room)]
+    nodes = [node for tree in trees for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))]
+    used = re.compile(rf"\b({'|'.join(node.name for node in nodes if not node.name.startswith('_'))})\b")
+    named = {path: len(used.findall(path.read_text(encoding="utf-8"))) for path in (ROOT / "tests").rglob("test_*.py")}
+    found = [path for path, count in named.items() if (count or path.name in ALWAYS) and path.name not in SKIPPED]
+    # who notices most comes first, for the first failure ends a run: the room's own tests, then who names it most
+    found.sort(key=lambda path: (not is_own(path, room), -named[path], path.name))
     return [str(path.relative_to(ROOT)) for path in found]
 
 
-def outcome(copied: Path, tests: list[str], limit: float) -> tuple[str, float]:
+def outcome(copied: Path, tests: list[str], limit: float, marks: str) -> tuple[str, float]:
     """What the tests say of a copy of the repository: "passed", "killed" or "timed out", and the seconds it took.
 
-    In a forked child, which need not import torch again.
+    In a forked child, which need not import again what `_import_what_tests_import` did.
     """
     began = time.monotonic()
     child = os.fork()
     if child == 0:
-        _run_and_exit(copied, tests)
+        _run_and_exit(copied, tests, marks)
     while time.monotonic() - began < limit:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
@@ -102,81 +128,139 @@ def outcome(copied: Path, tests: list[str], limit: float) -> tuple[str, float]:
     return "timed out", limit
 
 
-def _run_and_exit(copied: Path, tests: list[str]) -> None:
+def _run_and_exit(copied: Path, tests: list[str], marks: str) -> None:
     os.chdir(copied)
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, 1)
     os.dup2(nothing, 2)
     sys.path.insert(0, str(copied))
-    sys.dont_write_bytecode = True
-    import pytest
+    status = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-m", marks, *tests]))
+    # a file may hold nothing but tests that are left out
+    os._exit(status if status != pytest.ExitCode.NO_TESTS_COLLECTED else 0)
 
-    os._exit(int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-m", "not weekly and not process", *tests]) != 0))
+
+def _import_what_tests_import() -> None:
+    """Everything but the library, which is changed, and the tests."""
+    for entry in importlib.metadata.entry_points(group="pytest11"):
+        entry.load()
+    for name in ("scipy.linalg", "scipy.optimize", "scipy.stats", "torch.utils.flop_counter", "mpmath", "hypothesis"):
+        importlib.import_module(name)
+    assert "amemlib" not in sys.modules
 
 
-def try_room(room: str, most: int, seconds: float, only_own: bool) -> dict:
-    """Try at most `most` changes of a room, drawn at random, for `seconds`; `ValueError` if its tests fail as it is."""
-    import scipy.stats  # noqa: F401
-    import torch  # noqa: F401
+def timed_tests(room: str, copied: Path, limit: float) -> tuple[list[str], float]:
+    """The tests of a room that pass in a copy, its own and then others while `limit` seconds hold them, and their time.
 
-    tests = [test for test in tests_of(room) if not only_own or f"test_{room}" in test]
-    place = ROOT / "amemlib" / room
-    sources = sorted(place.glob("[!_]*.py")) if place.is_dir() else [place.with_suffix(".py")]
+    Others that fail in a copy, which has no history, are left out; `ValueError` where the room's own fail.
+    """
+    chosen, total, left = [], 0.0, limit
+    for test in tests_of(room):
+        own = is_own(test, room)
+        if left <= 0 and not own:
+            break
+        word, seconds = outcome(copied, [test], 3600 if own else left, MARKS.get(room, DEFAULT_MARKS))
+        if word == "killed" and own:
+            raise ValueError(f"tests must pass before anything is changed, {test} does not")
+        if word == "passed":
+            chosen, total, left = [*chosen, test], total + seconds, left if own else left - seconds
+    return chosen, total
+
+
+def try_room(room: str, seconds: float, limit: float, again: list[dict] | None = None) -> dict:
+    """Try changes of a room in random order for `seconds`, or all those of the rows `again`.
+
+    limit: how many seconds of others' tests may follow the room's own.
+    """
+    _import_what_tests_import()
+    sources = sources_of(room)
     drawn = [(path, *mutant) for path in sources for mutant in mutants(path.read_text(encoding="utf-8"))]
     random.Random(0).shuffle(drawn)
-    tried, survivors = 0, []
+    possible = len(drawn)
+    if again is not None:
+        texts = {path: path.read_text(encoding="utf-8").splitlines() for path in sources}
+        rows = [(str(path.relative_to(ROOT)), texts[path][line - 1].strip(), change) for path, line, change, _ in drawn]
+        drawn = [mutant for mutant, row in zip(drawn, rows, strict=True) if row in set(map(key, again))]
+    survivors = []
     with tempfile.TemporaryDirectory() as folder:
         copied = Path(folder) / "copy"
         ignored = shutil.ignore_patterns(".git", ".venv", "_build", "__pycache__", "results")
         shutil.copytree(ROOT, copied, ignore=ignored, symlinks=True)
-        word, taken = outcome(copied, tests, 3600)
-        if word != "passed":
-            raise ValueError(f"tests must pass before anything is changed, they do not: {' '.join(tests)}")
-        until = time.monotonic() + seconds
-        for path, line, change, source in drawn[:most]:
+        # a changed file has lost its comments and its layout: a test that looks at these would notice every change
+        for path in sources:
+            whole = ast.unparse(ast.parse(path.read_text(encoding="utf-8")))
+            (copied / path.relative_to(ROOT)).write_text(whole, encoding="utf-8")
+        tests, taken = timed_tests(room, copied, limit)
+        # what is not changed stays compiled; of what is, bytecode of the same second and length would be believed
+        for path in sources:
+            for compiled in (copied / path.relative_to(ROOT).parent / "__pycache__").glob(f"{path.stem}.*"):
+                compiled.unlink()
+        sys.dont_write_bytecode = True
+        print(f"{room}: {len(tests)} files of tests, {taken:.0f} s; {len(drawn)} of {possible} changes", flush=True)
+        until, tried = time.monotonic() + seconds, 0
+        for path, line, change, source in drawn:
             if time.monotonic() > until:
                 break
             target = copied / path.relative_to(ROOT)
             whole = target.read_text(encoding="utf-8")
             target.write_text(source, encoding="utf-8")
-            word, _ = outcome(copied, tests, 3 * taken + 10)
+            word, spent = outcome(copied, tests, 3 * taken + 10, MARKS.get(room, DEFAULT_MARKS))
             target.write_text(whole, encoding="utf-8")
             tried += 1
             if word == "passed":
-                survivors.append({"file": str(path.relative_to(ROOT)), "line": line, "change": change})
-            print(f"{word:9s} {path.name}:{line}: {change}", flush=True)
+                code = path.read_text(encoding="utf-8").splitlines()[line - 1].strip()
+                survivors.append({"file": str(path.relative_to(ROOT)), "code": code, "change": change})
+            print(f"{word:9s} {spent:5.1f} s {path.name}:{line}: {change}", flush=True)
     return {
-        "date": datetime.date.today().isoformat(),
-        "tests": "its own" if only_own else "all that import it", "possible": len(drawn), "tried": tried,
+        "date": datetime.date.today().isoformat(), "possible": possible, "tried": tried,
         "killed": tried - len(survivors), "survivors": survivors,
     }  # fmt: skip
 
 
+def key(row: dict) -> tuple[str, str, str]:
+    """What a survivor is known by: not its line, which moves."""
+    return row["file"], row["code"], row["change"]
+
+
 def with_reasons(new: dict, old: dict) -> dict:
     """The summary of a room with the reasons that were written for changes which still survive."""
-    known = {(row["file"], row["change"]): row["reason"] for row in old.get("survivors", []) if "reason" in row}
-    rows = [
-        row | ({"reason": known[key]} if (key := (row["file"], row["change"])) in known else {})
-        for row in new["survivors"]
-    ]
+    known = {key(row): row["reason"] for row in old.get("survivors", []) if "reason" in row}
+    rows = [row | ({"reason": known[key(row)]} if key(row) in known else {}) for row in new["survivors"]]
     return new | {"survivors": rows}
+
+
+def equivalent(rows: list[dict]) -> int:
+    """How many survivors are said to be no fault."""
+    return sum(row.get("reason", "").startswith("equivalent: ") for row in rows)
+
+
+def merged(old: dict, found: dict) -> dict:
+    """The summary of a room after its survivors were tried once more: fewer of them, and more changes killed."""
+    kept = set(map(key, found["survivors"]))
+    rows = [row for row in old["survivors"] if key(row) in kept]
+    return old | {"date": found["date"], "killed": old["tried"] - len(rows), "survivors": rows}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("rooms", nargs="*", default=ROOMS, help=f"default: {', '.join(ROOMS)}")
-    parser.add_argument("--most", type=int, default=10**6, help="changes tried in each room, drawn at random")
-    parser.add_argument("--seconds", type=float, default=3600, help="time for each room")
-    parser.add_argument("--own", action="store_true", help="run tests/test_ROOM*.py alone: quicker, and more survive")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="time for each room; they come in random order")
+    parser.add_argument("--limit", type=float, default=math.inf, help="seconds of others' tests; default: all of them")
+    parser.add_argument("--again", action="store_true", help="try the survivors of the summary, and nothing else")
     options = parser.parse_args()
     for room in options.rooms:
-        found = try_room(room, options.most, options.seconds, options.own)
+        old = (yaml.safe_load(SUMMARY.read_text(encoding="utf-8")) if SUMMARY.exists() else {}).get(room, {})
+        again = [row for row in old["survivors"] if not equivalent([row])] if options.again else None
+        found = try_room(room, math.inf if options.again else options.seconds, options.limit, again)
+        if options.again:
+            found["survivors"] += [row for row in old["survivors"] if equivalent([row])]
+            found = merged(old, found)
+        # another room may have been tried meanwhile
         kept = yaml.safe_load(SUMMARY.read_text(encoding="utf-8")) if SUMMARY.exists() else {}
-        kept[room] = with_reasons(found, kept.get(room, {}))
-        SUMMARY.write_text(
-            HEAD + yaml.safe_dump(kept, sort_keys=False, allow_unicode=True, width=110), encoding="utf-8"
-        )
-        print(f"{room}: {found['killed']} of {found['tried']} changes noticed, {found['possible']} possible")
+        kept[room] = found = with_reasons(found, old)
+        text = yaml.safe_dump(dict(sorted(kept.items())), sort_keys=False, allow_unicode=True, width=110)
+        SUMMARY.write_text(HEAD + text, encoding="utf-8")
+        faults = found["tried"] - equivalent(found["survivors"])
+        print(f"{room}: {found['killed']} of {faults} faults noticed, {found['possible']} changes possible", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Sphinx extension: what theme and writers leave wrong in a finished page, what describes it, and its notebook."""
 
+import json
 import re
 import shutil
 from html import escape
@@ -7,13 +8,20 @@ from pathlib import Path
 
 from docutils import nodes
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
+from portable import PAPERS
 from sphinx.application import Sphinx
+from sphinx_proof.nodes import unenumerable_node
 
+SECOND_NAME = re.compile(r'(<p class="admonition-title") id="[^"]*">')
 ROLES = re.compile(r' role="(?:list|doc-biblioentry)"')
 TEACHES = re.compile(r"You learn: (.+?\.)(?= Reading time|$)")
 SNIPPET = 200
 CSS_DOTS = 110
 """Pixels of a page that an inch of a figure takes."""
+NARROW = 600
+"""The widest page, in pixels, that stacks the panels of a figure."""
+PICTURE = re.compile(r'<img\b[^>]*\bsrc="(?P<folder>[^"]*_images/)(?P<name>[^"/]+\.png)"[^>]*>')
 PREVIEW = "one-step.png"
 FORMULA = re.compile(r'[(“]?<span class="math notranslate nohighlight">[^<]*</span>[,.;:!?)”’–-]+')
 
@@ -27,6 +35,31 @@ def declare_thebe_once(app, pagename, templatename, context, doctree) -> None:
             if body in seen:
                 scripts.remove(script)
             seen.add(body)
+
+
+def number_by_the_paper(app, doctree) -> None:
+    """A box that is the paper's has the paper's number, and so have the words of a reference to it."""
+    for box in doctree.findall(unenumerable_node):
+        title = box[0]
+        paper = PAPERS.fullmatch(title.astext().strip().removeprefix("(").removesuffix(")"))
+        if paper:
+            words = next(title.findall(nodes.Text))
+            words.parent.replace(words, nodes.Text(words.replace(f"({paper[1]} ", "(")))
+            box["realtype"] = app.env.proof_list[box["label"]]["realtype"] = paper[1].lower()
+
+
+def close_up(app, doctree, docname) -> None:
+    """sphinx-proof ends the words of a reference to a box without a number of its own by a space."""
+    for link in doctree.findall(nodes.reference):
+        words = link[-1] if len(link) else None
+        if isinstance(words, nodes.Text) and words != words.rstrip():
+            link.replace(words, nodes.Text(words.rstrip()))
+
+
+def drop_second_name(app, pagename, templatename, context, doctree) -> None:
+    """The title of such a box repeats the box's id."""
+    if context.get("body"):
+        context["body"] = SECOND_NAME.sub(r"\g<1>>", context["body"])
 
 
 def drop_broken_roles(app, pagename, templatename, context, doctree) -> None:
@@ -91,6 +124,37 @@ def size_pictures(app, doctree) -> None:
                 image["width"] = f"{round(picture.width * CSS_DOTS / dots)}px"
 
 
+def stack_panels(app, pagename, templatename, context, doctree) -> None:
+    """On a phone panels stand below one another: a second picture, made of the pieces that the first one names."""
+    if app.builder.name != "html" or doctree is None:
+        return
+    sources = {name: Path(app.srcdir, path) for path, name in app.builder.images.items()}
+
+    def stacked(match: re.Match) -> str:
+        with Image.open(sources[match["name"]]) as picture:
+            pieces = json.loads(picture.text.get("stacked", "[]"))
+            if not pieces:
+                return match[0]
+            smallest, dots, colours = picture.text["smallest"], picture.info["dpi"], picture.convert("RGB")
+        margin = min(piece[4] for piece in pieces)
+        size = (max(x + right - left for left, _, right, _, x, _ in pieces) + margin,
+                max(y + bottom - top for _, top, _, bottom, _, y in pieces) + margin)  # fmt: skip
+        column = Image.new("RGB", size, "white")
+        for *box, x, y in pieces:
+            column.paste(colours.crop(box), (x, y))
+        said = PngInfo()
+        said.add_text("smallest", smallest)
+        name = match["name"].replace(".png", "-stacked.png")
+        target = Path(app.outdir, "_images", name)
+        target.parent.mkdir(exist_ok=True)
+        column.quantize(256, dither=Image.Dither.NONE).save(target, optimize=True, dpi=dots, pnginfo=said)
+        width, height = size
+        source = f'srcset="{match["folder"]}{name}" width="{width}" height="{height}"'
+        return f'<picture><source media="(max-width: {NARROW}px)" {source}>{match[0]}</picture>'
+
+    context["body"] = PICTURE.sub(stacked, context.get("body", ""))
+
+
 def write_one_page_like_many(app: Sphinx) -> None:
     """sphinx-exercise registers its nodes for the one-page builder by name, which hides everybody's nodes for HTML."""
     app.registry.translation_handlers.pop("singlehtml", None)
@@ -99,6 +163,9 @@ def write_one_page_like_many(app: Sphinx) -> None:
 def setup(app: Sphinx) -> dict:
     app.connect("builder-inited", write_one_page_like_many)
     app.connect("doctree-read", size_pictures)
-    for handler in (declare_thebe_once, drop_broken_roles, keep_punctuation, copy_notebook, describe):
+    app.connect("doctree-read", number_by_the_paper)
+    app.connect("doctree-resolved", close_up)
+    repairs = declare_thebe_once, drop_second_name, drop_broken_roles, keep_punctuation, stack_panels
+    for handler in (*repairs, copy_notebook, describe):
         app.connect("html-page-context", handler, priority=900)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -30,6 +30,8 @@ THEOREMS = (
 )
 TABLES = ("table", "list-table")
 NUMBER_FORMATS = {"figure": "Fig. %s", "table": "Table %s", "exercise": "Exercise %s", "equation": "(%s)"}
+PAPERS = re.compile(r"((?:Theorem|Lemma|Proposition|Corollary|Assumption)s? \d+(?:–\d+)?) (of the paper.*)")
+"""The title of a box that is the paper's and has its number: the number, which no box of ours has, and the rest."""
 LITERATURE = ("cite", "cite:p", "cite:t")
 
 INLINE = re.compile(
@@ -167,7 +169,10 @@ class Book:
             kind = kind.removesuffix("-start")
             if domain == "prf" and kind in THEOREMS or kind == "exercise":
                 number = "" if "nonumber" in options else numbered(kind)
-                add(kind, block.argument, label, number=number, anchor=label)
+                title = block.argument
+                if "nonumber" in options and (paper := PAPERS.fullmatch(title)):
+                    kind, title = "paper", paper[1]
+                add(kind, title, label, number=number, anchor=label)
             elif kind in TABLES:
                 number = numbered("table") if block.argument else ""
                 add("table", block.argument, options.get("name", ""), *labels, number=number)
@@ -290,8 +295,10 @@ class Cell:
         raise self.fail(here, f"the directive {{{name}}} has no plain form (tools/portable.py)")
 
     def heading(self, kind: str, block: Block, title: str, line: int) -> str:
-        name = kind.title()
-        if "nonumber" not in block.options:
+        name, paper = kind.title(), PAPERS.fullmatch(block.argument)
+        if "nonumber" in block.options and paper:
+            name, title = paper[1], title.removeprefix(paper[1]).strip()
+        elif "nonumber" not in block.options:
             if "label" not in block.options:
                 raise self.fail(line, f"a numbered {kind} needs a :label:")
             name = self.target(block.options["label"], line).words
@@ -359,7 +366,7 @@ class Cell:
             words = words.replace("%s", target.number).replace("{number}", target.number)
         elif not words and name == "ref" and target.kind in ("figure", "table"):
             words = target.title
-        elif not words and name == "prf:ref" and not target.number:
+        elif not words and name == "prf:ref" and not target.number and target.kind != "paper":
             raise self.fail(line, f"{label!r} has no number: write {{prf:ref}}`its name <{label}>`")
         return f"[{self.inline(words or target.words, line)}]({self.book.url(target.page, target.anchor)})"
 

@@ -33,13 +33,22 @@ def outcomes(report: Path) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
+def merged(kept: dict[str, str], found: dict[str, str], files: list[str]) -> dict[str, str]:
+    """The outcomes after some files were run: theirs replaced, the others' as they were; all replaced without files."""
+    names = {Path(file).relative_to("tests").with_suffix("").as_posix() for file in files}
+    others = {name: outcome for name, outcome in kept.items() if files and name.partition("::")[0] not in names}
+    return dict(sorted((others | found).items()))
+
+
 def main() -> int:
+    """Run the weekly tests, or those of the files that are named: for new ones, without the rest."""
+    files = sys.argv[1:]
+    kept = yaml.safe_load(SUMMARY.read_text(encoding="utf-8"))["tests"] if files else {}
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "weekly.xml"
-        run = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-m", "weekly", f"--junitxml={report}", "tests"], cwd=ROOT
-        )
-        tests = outcomes(report)
+        command = [sys.executable, "-m", "pytest", "-q", "-m", "weekly", f"--junitxml={report}", *(files or ["tests"])]
+        run = subprocess.run(command, cwd=ROOT)
+        tests = merged(kept, outcomes(report), files)
     summary = {"date": datetime.date.today().isoformat(), "version": release(), "tests": tests}
     SUMMARY.write_text(HEAD + yaml.safe_dump(summary, sort_keys=False, allow_unicode=True), encoding="utf-8")
     return run.returncode

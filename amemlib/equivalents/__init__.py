@@ -21,6 +21,7 @@ __getattr__, __dir__, __all__ = lazy.attach(
             "expected_covariance_capacity",
             "expected_table_capacity",
         ),
+        "free_energy": ("expected_log_partition", "mean_tilt", "surrogate_gradient"),
         "law": ("SpectralLaw", "expected_map_capacity"),
         "leading_order": (
             "SMALLEST_MEDIAN",
@@ -31,7 +32,7 @@ __getattr__, __dir__, __all__ = lazy.attach(
             "typical_maximum",
             "typical_maximum_expansion",
         ),
-        "mean_field": ("MeanFieldIterates", "mean_field_iterates"),
+        "mean_field": ("MeanFieldIterates", "expected_trajectory", "mean_field_iterates", "power_law_iterates"),
         "newton": ("NewtonEquivalent",),
         "sgd": ("sgd_capacity_constant", "sgd_limit_probability", "sgd_recovery_probabilities"),
         "smoothed_sign": ("PredictedVariances", "SpectralEquivalent", "interaction_variances"),

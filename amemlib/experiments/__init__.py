@@ -25,6 +25,7 @@ CORE = (
     "deflation",
     "sharp",
     "many-steps",
+    "trajectory",
     "recall-rates",
     "recall",
     "vocabulary",

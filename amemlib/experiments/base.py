@@ -225,17 +225,18 @@ def config_of(experiment: Experiment, values: Mapping):
 
 
 def _parse(key: str, text: str, kind):
-    element = {float: float, int: int, tuple[int, ...]: int, tuple[float, ...]: float, tuple[str, ...]: str}[kind]
+    singles = (float, int, str)
+    element = kind if kind in singles else next(one for one in singles if kind == tuple[one, ...])
     word = {float: "a number", int: "a whole number", str: "a word"}[element]
     try:
         if element is not str and ("_" in text or not text.isascii()):
             # Python reads 1_5 as 15
             raise ValueError
-        if kind in (float, int):
+        if kind in singles:
             return element(text)
         return tuple(element(part) for part in text.split(","))
     except ValueError:
-        allowed = word if kind in (float, int) else f"{word} or several with commas between"
+        allowed = word if kind in singles else f"{word} or several with commas between"
         raise ValueError(f"{key} must be {allowed}, got {text!r}") from None
 
 

@@ -7,6 +7,7 @@ from amemlib.checks import check_alpha, check_count, check_dims, check_non_negat
 from amemlib.equivalents import expected_capacity
 from amemlib.experiments.base import Experiment, Grid, Results, capacity_verdicts, draws
 from amemlib.problem import Problem
+from amemlib.sampling import STREAMS
 from amemlib.scaling import fit_exponent
 from amemlib.spectral import polar
 
@@ -20,6 +21,7 @@ class GiantConfig:
 
     alpha, dims, n_items, seeds, first_seed: as in `one-step`. lr_over_root_dim: η/√d of the Muon step whose loss is
     measured too; 0 leaves the loss out (it costs 2 N² d operations, the counts only a few N d × capacity).
+    stream: what draws the embeddings, one of `sampling.STREAMS`; a host is too slow for a GPU here.
     """
 
     alpha: float = 1.5
@@ -28,6 +30,7 @@ class GiantConfig:
     seeds: int = 1
     first_seed: int = 0
     lr_over_root_dim: float = 0.0
+    stream: str = "host"
 
     def __post_init__(self):
         check_alpha(self.alpha)
@@ -36,12 +39,16 @@ class GiantConfig:
         check_count("seeds", self.seeds)
         check_count("first_seed", self.first_seed, least=0)
         check_non_negative("lr_over_root_dim", self.lr_over_root_dim)
+        if self.stream not in STREAMS:
+            raise ValueError(f"stream must be one of {', '.join(STREAMS)}, got {self.stream!r}")
 
 
-def measure_giant_step(alpha: float, n_items: int, dim: int, lr_over_root_dim: float, seed: int, device: str) -> dict:
+def measure_giant_step(
+    alpha: float, n_items: int, dim: int, lr_over_root_dim: float, stream: str, seed: int, device: str
+) -> dict:
     """Recovered items after one population step of polar and SGD, and the loss of the former, by all ranks together."""
     problem = Problem.power_law(n_items, dim, alpha)
-    shard = sharding.sample_shard(problem, seed, runtime.device(device))
+    shard = sharding.sample_shard(problem, seed, runtime.device(device), stream=STREAMS[stream])
     G = sharding.initial_gradient(shard)
     W = polar(G)
     found = {"polar": {"count": sharding.capacity(W, shard)}, "sgd": {"count": sharding.capacity(G, shard)}}
@@ -83,7 +90,7 @@ EXPERIMENT = Experiment(
     profiles={
         "smoke": GiantConfig(dims=(32, 64, 128), n_items=4096, lr_over_root_dim=2.0),
         "cpu": GiantConfig(),
-        "gpu": GiantConfig(dims=(256, 512, 1024), n_items=8_388_608),
+        "gpu": GiantConfig(dims=(256, 512, 1024), n_items=8_388_608, stream="device"),
     },
     grids=giant_grids,
     summarise=giant_summary,

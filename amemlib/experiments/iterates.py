@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from amemlib import runtime, theory
-from amemlib.equivalents import SpectralEquivalent, mean_field_iterates
+from amemlib.equivalents import SpectralEquivalent, power_law_iterates
 from amemlib.equivalents.thresholded import ManyStepEquivalent
 from amemlib.gradients import item_losses, thresholded_gradient
 from amemlib.optim import trajectory
@@ -167,7 +167,7 @@ def measure_literal_descent(
 
 
 def predict_iterates(alpha: float, n_items: int, dim: int, steps: int, lr_over_root_dim: float) -> dict:
-    """The closed recursion of `mean_field_iterates`: no embedding is drawn."""
-    found = mean_field_iterates(Problem.power_law(n_items, dim, alpha), lr_over_root_dim, steps)
+    """The closed recursion of `mean_field_iterates`: no embedding of dimension d is drawn."""
+    found = power_law_iterates(alpha, n_items, dim, lr_over_root_dim, steps)
     names = ("counts", "losses", "interaction_sd", "learnt")
     return {name: getattr(found, name).tolist() for name in names}

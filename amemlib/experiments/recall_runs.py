@@ -8,10 +8,10 @@ import math
 import torch
 
 from amemlib import fingerprint, runtime
-from amemlib.attention import Network, accuracy, forward, initial_weights, recall_loss, value_memory
+from amemlib.attention import Network, accuracy, forward, initial_weights, recall_loss, recall_losses, value_memory
 from amemlib.recovery import recovered
 from amemlib.tasks import RecallTask, Sequences, sample_sequences, uniform
-from amemlib.training import OPTIMIZERS, checkpoint_file, train
+from amemlib.training import OPTIMIZERS, TrainingRun, checkpoint_file, train, train_together
 
 COMPARED = ("muon", "adamw", "sgd")
 DIVERGED = 3.0
@@ -47,12 +47,7 @@ def measure_run(
     arguments = dict(locals())
     task = RecallTask(n_items, length, pairs, trigger_alpha, output_alpha)
     place = runtime.device(device)
-    start = initial_weights(Network(task.vocabulary, length, dim, hidden), seed)
-    start = {name: W.to(place) for name, W in start.items()}
-    sets = {
-        name: sample_sequences(law, EVALUATED, seed, batch, "evaluation").to(place)
-        for batch, (name, law) in enumerate((("id", task), ("ood", uniform(task))))
-    }
+    start, sets = _start(task, dim, hidden, seed, place)
     run = train(
         start,
         recall_loss,
@@ -64,6 +59,60 @@ def measure_run(
         checkpoint_file(_key(arguments)),
         ceiling=DIVERGED * math.log(task.vocabulary),
     )
+    return _curves(run, start, sets, n_items)
+
+
+def measure_runs(
+    n_items: int,
+    length: int,
+    pairs: int,
+    trigger_alpha: float,
+    output_alpha: float,
+    dim: int,
+    hidden: int,
+    batch_size: int,
+    steps: int,
+    probe_every: int,
+    optimizer: str,
+    lr: float,
+    seeds: list[int],
+    device: str,
+) -> list[dict]:
+    """`measure_run` for several seeds in one tensor, for a GPU that one small network cannot fill; a dict for each.
+
+    Every seed sees the data and the start that it sees alone; the numbers agree up to rounding, which training enlarges
+    with time.
+    """
+    arguments = dict(locals())
+    task = RecallTask(n_items, length, pairs, trigger_alpha, output_alpha)
+    place = runtime.device(device)
+    starts, sets = zip(*(_start(task, dim, hidden, seed, place) for seed in seeds), strict=True)
+    looks = [functools.partial(probe, sets=one, n_items=n_items) for one in sets]
+    found = train_together(
+        {name: torch.stack([start[name] for start in starts]) for name in starts[0]},
+        recall_losses,
+        functools.partial(OPTIMIZERS[optimizer], lr=lr),
+        lambda step: [sample_sequences(task, batch_size, seed, step).to(place) for seed in seeds],
+        steps,
+        probe_every,
+        lambda weights: [look({name: W[k] for name, W in weights.items()}) for k, look in enumerate(looks)],
+        checkpoint_file(_key(arguments)),
+        ceiling=DIVERGED * math.log(task.vocabulary),
+    )
+    return [_curves(*parts, n_items) for parts in zip(found, starts, sets, strict=True)]
+
+
+def _start(task: RecallTask, dim: int, hidden: int, seed: int, place) -> tuple[dict, dict[str, Sequences]]:
+    """First weights and the two sets of sequences on which a run is measured."""
+    weights = initial_weights(Network(task.vocabulary, task.length, dim, hidden), seed)
+    sets = {
+        name: sample_sequences(law, EVALUATED, seed, batch, "evaluation").to(place)
+        for batch, (name, law) in enumerate((("id", task), ("ood", uniform(task))))
+    }
+    return {name: W.to(place) for name, W in weights.items()}, sets
+
+
+def _curves(run: TrainingRun, start: dict, sets: dict[str, Sequences], n_items: int) -> dict:
     curves = {key: [row[key] for row in run.history] for key in run.history[0] if key != "recalled"}
     change = (run.weights["value2"] - start["value2"]).double()
     spectrum = [] if run.diverged else torch.linalg.svdvals(change).tolist()

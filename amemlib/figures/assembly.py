@@ -63,7 +63,7 @@ def halves_figure(ranks, own, lower, upper, rival, unit: float) -> Figure:
 
     ranks: (n,) increasing. own, lower, upper, rival: (n,) logits and bounds of single items. Bands: 80 % of a bin.
     """
-    figure, (axis,) = new_axes(figsize=(7.0, 4.8))
+    figure, (axis,) = new_axes(figsize=(5.0, 4.4))
     edges = np.unique(np.geomspace(ranks[0], ranks[-1] + 1, 28).round())
     label = np.searchsorted(edges, ranks, side="right")
     middle = [np.exp(np.log(ranks[label == b]).mean()) for b in np.unique(label)]

@@ -25,24 +25,24 @@ def best_maps_figure(s, curves: dict, density, lam, ratios: dict, best: dict) ->
     s: (n,) in units of t₀. curves: map ↦ (n,) values. density: (n,) of log s, drawn as a filled curve to scale 1.
     lam: (m,) in units of t₀. ratios: α ↦ (m,) relative to polar. best: α ↦ the same ratio of the best map.
     """
-    figure, (left, right) = new_axes(2, figsize=(9.6, 4.4))
+    figure, (left, right) = new_axes(2)
     left.fill_between(s, np.asarray(density) / np.max(density), color=PALE, alpha=0.6, lw=0, label="singular values")
     for name, curve in curves.items():
         left.plot(s, curve, "-", color=_LOOKS[name].colour, lw=1.7, label=_LOOKS[name].label)
     frame(left, "singular value $s / t_0$", "$f(s)$, largest value 1", log="x")
     for look, (alpha, curve) in series(ratios.items()):
-        right.plot(lam, curve, "-", color=look.colour, lw=1.5, label=rf"$h_\lambda$, $\alpha = {alpha:g}$")
+        right.plot(lam, curve, "-", color=look.colour, lw=1.5, label=rf"$\alpha = {alpha:g}$")
         right.plot([lam[np.argmax(curve)]], [np.max(curve)], "o", color=look.colour)
-        right.axhline(best[alpha], color=look.colour, ls=":", lw=1.3, label=rf"best map, $\alpha = {alpha:g}$")
+        right.axhline(best[alpha], color=look.colour, ls=":", lw=1.3)
     frame(right, r"$\lambda / t_0$", "signal-to-noise ratio / polar's", log="x")
-    key(right, loc="lower left", ncols=2, fontsize=8.5)
+    key(right, {r"$h_\lambda$": "-", "best map": ":"}, loc="lower left")
     key(left, below=3)
     return figure
 
 
 def gains_figure(records: list[dict], names) -> Figure:
     """Capacity of some maps relative to polar against d, one panel a record; two standard errors of paired draws."""
-    figure, axes = new_axes(len(records), sharey=True, figsize=(9.6, 4.0))
+    figure, axes = new_axes(len(records), sharey=True)
     for axis, record in zip(axes, records, strict=True):
         counts, sharp = record["measured"]["seed_counts"], record["predicted"]["counts"]
         for name in names:
@@ -51,14 +51,15 @@ def gains_figure(records: list[dict], names) -> Figure:
             points(axis, record["config"]["dims"], ratio, _LOOKS[name], law=law)
         axis.axhline(1, color=GREY, lw=1)
         frame(axis, "embedding dimension $d$", title=alpha_of(record), log="x", base=2)
-    axes[0].set_ylabel("recovered items / polar's")
+    for axis in axes[::2]:
+        axis.set_ylabel("recovered items / polar's")
     key(axes[0], below=len(names))
     return figure
 
 
 def floor_figure(records: list[dict]) -> Figure:
     """Loss against capacity, both relative to polar, along the floors of the best map; one panel a record."""
-    figure, axes = new_axes(len(records), sharey=True, figsize=(9.6, 4.2))
+    figure, axes = new_axes(len(records), sharey=True)
     for axis, record in zip(axes, records, strict=True):
         measured, floors = record["measured"], record["config"]["floors"]
         for k, (look, _) in enumerate(series(record["config"]["loss_dims"], "$d = {}$")):
@@ -68,10 +69,11 @@ def floor_figure(records: list[dict]) -> Figure:
             )
             points(axis, x, y, look, fmt=look.marker + "-", lw=1)
         for floor, *place in zip(floors, x, y, strict=True):
-            axis.annotate(f"{floor:g}", place, xytext=(5, 3), textcoords="offset points", fontsize=8.5)
+            axis.annotate(f"{floor:g}", place, xytext=(5, 3), textcoords="offset points")
         axis.plot([1], [1], "*", color=GREY, ms=11, label="polar")
         frame(axis, "recovered items / polar's", title=alpha_of(record), log="y")
-    axes[0].set_ylabel("best loss / polar's")
+    for axis in axes[::2]:
+        axis.set_ylabel("best loss / polar's")
     key(axes[0])
     return figure
 
@@ -81,7 +83,7 @@ def transformed_spectrum_figure(before, law: tuple, after: dict) -> Figure:
 
     before: (d,) s / ‖G‖_F. law: (s / ‖G‖_F, density of log₁₀ s). after: label ↦ (d,) values f(s).
     """
-    figure, (left, right) = new_axes(2, figsize=(9.6, 4.0))
+    figure, (left, right) = new_axes(2)
     left.hist(np.log10(before), bins=30, density=True, color=PALE, label="measured")
     left.plot(np.log10(law[0]), law[1], "-", color=GREY, lw=1.3, label="law")
     left.set_xlim(np.log10(np.min(before)) - 0.3, 0.1)
@@ -101,7 +103,7 @@ def steps_collapse_figure(records: list[dict], reach: dict) -> Figure:
 
     reach: α ↦ family ↦ (number of d, number of steps) values of the horizontal axis.
     """
-    figure, axes = new_axes(len(records), sharey=True, figsize=(9.6, 4.2))
+    figure, axes = new_axes(len(records), sharey=True)
     for axis, record in zip(axes, records, strict=True):
         config = record["config"]
         scanned = np.isin(config["dims"], config["scan_dims"])
@@ -115,7 +117,8 @@ def steps_collapse_figure(records: list[dict], reach: dict) -> Figure:
                 points(axis, x, measured[k], look._replace(label=None if k else look.label), law=predicted[k])
         axis.axvline(2, color=GREY, ls=":", lw=1.3)
         frame(axis, r"slope at zero $\times\ t_0 / \|G\|_F$", title=alpha_of(record), log="x")
-    axes[0].set_ylabel("recovered items / polar's")
+    for axis in axes[::2]:
+        axis.set_ylabel("recovered items / polar's")
     key(axes[0], below=3)
     return figure
 

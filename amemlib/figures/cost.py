@@ -40,13 +40,13 @@ def condition_figure(conditions, errors: dict, orders: dict) -> Figure:
 
     errors: label ↦ (n,). orders: label ↦ (n,), the size that rounding leads to expect.
     """
-    figure, (axis,) = new_axes(figsize=(7.0, 5.0))
+    figure, (axis,) = new_axes(figsize=(5.0, 5.4))
     for look, label in kinds(errors, "{}"):
         points(axis, conditions, errors[label], look)
     for k, (label, order) in enumerate(orders.items()):
         axis.plot(conditions, np.minimum(order, 2), ls=(":", "--", "-.")[k], color=GREY, lw=1.1, label=label)
     frame(axis, "condition number $s_1/s_d$", "error of the polar factor", log="xy")
-    key(axis, below=2, fontsize=8.5)
+    key(axis, below=1)
     return figure
 
 
@@ -105,7 +105,7 @@ def benchmark_figure(record: dict, names: list[str]) -> Figure:
     """
     (own, _), (other, _) = kinds(("own", "other"))
     heights = [len(record["measured"][name]["ratios"]) + 1.6 for name in names]
-    figure, axes = new_axes(1, figsize=(7.4, 0.3 * sum(heights) + 0.5))
+    figure, axes = new_axes(1, figsize=(5.0, 0.3 * sum(heights) + 0.5))
     axes[0].remove()
     grid = figure.add_gridspec(len(names), 1, height_ratios=heights)
     for row, name in enumerate(names):
@@ -121,19 +121,20 @@ def benchmark_figure(record: dict, names: list[str]) -> Figure:
                 xytext=(6, 0),
                 textcoords="offset points",
                 va="center",
-                fontsize=8.5,
+                fontsize=10,
             )
         for goal in record["goals"]:
             if goal["case"] == name and goal["entry"] in ratios:
                 axis.plot(goal["least"], list(ratios).index(goal["entry"]), "|", color=GREY, ms=13, mew=2)
         axis.axvline(1, color=GREY, lw=1, ls=":")
-        axis.set_yticks(range(len(ratios)), list(ratios), fontsize=8.5)
+        axis.set_yticks(range(len(ratios)), list(ratios))
         axis.invert_yaxis()
         axis.set_xscale("log")
-        axis.margins(x=0.18, y=0.12)
+        axis.margins(x=0.25, y=0.12)
         axis.grid(axis="y", visible=False)
-        axis.set_title(name, fontsize=10, loc="left")
+        words, sizes = ([part for part in name.split("-") if part.isdigit() == digits] for digits in (False, True))
+        axis.set_title(", ".join(filter(None, (" ".join(words), " × ".join(sizes)))), fontsize=11, loc="left")
         for side in ("top", "right"):
             axis.spines[side].set_visible(False)
-    axis.set_xlabel("time over that of the first line (log scale)")
+    axis.set_xlabel("time over the first line's")
     return figure

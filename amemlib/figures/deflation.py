@@ -35,7 +35,8 @@ def cobweb_figure(panels: dict) -> Figure:
             axis.plot(x, y, "-", color=look.colour, lw=1.2)
             points(axis, path[:-1], path[1:], look)
         frame(axis, r"exponent before the step, $\kappa_t$", title=rf"$\alpha = {alpha:g}$")
-    axes[0].set_ylabel(r"exponent after it, $\kappa_{t+1}$")
+    for axis in axes[::2]:
+        axis.set_ylabel(r"exponent after it, $\kappa_{t+1}$")
     key(axes[0])
     return figure
 
@@ -52,7 +53,8 @@ def bulk_figure(panels: dict) -> Figure:
         shown = panel["s"] <= edges[-1]
         axis.plot(panel["s"][shown], panel["density"][shown], "-", color=GREY, lw=1.4, label="law")
         frame(axis, r"singular value $/\ m^{1/2-\alpha}d^{-1/2}\zeta_N^{-1}$", title=title)
-    axes[0].set_ylabel("density")
+    for axis in axes[::2]:
+        axis.set_ylabel("density")
     key(axes[0])
     return figure
 
@@ -68,7 +70,8 @@ def thresholded_counts_figure(record: dict, rules: tuple[str, ...], titles: tupl
             axis.plot(steps, record["predicted"]["thresholds"][rule][k], ":", color=look.colour, lw=1.2)
         frame(axis, "steps", title=title, log="y")
         axis.set_xticks(steps)
-    axes[0].set_ylabel("recovered items")
+    for axis in axes[::2]:
+        axis.set_ylabel("recovered items")
     key(axes[0], {"sharp prediction": "-", r"threshold $d_t$": ":"}, below=5)
     return figure
 
@@ -84,7 +87,8 @@ def step_exponents_figure(records: list[dict], rules: tuple[str, ...]) -> Figure
             points(axis, steps, slope, look, interval=measured["interval"][rule], law=predicted["sharp_slope"][rule])
             axis.plot(steps, predicted["slope"][rule], ":", color=look.colour, lw=1.6)
         frame(axis, "steps", title=alpha_of(record))
-    axes[0].set_ylabel("exponent of the capacity")
+    for axis in axes[::2]:
+        axis.set_ylabel("exponent of the capacity")
     key(axes[0], {"sharp slope, same $d$": "-", r"limit $\kappa_t$": ":"}, below=5)
     return figure
 
@@ -102,7 +106,8 @@ def local_exponents_figure(panels: dict) -> Figure:
             points(axis, middles, slopes, look, fmt=look.marker + "-", lw=1.2, label=label)
             axis.axhline(limit, color=look.colour, ls=":", lw=1.2)
         frame(axis, "embedding dimension $d$", title=title, log="x", base=2)
-    axes[0].set_ylabel("local exponent of the sharp count")
+    for axis in axes[::2]:
+        axis.set_ylabel("local exponent of the sharp count")
     key(axes[-1])
     return figure
 
@@ -121,7 +126,8 @@ def noise_share_figure(panels: dict) -> Figure:
         ((look, _),) = kinds([panel["recovered"]])
         axis.axvline(panel["recovered"], color=look.colour, lw=1.2, label="recovered items")
         frame(axis, "rank $i$", title=title, log="xy")
-    axes[0].set_ylabel(r"weight $x_i$ in the memory")
+    for axis in axes[::2]:
+        axis.set_ylabel(r"weight $x_i$ in the memory")
     key(axes[0], {"thresholds": ":"}, loc="upper right")
     return figure
 
@@ -157,7 +163,8 @@ def batch_steps_figure(record: dict, rules: tuple[str, ...]) -> Figure:
             points(axis, steps, counts, look, law=sharp)
             axis.plot(steps, distinct, ":", color=look.colour, lw=1.4)
         frame(axis, "steps", title=f"{MAPS[rule].label}, $d = {config['batch_dim']}$", log="y")
-    axes[0].set_ylabel("items")
+    for axis in axes[::2]:
+        axis.set_ylabel("items")
     key(axes[0], {"sharp, for the drawn batches": "-", "distinct items seen so far": ":"}, below=3)
     return figure
 

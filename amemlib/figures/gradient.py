@@ -47,7 +47,7 @@ def spectrum_figure(spectra: dict, laws: dict, dim: int) -> Figure:
     frame(left, "share of singular values above", r"singular value $s / t_0$", log="y")
     left.set_ylim(bottom=min(np.min(values) for values in spectra.values()))
     frame(right, r"singular value $s / t_0$", r"density of $\log s$", log="x")
-    key(left, title="lines: closed form", title_fontsize=9.5)
+    key(left, title="lines: closed form", title_fontsize=10)
     return figure
 
 
@@ -78,7 +78,7 @@ def centring_figure(n_items, moves, predicted, bound, flipped, dim: int) -> Figu
     n_items: (n,). moves: (n, seeds) standard deviation of the change of a logit. predicted: (n,) to first order.
     bound: (n,) what Eq. (21) allows. flipped: (n, seeds) bool, whether the smallest singular value changed its sign.
     """
-    figure, (axis,) = new_axes()
+    figure, (axis,) = new_axes(figsize=(5.0, 4.6))
     n_items, moves, flipped = np.asarray(n_items), np.asarray(moves), np.asarray(flipped)
     x, polar = np.broadcast_to(n_items[:, None], moves.shape), optimizer("polar").colour
     axis.plot(n_items, bound, "--", color=GREY, lw=1.2, label=r"bound $\sqrt{d}\,\|G - G_0\| / t_0$")
@@ -88,5 +88,5 @@ def centring_figure(n_items, moves, predicted, bound, flipped, dim: int) -> Figu
     axis.plot(x[flipped], moves[flipped], "D", ms=5, **flips)
     axis.plot(n_items, predicted, "-", color=polar, lw=1.2, label="first order in $G - G_0$")
     frame(axis, "items $N$", r"change of a logit $\times\sqrt{d}$", f"$d = {dim}$", log="xy", base=2)
-    key(axis, loc="center left", bbox_to_anchor=(0.0, 0.62))
+    key(axis, below=1)
     return figure

@@ -1,10 +1,12 @@
 """Pictures of the interactions: their law by blocks of ranks, what bounds them, and the expansion of the proof."""
 
+from functools import partial
+
 import numpy as np
 from matplotlib.figure import Figure
 
 from amemlib.figures.schematic import new_schematic
-from amemlib.figures.style import GREY, MAPS, frame, key, kinds, new_axes, optimizer, points, series
+from amemlib.figures.style import GREY, MAPS, device_points, frame, key, kinds, new_axes, optimizer, points, series
 
 
 def interaction_blocks_figure(record: dict, name: str) -> Figure:
@@ -18,15 +20,22 @@ def interaction_blocks_figure(record: dict, name: str) -> Figure:
     blocks = [block.partition(" ")[2] for block in measured["rms"] if block.startswith(name + " ")]
     for look, block in kinds(blocks, "{}"):
         pair = f"{name} {block}"
-        points(left, dims, measured["rms"][pair], look, error=measured["rms_error"][pair], law=predicted["rms"][pair])
+        device_points(left, record, partial(_of_pair, "rms", pair), look)
         left.plot(dims, predicted["rms_rare"][pair], ":", color=look.colour, lw=1.1)
-        points(right, dims, measured["z_largest"][pair], look, law=predicted["z_largest"][pair])
+        device_points(right, record, partial(_of_pair, "z_largest", pair), look)
     frame(left, "embedding dimension $d$", r"rms of $\sqrt{d}\,\gamma_{ij}$", log="x", base=2)
     largest = r"largest $\sqrt{d}\,|\gamma_{ij}|$ / predicted sd"
     frame(right, "embedding dimension $d$", largest, log="x", base=2, zero=True)
     figure.suptitle(MAPS[name].label, fontsize=11)
-    key(left, below=6)
+    key(left, below=3)
     return figure
+
+
+def _of_pair(quantity: str, pair: str, record: dict) -> dict:
+    measured, predicted = record["measured"], record["predicted"]
+    error = measured["rms_error"][pair] if quantity == "rms" else None
+    values = {"draws": measured[quantity][pair], "law": predicted[quantity][pair], "error": error}
+    return {"x": record["config"]["dims"]} | values
 
 
 def head_pairs_figure(ratios, variances, errors, curve_ratios, curve) -> Figure:

@@ -1,9 +1,11 @@
 """Pictures of the loss after one step: against the learning rate, against the unrecovered mass, and the safe rate."""
 
+from functools import partial
+
 import numpy as np
 from matplotlib.figure import Figure
 
-from amemlib.figures.style import GREY, frame, key, new_axes, optimizer, points, series
+from amemlib.figures.style import GREY, device_points, frame, key, new_axes, optimizer, points, series
 
 
 def loss_curves_figure(record: dict, name: str = "polar", least_log=None) -> Figure:
@@ -13,7 +15,7 @@ def loss_curves_figure(record: dict, name: str = "polar", least_log=None) -> Fig
     """
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
     rates = config["lr_over_root_dim"]
-    figure, (left, right) = new_axes(2, figsize=(9.6, 4.3))
+    figure, (left, right) = new_axes(2)
     for look, dim in series(config["dims"], "$d = {}$"):
         run = f"{name}_{dim}"
         error, law = measured["loss_error"].get(run), predicted["loss"].get(run)
@@ -26,22 +28,26 @@ def loss_curves_figure(record: dict, name: str = "polar", least_log=None) -> Fig
     frame(right, r"learning rate $\eta/\sqrt{d}$", r"$\min_i\,\log(N\,\hat p(i\mid i))$", log="x", base=2)
     right.set_yscale("symlog", linthresh=1)
     right.set_ylim(top=1)
-    key(left, {"sharp prediction": "-"}, fontsize=8.5)
-    key(right, fontsize=8.5)
+    key(left, {"sharp prediction": "-"}, below=3)
+    key(right)
     return figure
 
 
 def over_mass_figure(record: dict, limit: float) -> Figure:
     """Best loss over log N × unrecovered mass against d, one record of `loss`; dotted: its limit for Muon."""
-    config, predicted = record["config"], record["predicted"]["over_mass"]
     figure, (axis,) = new_axes()
-    for name, values in record["measured"]["over_mass"].items():
-        points(axis, config["dims"], values, optimizer(name), law=predicted.get(name))
+    for name in record["measured"]["over_mass"]:
+        device_points(axis, record, partial(_over_mass, name), optimizer(name))
     axis.axhline(limit, color=GREY, ls=":", label="leading order, polar")
     label = r"best loss / ($\log N\ \sum_{\mathrm{unrecovered}}p_i$)"
     frame(axis, "embedding dimension $d$", label, log="x", base=2, zero=True)
     key(axis)
     return figure
+
+
+def _over_mass(name: str, record: dict) -> dict:
+    measured, predicted = (record[side]["over_mass"] for side in ("measured", "predicted"))
+    return {"x": record["config"]["dims"], "draws": measured[name], "law": predicted.get(name)}
 
 
 def safe_rate_figure(record: dict, curves: dict, name: str = "polar") -> Figure:

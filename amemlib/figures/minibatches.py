@@ -1,9 +1,26 @@
 """Pictures of minibatches: what they show of the items, their spectrum, and capacity against batch size."""
 
+from functools import partial
+
 import numpy as np
 from matplotlib.figure import Figure
 
-from amemlib.figures.style import GREY, MAPS, Look, frame, key, new_axes, optimizer, points, reference_line, series
+from amemlib.figures.style import (
+    GREY,
+    MAPS,
+    Look,
+    device_points,
+    frame,
+    key,
+    new_axes,
+    optimizer,
+    points,
+    reference_line,
+    series,
+)
+
+FULL = 0.9
+"""The share of a whole memory's items from which a picture calls it full."""
 
 
 def occupancy_figure(batch_sizes, drawn: dict, exact: dict, law: dict) -> Figure:
@@ -36,14 +53,15 @@ def tails_figure(m, measured: dict, bounds: dict) -> Figure:
     return figure
 
 
-def median_figure(shares, measured: dict, predicted: dict) -> Figure:
+def median_figure(shares, measured: dict, finer, predicted: dict) -> Figure:
     """Median singular value times d^α against B / d^α for several d; points measured, lines the predicted law.
 
-    shares: (n,). measured, predicted: d ↦ (n,), 0 where fewer than d/2 items are seen.
+    shares: (n,), finer: (m,). measured: d ↦ (n,), predicted: d ↦ (m,), 0 where fewer than d/2 items are seen.
     """
     figure, (axis,) = new_axes()
     for look, dim in series(measured, "$d = {}$"):
-        points(axis, shares, measured[dim], look, law=predicted[dim])
+        points(axis, shares, measured[dim], look)
+        axis.plot(finer, predicted[dim], "-", color=look.colour, lw=1.2)
     label = r"$s_{d/2}(G_0)\; d^{\,\alpha}$"
     frame(axis, r"batch size over $d^{\,\alpha}$", label, log="x", base=2, zero=True)
     key(axis)
@@ -53,11 +71,12 @@ def median_figure(shares, measured: dict, predicted: dict) -> Figure:
 def capacity_against_batch_figure(record: dict, dim: int) -> Figure:
     """Figures 1(b) and 3: one record of `critical-batch` at one d: Muon and SGD against B, with the observed items.
 
-    Points with two standard errors, open where the longest prefix is drawn; lines are sharp predictions.
+    Points with two standard errors, open where the longest prefix is drawn; lines are sharp predictions. A ring marks
+    the first batch that fills the memory.
     """
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
     k, batch_sizes = config["dims"].index(dim), config["batch_sizes"]
-    figure, (axis,) = new_axes(figsize=(7.0, 5.0))
+    figure, (axis,) = new_axes(figsize=(5.0, 4.6))
     axis.plot(
         batch_sizes, predicted["distinct"]["polar"][k], "--", color=GREY, lw=1.2, label="distinct items in the batch"
     )
@@ -67,12 +86,20 @@ def capacity_against_batch_figure(record: dict, dim: int) -> Figure:
         points(axis, batch_sizes, measured["counts"][name][k], look, error=measured["counts_error"][name][k])
         prefix = np.maximum(measured["prefixes"][name][k], 0.5)
         points(axis, batch_sizes, prefix, look, mfc="white", ms=4, label=None)
-        axis.axhline(measured["population"][name][k], color=look.colour, lw=1, ls=":")
+        whole = measured["population"][name][k]
+        axis.axhline(whole, color=look.colour, lw=1, ls=":")
+        first = next((i for i, count in enumerate(measured["counts"][name][k]) if count >= FULL * whole), None)
+        if first is not None:
+            place = batch_sizes[first], measured["counts"][name][k][first]
+            axis.plot(*place, "o", color=look.colour, ms=12, mfc="none", mew=1.5)
+            words = f"{look.label.split()[0]} full\nat $B = {batch_sizes[first]}$"
+            above = {"textcoords": "offset points", "xytext": (-9, 7), "ha": "right", "color": look.colour}
+            axis.annotate(words, place, **above)
     points(axis, [], [], Look(GREY, "o", "longest prefix"), mfc="white", ms=4)
     title = rf"$d = {dim}$, $\alpha = {config['alpha']:g}$"
     frame(axis, "batch size $B$", "recovered items", title, log="xy", base=2)
     axis.set_ylim(0.8, 6 * max(measured["counts"]["polar"][k]))
-    key(axis, {"population": ":"}, ncols=2, loc="upper left")
+    key(axis, {"population": ":"}, below=2)
     return figure
 
 
@@ -97,16 +124,21 @@ def batch_collapse_figure(record: dict) -> Figure:
 def half_batch_figure(record: dict) -> Figure:
     """Half-capacity batch against d for Muon and SGD: measured, sharp prediction (lines) and theorem (dotted)."""
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
-    figure, (axis,) = new_axes()
-    for name, dims in (("polar", config["dims"]), ("sgd", config["sgd_dims"])):
+    figure, (axis,) = new_axes(figsize=(5.0, 4.6))
+    for name, field in (("polar", "dims"), ("sgd", "sgd_dims")):
+        dims, half = config[field], measured["half_batch"][name]
         slope, (low, high) = measured["slope"][name], measured["interval"][name]
         label = f"{MAPS[name].label}: {slope:.2f} [{low:.2f}, {high:.2f}], limit {predicted['slope'][name]:.2f}"
-        half = measured["half_batch"][name]
-        points(axis, dims, half, optimizer(name, label), law=predicted["half_batch"][name])
+        device_points(axis, record, partial(_half_batch, name, field), optimizer(name, label))
         reference_line(axis, dims, predicted["slope"][name], (dims[-1], half[-1]))
     frame(axis, "embedding dimension $d$", "half-capacity batch", log="xy", base=2)
-    key(axis, {"sharp prediction": "-", "exponent of the theorem": ":"})
+    key(axis, {"sharp prediction": "-", "exponent of the theorem": ":"}, below=1)
     return figure
+
+
+def _half_batch(name: str, field: str, record: dict) -> dict:
+    measured, predicted = (record[side]["half_batch"][name] for side in ("measured", "predicted"))
+    return {"x": record["config"][field], "draws": measured, "law": predicted}
 
 
 def sightings_figure(ranks, sightings, mask, threshold: float, expected) -> Figure:

@@ -1,9 +1,11 @@
 """Pictures of the chapter on optimality: risks, the slope's bound, the smallest singular values, λ over six decades."""
 
+from functools import partial
+
 import numpy as np
 from matplotlib.figure import Figure
 
-from amemlib.figures.style import GREY, MAPS, frame, key, kinds, new_axes, optimizer, points, series
+from amemlib.figures.style import GREY, MAPS, device_points, frame, key, kinds, new_axes, optimizer, points, series
 
 
 def risk_figure(record: dict, learning_rates) -> Figure:
@@ -46,7 +48,6 @@ def slope_bound_figure(points: dict) -> Figure:
 
 def edge_figure(record: dict) -> Figure:
     """Lemma 8 in one record of `optimality`: left (1/d)Σ1/s and the polar slope, right d·s_min, all in units of t₀."""
-    measured, predicted = record["measured"], record["predicted"]
     figure, (left, right) = new_axes(2)
     panels = {
         "inverse_sum": (left, r"$\frac{1}{d}\sum_k 1/s_k$, median"),
@@ -54,13 +55,17 @@ def edge_figure(record: dict) -> Figure:
         "smallest": (right, "median"),
     }
     for look, (name, (axis, label)) in kinds(panels.items()):
-        error, law = measured["spectrum_error"][name], predicted["spectrum"][name]
-        spectrum = measured["spectrum"][name]
-        points(axis, record["config"]["spectrum_dims"], spectrum, look, error=error, law=law, label=label, capsize=3)
+        device_points(axis, record, partial(_edge, name), look._replace(label=label), capsize=3)
     for axis, label in ((left, "in units of $1/t_0$"), (right, r"$d\,s_{\min}\,/\,t_0$")):
         frame(axis, "embedding dimension $d$", label, log="x", base=2, zero=True)
         key(axis, {"prediction, nothing fitted": "-"})
     return figure
+
+
+def _edge(name: str, record: dict) -> dict:
+    measured, law = record["measured"], record["predicted"]["spectrum"][name]
+    values = {"draws": measured["spectrum"][name], "error": measured["spectrum_error"][name], "law": law}
+    return {"x": record["config"]["spectrum_dims"]} | values
 
 
 def admissible_figure(z, ratios: dict) -> Figure:

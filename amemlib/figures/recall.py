@@ -1,5 +1,8 @@
 """Pictures of in-context recall: sequences, the induction head, training runs, and the sweeps of Figures 6, 7 and 8."""
 
+from functools import partial
+from string import ascii_lowercase
+
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
@@ -7,6 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from amemlib.figures.style import (
     GREY,
+    device_points,
     frame,
     key,
     kinds,
@@ -36,11 +40,11 @@ def sequences_figure(tokens, queries, sources, n_items: int) -> Figure:
     """Rows of tokens as boxes: each pair in its colour, noise pale, the questions with a heavy frame.
 
     tokens: (B, L) token numbers. queries, sources: (B, K) as in `tasks.Sequences`. A trigger is written a, b, c … by
-    its rank, an output by its rank as a number.
+    its rank (t27 after z), an output by its rank as a number.
     """
     tokens, queries, sources = (np.asarray(part) for part in (tokens, queries, sources))
     rows, length = tokens.shape
-    figure, (axis,) = new_axes(figsize=(9.6, 0.42 * rows + 0.6))
+    figure, (axis,) = new_axes(figsize=(5.0, 0.36 * rows + 0.6))
     for row in range(rows):
         colour_of = {}
         for look, (query, source) in kinds(zip(queries[row], sources[row], strict=True)):
@@ -51,8 +55,9 @@ def sequences_figure(tokens, queries, sources, n_items: int) -> Figure:
                 axis.add_patch(Rectangle(*box, facecolor=colour, alpha=0.28, lw=0))
             if place - 1 in queries[row]:
                 axis.add_patch(Rectangle(*box, fill=False, lw=1.6))
-            text = f"t{token + 1}" if token < n_items else str(token - n_items + 1)
-            axis.text(place, row, text, ha="center", va="center", fontsize=7.5, color="black" if colour else "0.55")
+            trigger = ascii_lowercase[token] if token < len(ascii_lowercase) else f"t{token + 1}"
+            text = trigger if token < n_items else str(token - n_items + 1)
+            axis.text(place, row, text, ha="center", va="center", fontsize=10, color="black" if colour else "0.45")
     axis.set_xlim(-0.7, length - 0.3)
     axis.set_ylim(rows - 0.4, -0.6)
     axis.set_yticks([])
@@ -69,7 +74,7 @@ def attention_figure(first, second, queries, sources, titles) -> Figure:
     first: list of (L, L) maps, second: list of (K, L) maps, one panel pair for each of `titles`. Crosses: where an
     induction head looks, at the places `sources` and, in block 1, one place back everywhere.
     """
-    figure, axes = new_axes(len(titles), figsize=(3.5 * len(titles), 4.6), sharex=True)
+    figure, axes = new_axes(len(titles), figsize=(4.0 * min(len(titles), 2), 4.2 * -(-len(titles) // 2)), sharex=True)
     (_, (cross, _)) = kinds(("map", "cross"))
     for axis, one, two, title in zip(axes, first, second, titles, strict=True):
         one, two = np.asarray(one), np.asarray(two)
@@ -83,7 +88,6 @@ def attention_figure(first, second, queries, sources, titles) -> Figure:
         axis.set_yticks(
             [length // 2, *(length + 2.5 + 2 * np.arange(len(two)))],
             ["block 1", *(f"question {k + 1}" for k in range(len(two)))],
-            fontsize=8,
         )
         frame(axis, "attended position", title=title)
         axis.grid(False)
@@ -118,26 +122,27 @@ def value_step_figure(probabilities: dict, masks: dict) -> Figure:
         axis.plot(ranks, probabilities[name], "-", color=GREY, lw=1.2, label="linear theory")
         frame(axis, "rank of the output", title=titles[name], log="x")
         key(axis)
-    axes[0].set_ylabel("share of draws that recall it")
+    for axis in axes[::2]:
+        axis.set_ylabel("share of draws that recall it")
     return figure
 
 
 def live_runs_figure(histories: dict, metrics=("loss", "id", "ood")) -> Figure:
     """Curves of single runs, one panel a metric. histories: optimizer ↦ list of the dicts that `train` collects."""
-    figure, axes = new_axes(len(metrics), figsize=(3.3 * len(metrics), 3.7))
+    figure, axes = new_axes(len(metrics))
     for axis, metric in zip(axes, metrics, strict=True):
         for name, history in histories.items():
             look, rows = OPTIMIZERS[name], [row for row in history if row[metric] is not None]
             steps, values = ([row[part] for row in rows] for part in ("step", metric))
             points(axis, steps, values, look, fmt=look.marker + "-")
         _metric(axis, metric, "step")
-    key(axes[0], fontsize=8.5)
+    key(axes[0])
     return figure
 
 
 def rates_figure(record: dict) -> Figure:
     """The scan of learning rates: mean OOD accuracy over the run against the rate; the chosen one is filled."""
-    figure, (axis,) = new_axes()
+    figure, (axis,) = new_axes(figsize=(5.0, 4.4))
     for name, area in record["measured"]["ood_area"].items():
         rates = record["config"][f"rates_{name}"]
         kept = [(rate, value) for rate, value in zip(rates, area, strict=True) if value is not None]
@@ -148,33 +153,34 @@ def rates_figure(record: dict) -> Figure:
         for rate in [rate for rate, value in zip(rates, area, strict=True) if value is None]:
             axis.plot(rate, 0, "x", color=look.colour)
     frame(axis, "learning rate", "OOD accuracy, mean over the run", log="x", zero=True)
-    key(axis)
+    key(axis, below=1)
     return figure
 
 
 def recall_dims_figure(record: dict, shares: tuple[float, float, float] = (1 / 3, 2 / 3, 1.0)) -> Figure:
     """Figure 6: ID and OOD accuracy against d after three shares of the budget. Bars: 95 % intervals at the budget."""
     config, measured = record["config"], record["measured"]
-    figure, axes = new_axes(2, figsize=(9.6, 4.6), sharey=True)
+    figure, axes = new_axes(2, sharey=True)
     indices = [round(share * config["steps"] / config["probe_every"]) for share in shares]
     for axis, metric in zip(axes, ("id", "ood"), strict=True):
         for name, curves in measured["curves"]["dims"][metric].items():
             for index, style in zip(indices[:-1], (":", "--"), strict=True):
                 means = [np.mean([seed[index] for seed in seeds if len(seed) > index]) for seeds in curves]
                 axis.plot(config["dims"], means, style, color=OPTIMIZERS[name].colour, lw=1.2)
-        _with_intervals(axis, config["dims"], measured, metric, "dims")
+        _with_intervals(axis, record, "dims", metric, "dims")
         _metric(axis, metric, "dimension $d$", log="x")
-    axes[0].set_ylabel("accuracy")
+    for axis in axes[::2]:
+        axis.set_ylabel("accuracy")
     lines = {f"{measured['probed'][index]} steps": line for index, line in zip(indices, (":", "--", "-"), strict=True)}
-    key(axes[1], lines, below=6, fontsize=9)
+    key(axes[1], lines, below=3)
     return figure
 
 
 def recall_batches_figure(record: dict) -> Figure:
     """Figure 7: OOD accuracy and memory recall of W_V against the batch size, at the budget; 95 % intervals."""
-    figure, axes = new_axes(2, figsize=(9.6, 4.4), sharey=True)
+    figure, axes = new_axes(2, sharey=True)
     for axis, metric in zip(axes, ("ood", "recall"), strict=True):
-        _with_intervals(axis, record["config"]["batch_sizes"], record["measured"], metric, "batch_sizes")
+        _with_intervals(axis, record, "batch_sizes", metric, "batch_sizes")
         _metric(axis, metric, "batch size $B$", log="x")
     key(axes[0], loc="upper left")
     return figure
@@ -182,11 +188,11 @@ def recall_batches_figure(record: dict) -> Figure:
 
 def recall_alphas_figure(record: dict) -> Figure:
     """Figure 8: OOD accuracy at the budget against the exponent of the outputs and of the triggers; 95 % intervals."""
-    figure, axes = new_axes(2, figsize=(9.6, 4.4), sharey=True)
+    figure, axes = new_axes(2, sharey=True)
     labels = {"output_alphas": r"exponent $\alpha_o$ of the outputs"}
     labels |= {"trigger_alphas": r"exponent $\alpha_q$ of the triggers"}
     for axis, (where, label) in zip(axes, labels.items(), strict=True):
-        _with_intervals(axis, record["config"]["alphas"], record["measured"], "ood", where)
+        _with_intervals(axis, record, "alphas", "ood", where)
         _metric(axis, "ood", label)
     key(axes[0], loc="lower left")
     return figure
@@ -195,7 +201,7 @@ def recall_alphas_figure(record: dict) -> Figure:
 def long_runs_figure(record: dict, where: str = "base", metrics=("ood", "id")) -> Figure:
     """Curves to the end of the long runs, mean and range over the seeds; dotted: the budget of the comparison."""
     config, measured = record["config"], record["measured"]
-    figure, axes = new_axes(len(metrics), figsize=(4.6 * len(metrics) if len(metrics) < 3 else 10.2, 3.9))
+    figure, axes = new_axes(len(metrics))
     for axis, metric in zip(axes, metrics, strict=True):
         for name, (seeds,) in measured["curves"][where][metric].items():
             steps = measured["probed"][: min(map(len, seeds))]
@@ -229,7 +235,7 @@ def learnt_figure(record: dict, slopes: dict, where: str = "heavy_outputs") -> F
     the linear theory draws through the median of the first outputs, None for none.
     """
     learnt, probed = record["measured"]["learnt"][where], record["measured"]["probed"]
-    figure, axes = new_axes(len(learnt), figsize=(10.2, 3.9), sharey=True)
+    figure, axes = new_axes(len(learnt), sharey=True)
     for axis, (name, seeds) in zip(axes, learnt.items(), strict=True):
         look, ranks = OPTIMIZERS[name], np.arange(1, len(seeds[0]) + 1)
         for seed in seeds:
@@ -242,24 +248,53 @@ def learnt_figure(record: dict, slopes: dict, where: str = "heavy_outputs") -> F
             first = np.nanmedian([step for seed in seeds for step in seed[:4] if step is not None] or [np.nan])
             label = f"linear theory: slope {slopes[name]:g}"
             reference_line(axis, ranks, slopes[name], (2, max(first, probed[1])), label)
-            key(axis, fontsize=8.5, loc="upper left")
+            key(axis, loc="lower right")
         axis.axhline(probed[-1], color=GREY, lw=0.8)
         frame(axis, "rank of the output", title=look.label, log="xy")
         axis.set_ylim(0.8 * probed[1], 1.5 * probed[-1])
-    axes[0].set_ylabel("step from which it is recalled")
+    for axis in axes[::2]:
+        axis.set_ylabel("step from which it is recalled")
     return figure
 
 
-def _with_intervals(axis, x, measured: dict, metric: str, where: str) -> None:
-    """Means over the seeds at the budget with their 95 % intervals; a point without runs is left out."""
-    for name, means in measured[metric][where].items():
-        if len(means) < len(x):
-            continue
-        half = measured[f"half_{metric}"][where][name]
-        kept = [row for row in zip(x, means, half, strict=True) if row[1] is not None]
-        places, values, half = (np.array([row[k] or 0 for row in kept]) for k in range(3))
-        look, interval = OPTIMIZERS[name], np.stack([values - half, values + half], 1)
-        points(axis, places, values, look, interval=interval, fmt=look.marker + "-", capsize=3, lw=1.3)
+def _with_intervals(axis, record: dict, field: str, metric: str, where: str) -> None:
+    """Means over the seeds at the budget with their 95 % intervals, as far as a share goes, and each seed as a dot,
+    against a field of the config. The optimizers stand side by side.
+    """
+    for name, means in record["measured"][metric][where].items():
+        if len(means) == len(record["config"][field]):
+            look, read = OPTIMIZERS[name], partial(_means, field, metric, where, name)
+            device_points(axis, record, read, look, fmt=look.marker + "-", capsize=0, lw=1.3)
+            for place, draws in zip(*_seeds(field, metric, where, name, record), strict=True):
+                axis.plot([place] * len(draws), draws, ".", color=look.colour, ms=4, alpha=0.6)
+
+
+def _means(field: str, metric: str, where: str, name: str, record: dict) -> dict:
+    """Means and intervals of an optimizer, within [0, 1]; a point without runs is left out."""
+    measured = record["measured"]
+    x = _beside(field, metric, where, name, record)
+    rows = zip(x, measured[metric][where][name], measured[f"half_{metric}"][where][name], strict=True)
+    kept = np.reshape([(x, mean, half or 0.0) for x, mean, half in rows if mean is not None], (-1, 3))
+    places, values, half = kept.T
+    ends = np.stack([np.maximum(values - half, 0), np.minimum(values + half, 1)], 1)
+    return {"x": places, "draws": values, "interval": ends}
+
+
+def _seeds(field: str, metric: str, where: str, name: str, record: dict) -> tuple[list, list]:
+    """Where an optimizer's points stand, and the seeds of each."""
+    x, measured = _beside(field, metric, where, name, record), record["measured"]
+    rows = zip(x, measured[metric][where][name], measured[f"seed_{metric}"][where][name], strict=True)
+    kept = [(x, seeds) for x, mean, seeds in rows if mean is not None]
+    return [x for x, _ in kept], [seeds for _, seeds in kept]
+
+
+def _beside(field: str, metric: str, where: str, name: str, record: dict) -> np.ndarray:
+    """The places of an optimizer's points, a little beside those of the others."""
+    x = np.asarray(record["config"][field])
+    logarithmic = x.min() > 0
+    step = 0.06 * np.ptp(np.log2(x) if logarithmic else x) / 3
+    shift = step * (list(record["measured"][metric][where]).index(name) - 1)
+    return x * 2.0**shift if logarithmic else x + shift
 
 
 def _metric(axis, metric: str, x: str, **scales) -> None:

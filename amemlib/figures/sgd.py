@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amemlib.figures.style import GREY, frame, key, new_axes, optimizer, points, series
+from amemlib.figures.style import GREY, device_points, frame, key, new_axes, optimizer, points, series
 
 
 def recovery_profile_figure(x, limit, profiles: dict) -> Figure:
@@ -21,6 +21,12 @@ def recovery_profile_figure(x, limit, profiles: dict) -> Figure:
     return figure
 
 
+def _scaled_counts(record: dict) -> dict:
+    dims = np.array(record["config"]["sgd_dims"], dtype=float)
+    counts, law = record["measured"]["seed_counts"]["sgd"], record["predicted"]["counts"]["sgd"]
+    return {"x": dims, "draws": counts, "law": law, "scale": dims ** (1 / (2 * record["config"]["alpha"]))}
+
+
 def sgd_constant_figure(records: list[dict], constants: dict) -> Figure:
     """SGD counts over d^{1/2α} from records of `one-step`, with finite-d predictions and the limit C_α, for several α.
 
@@ -28,10 +34,9 @@ def sgd_constant_figure(records: list[dict], constants: dict) -> Figure:
     """
     figure, (axis,) = new_axes()
     for look, record in series(records):
-        alpha, dims = record["config"]["alpha"], np.array(record["config"]["sgd_dims"], dtype=float)
-        counts, law = record["measured"]["seed_counts"]["sgd"], record["predicted"]["counts"]["sgd"]
+        alpha = record["config"]["alpha"]
         label = rf"$\alpha = {alpha:g}$, $C_\alpha = {constants[alpha]:.3f}$"
-        points(axis, dims, counts, look, law=law, scale=dims ** (1 / (2 * alpha)), label=label)
+        device_points(axis, record, _scaled_counts, look._replace(label=label))
         axis.axhline(constants[alpha], color=look.colour, ls=":", lw=1.2)
     title = "lines: prediction at this $d$; dotted: limit"
     frame(axis, "embedding dimension $d$", r"recovered items / $d^{\,1/2\alpha}$", title, log="x", base=2)
@@ -59,7 +64,7 @@ def sgd_batch_figure(record: dict, limit_b, limit) -> Figure:
     limit_b, limit: (n,) the limit curve.
     """
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
-    figure, (axis,) = new_axes(figsize=(7.0, 4.8))
+    figure, (axis,) = new_axes(figsize=(5.0, 4.6))
     batch_sizes = np.array(config["sgd_batch_sizes"], dtype=float)
     for k, (look, dim) in enumerate(series(config["sgd_dims"], "$d = {}$")):
         counts, error, law = (

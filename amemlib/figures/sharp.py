@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amemlib.figures.style import GREY, Look, frame, key, kinds, new_axes, optimizer, points, series
+from amemlib.figures.style import GREY, Look, device_points, frame, key, kinds, new_axes, optimizer, points, series
 
 
 def sharp_ratio_figure(record: dict, panels: dict, band: float) -> Figure:
@@ -13,7 +13,7 @@ def sharp_ratio_figure(record: dict, panels: dict, band: float) -> Figure:
     two standard errors; the band is grey.
     """
     config, measured = record["config"], record["measured"]
-    figure, axes = new_axes(len(panels), figsize=(2.1 * len(panels), 3.9), sharey=True)
+    figure, axes = new_axes(len(panels), sharey=True)
     n_alpha, largest = len(config["alphas"]), len(config["n_items"]) - 1
     looks = [look for look, _ in series(config["alphas"], r"$\alpha = {:g}$")]
     for axis, (name, title) in zip(axes, panels.items(), strict=True):
@@ -28,14 +28,15 @@ def sharp_ratio_figure(record: dict, panels: dict, band: float) -> Figure:
                 style["mfc"] = look.colour if n == largest else "white"
                 points(axis, x, ratio[:, n, a], look, error=error[:, n, a], **style)
         frame(axis, "$d$")
-        axis.set_title(title, fontsize=10)
+        axis.set_title(title, fontsize=11)
         axis.set_xticks(range(len(config["dims"])), config["dims"])
-    axes[0].set_ylabel("counted / predicted")
+    for axis in axes[::2]:
+        axis.set_ylabel("counted / predicted")
     for look in looks:
         points(axes[0], [], [], look, fmt="o")
     for n, n_items in enumerate(config["n_items"]):
         points(axes[0], [], [], Look(GREY, "o", f"$N = {n_items}$"), mfc=GREY if n == largest else "white")
-    key(axes[0], below=n_alpha + largest + 1, fontsize=8.5, columnspacing=1.0)
+    key(axes[0], below=4)
     return figure
 
 
@@ -44,7 +45,7 @@ def parity_figure(points: dict) -> Figure:
 
     points: label ↦ pair of (n,) arrays, predicted and counted.
     """
-    figure, (left, right) = new_axes(2, figsize=(9.6, 4.3))
+    figure, (left, right) = new_axes(2)
     for look, (label, pair) in kinds(points.items()):
         predicted, counted = (np.asarray(values) for values in pair)
         style = {"color": look.colour, "ms": 3.5, "alpha": 0.7}
@@ -55,8 +56,13 @@ def parity_figure(points: dict) -> Figure:
     right.axhline(1, color=GREY, lw=1)
     frame(left, "predicted items", "counted items", log="xy")
     frame(right, "predicted items", "counted / predicted", log="x")
-    key(left, fontsize=8.5)
+    key(left)
     return figure
+
+
+def _scaled_counts(record: dict) -> dict:
+    scale = np.array(record["config"]["dims"], dtype=float) ** record["predicted"]["slope"]["polar"]
+    return {"x": record["config"]["dims"], "draws": record["measured"]["seed_counts"]["polar"], "scale": scale}
 
 
 def constants_figure(records: list[dict], leading: dict, grid) -> Figure:
@@ -66,10 +72,8 @@ def constants_figure(records: list[dict], leading: dict, grid) -> Figure:
     """
     figure, (axis,) = new_axes()
     for look, record in series(records):
-        alpha, dims = record["config"]["alpha"], np.array(record["config"]["dims"], dtype=float)
-        exponent = record["predicted"]["slope"]["polar"]
-        counts = record["measured"]["seed_counts"]["polar"]
-        points(axis, dims, counts, look, scale=dims**exponent, label=rf"$\alpha = {alpha:g}$")
+        alpha, exponent = record["config"]["alpha"], record["predicted"]["slope"]["polar"]
+        device_points(axis, record, _scaled_counts, look._replace(label=rf"$\alpha = {alpha:g}$"))
         wide, sharp = (np.asarray(x, dtype=float) for x in grid[alpha])
         axis.plot(wide, sharp / wide**exponent, "-", color=look.colour, lw=1.2)
         axis.axhline(leading[alpha], color=look.colour, ls=":", lw=1.2)

@@ -1,11 +1,13 @@
 """Pictures of the signal: its curve φ(t), its slope and curvature, and its size by rank."""
 
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter, ScalarFormatter
 
-from amemlib.figures.style import GREY, MAPS, frame, key, kinds, new_axes, optimizer, points, series
+from amemlib.figures.style import GREY, MAPS, device_points, frame, key, kinds, new_axes, optimizer, points, series
 
 
 def slope_histogram_figure(slopes, stein: float, sharp: float, lower) -> Figure:
@@ -81,19 +83,29 @@ def signal_by_rank_figure(record: dict, edges) -> Figure:
 
 
 def slope_and_curvature_figure(record: dict) -> Figure:
-    """λ times the mean slope, its relative spread and the largest curvature against d; one record of `signal`."""
-    figure, axes = new_axes(3)
+    """Against d: left λ times the mean slope and its relative spread, on their predictions; right the largest
+    curvature below its bound; one record of `signal`.
+    """
+    figure, (left, right) = new_axes(2)
     panels = {
-        "lam_slope": (r"mean slope, $\lambda\,\mathrm{E}\phi'(0)$", "Stein mean"),
-        "slope_spread": ("relative spread of the slope", "leading order"),
-        "curvature": (r"largest $|\phi''|\lambda^2/(\|u\|\|v\|)^3$", "proved bound"),
+        "lam_slope": (left, r"mean, $\lambda\,\mathrm{E}\phi'(0)$", "-"),
+        "slope_spread": (left, "relative spread", "-"),
+        "curvature": (right, "largest of many pairs", "--"),
     }
-    dims, look = record["config"]["dims"], optimizer("smoothed_sign")
-    for axis, (quantity, (title, line)) in zip(axes, panels.items(), strict=True):
-        measured, predicted = (record[side][quantity]["smoothed_sign"] for side in ("measured", "predicted"))
-        points(axis, dims, measured, look, label=None)
-        axis.plot(dims, predicted, "-", color=GREY, lw=1.2, label=line)
-        frame(axis, "embedding dimension $d$", title=title, log="x", base=2)
-        axis.set_ylim(0, 1.25 * max(*predicted, *measured))
-        key(axis)
+    dims = record["config"]["dims"]
+    for look, (quantity, (axis, label, line)) in kinds(panels.items()):
+        device_points(axis, record, partial(_smoothed_sign, quantity), look._replace(label=label))
+        axis.plot(dims, record["predicted"][quantity]["smoothed_sign"], line, color=look.colour, lw=1.2)
+    frame(left, "embedding dimension $d$", title="slope of the signal", log="xy", base=2)
+    curvature = r"curvature $|\phi''|\lambda^2/(\|u\|\|v\|)^3$"
+    frame(right, "embedding dimension $d$", title=curvature, log="x", base=2, zero=True)
+    left.yaxis.set_major_formatter(ScalarFormatter())
+    left.yaxis.set_minor_formatter(NullFormatter())
+    left.set_yticks([0.05, 0.1, 0.2, 0.5])
+    key(left, {"prediction": "-"}, loc="lower left")
+    key(right, {"proved bound": "--"})
     return figure
+
+
+def _smoothed_sign(quantity: str, record: dict) -> dict:
+    return {"x": record["config"]["dims"], "draws": record["measured"][quantity]["smoothed_sign"]}

@@ -1,9 +1,23 @@
 """Pictures of maps on singular values: the functions, what they leave small, what that does to capacity."""
 
+from functools import partial
+
 import numpy as np
 from matplotlib.figure import Figure
 
-from amemlib.figures.style import GREY, MAPS, alpha_of, frame, key, log_middles, new_axes, optimizer, points, series
+from amemlib.figures.style import (
+    GREY,
+    MAPS,
+    alpha_of,
+    device_points,
+    frame,
+    key,
+    log_middles,
+    new_axes,
+    optimizer,
+    points,
+    series,
+)
 
 _LOOKS = MAPS | {
     "muon5": optimizer("muon", "quintic, 5 steps (as shipped)"),
@@ -17,7 +31,7 @@ def maps_figure(s, curves: dict, values: dict) -> Figure:
     s: (n,) grid of s / ‖G‖_F. curves: map ↦ (n,) values of f.
     values: label ↦ (d,) measured singular values / ‖G‖_F, drawn as a bar from the 5 % to the 95 % quantile.
     """
-    figure, (axis,) = new_axes(figsize=(7.0, 4.8))
+    figure, (axis,) = new_axes(figsize=(5.0, 4.6))
     for name, curve in curves.items():
         axis.plot(s, curve, "-", color=_LOOKS[name].colour, lw=1.5, label=_LOOKS[name].label)
     axis.axhline(0.5, color=GREY, lw=1, ls=":")
@@ -27,18 +41,27 @@ def maps_figure(s, curves: dict, values: dict) -> Figure:
         height = low / 2 ** (step + 1)
         axis.plot([five, ninety_five], [height, height], "-", color=GREY, lw=5, alpha=0.5)
         axis.plot([median], [height], "|", color=GREY, ms=12, mew=2)
-        axis.annotate(label, (ninety_five, height), xytext=(6, -3), textcoords="offset points", fontsize=9.5)
+        axis.annotate(label, (ninety_five, height), xytext=(6, -3), textcoords="offset points", fontsize=10)
     frame(axis, r"singular value $s / \|G\|_F$", "$f(s)$", log="xy")
-    key(axis, below=3)
+    key(axis, below=2)
     return figure
+
+
+def _of_map(quantity: str, law: str, name: str, record: dict) -> dict:
+    measured, predicted = record["measured"][quantity][name], record["predicted"][law][name]
+    return {"x": record["config"]["dims"], "draws": measured, "law": predicted}
 
 
 def share_figure(records: list[dict], name: str) -> Figure:
     """Share of singular values that a map leaves below 1/2 against d, for several α; lines: the spectral law."""
     figure, (axis,) = new_axes()
     for look, record in series(records):
-        measured, law = (record[side]["share_below_half"][name] for side in ("measured", "predicted"))
-        points(axis, record["config"]["dims"], measured, look, law=law, label=alpha_of(record))
+        device_points(
+            axis,
+            record,
+            partial(_of_map, "share_below_half", "share_below_half", name),
+            look._replace(label=alpha_of(record)),
+        )
     title, label = f"{_LOOKS[name].label} (lines: spectral law)", "share of singular values with $f(s) < 1/2$"
     frame(axis, "embedding dimension $d$", label, title, log="x", base=2)
     axis.set_ylim(0, 1)
@@ -48,11 +71,10 @@ def share_figure(records: list[dict], name: str) -> Figure:
 
 def maps_capacity_figure(record: dict, names) -> Figure:
     """Capacity against d for several maps of one record; two standard errors, sharp predictions as lines."""
-    figure, (axis,) = new_axes(figsize=(7.0, 4.8))
-    config, counts, sharp = record["config"], record["measured"]["seed_counts"], record["predicted"]["counts"]
+    figure, (axis,) = new_axes(figsize=(5.0, 4.6))
     for name in names:
-        points(axis, config["dims"], counts[name], _LOOKS[name], law=sharp[name])
-    title = rf"One population step, $\alpha = {config['alpha']:g}$ (lines: sharp)"
+        device_points(axis, record, partial(_of_map, "seed_counts", "counts", name), _LOOKS[name])
+    title = f"One population step, {alpha_of(record)} (lines: sharp)"
     frame(axis, "embedding dimension $d$", "recovered items", title, log="xy", base=2)
     key(axis)
     return figure

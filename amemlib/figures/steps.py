@@ -45,7 +45,7 @@ def item_lives_figure(panels: dict) -> Figure:
     1 − p̂(i|i) after 1, …, T steps. The item is recovered where the first is above the second, and learnt where it is
     above the third.
     """
-    figure, axes = new_axes(len(panels), sharey=True, figsize=(2.5 * len(panels), 4.4))
+    figure, axes = new_axes(len(panels), sharey=True)
     names = {
         "own": r"own logit $z_{ii}$",
         "rival": "largest rival (recovered above it)",

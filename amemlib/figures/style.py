@@ -5,19 +5,17 @@ from `series`, other things without an order take `kinds`; no axes holds an opti
 Every curve also has its own marker. Figures keep a white ground, so they read the same on a light and a dark page.
 """
 
-import io
-import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
-from PIL import Image
 
 FIGURE_STYLE = {
-    "figure.figsize": (7.0, 4.2),
+    # 10 pt on 5 inches are 9 pixels where the page is 336 wide: a phone, in a box that unfolds
+    "figure.figsize": (5.0, 3.5),
     "figure.dpi": 110,
     "savefig.dpi": 110,
     "figure.facecolor": "white",
@@ -31,7 +29,7 @@ FIGURE_STYLE = {
     "grid.color": "#e4e4e4",
     "font.size": 11,
     "legend.frameon": False,
-    "legend.fontsize": 9.5,
+    "legend.fontsize": 10,
     "lines.markersize": 5.5,
     "svg.hashsalt": "amemlib",
 }
@@ -70,6 +68,7 @@ PALE = "#cccccc"
 """Histograms under a law."""
 KINDS = ("#3344AA", "#CC6677", "#117733", "#AA4499", "#999933", "#44AA99")
 FORMS = "os^DvPX*p<>h"
+_RIM = {"mec": "black", "mew": 1.4}
 """Colours of things that are neither optimizers nor in an order; markers of all series but the optimizers'."""
 
 
@@ -103,31 +102,21 @@ def _looks(values: list, label: str, colours) -> list[tuple[Look, object]]:
     ]
 
 
-def sharp_png(figure: Figure) -> tuple[bytes, dict]:
-    """A PNG with two dots for each of the page's, in 256 colours, and the size at which a notebook shows it."""
-    raw, small = io.BytesIO(), io.BytesIO()
-    figure.savefig(raw, format="png", dpi=2 * FIGURE_STYLE["figure.dpi"])
-    dots = (2 * FIGURE_STYLE["figure.dpi"],) * 2
-    image = Image.open(raw).convert("RGB").quantize(256, dither=Image.Dither.NONE)
-    image.save(small, format="png", optimize=True, dpi=dots)
-    return small.getvalue(), {"width": image.width // 2, "height": image.height // 2}
-
-
-def sharpen_notebook() -> None:
-    """Let the kernel, where there is one, show figures as `sharp_png`."""
-    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
-    if shell is not None:
-        # the kernel's own way is set when the first figure asks for a backend, and would replace this one
-        plt.close(plt.figure())
-        shell.display_formatter.formatters["image/png"].for_type(Figure, sharp_png)
-
-
 def new_axes(n: int = 1, **kwargs) -> tuple[Figure, np.ndarray]:
-    """A figure with a row of n axes in the book's style; `kwargs` go to `plt.subplots`. Returns (figure, (n,) axes)."""
+    """A figure of n axes in the book's style, two in a row; `kwargs` go to `plt.subplots`. Returns (figure, (n,) axes).
+
+    Of more than two axes every row has its labels of x, and its own of y in its first axes.
+    """
+    rows, columns = -(-n // 2), min(n, 2)
     with mpl.rc_context(FIGURE_STYLE):
-        kwargs.setdefault("figsize", (7.0 if n == 1 else 4.0 * n, 4.2 if n == 1 else 3.9))
-        figure, axes = plt.subplots(1, n, squeeze=False, **kwargs)
-    return figure, axes[0]
+        row = (8.0, 3.9 if rows == 1 else 3.3 * rows)
+        kwargs.setdefault("figsize", FIGURE_STYLE["figure.figsize"] if n == 1 else row)
+        figure, axes = plt.subplots(rows, columns, squeeze=False, **kwargs)
+    for axis in axes.flat[n:]:
+        axis.remove()
+    for axis in axes.flat[:n] if rows > 1 else ():
+        axis.tick_params(labelbottom=True)
+    return figure, axes.flatten()[:n]
 
 
 def frame(axis, x: str, y: str = "", title: str = "", *, log: str = "", base: int = 10, zero: bool = False) -> None:
@@ -164,6 +153,20 @@ def points(axis, x, draws, look: Look, *, error=None, interval=None, law=None, s
     axis.errorbar(x, mean / scale, bars, **style)
     if law is not None:
         axis.plot(x, np.asarray(law) / scale, "-", color=look.colour, lw=1.2)
+
+
+def device_points(axis, record: dict, read: Callable[[dict], dict], look: Look, **style) -> None:
+    """`points` of a record, and with a dark rim those of the records beside it that other devices made; the legend
+    names the device, and appears in no figure whose record has none beside it (`records.read_records`).
+
+    read: from a record to what `points` draws of it, by the names of its arguments.
+    """
+    points(axis, look=look, **read(record), **style)
+    for other in record.get("elsewhere", []):
+        points(axis, look=look._replace(label=None), **read(other), **style | _RIM)
+        label = f"dark rim: {other['device']}"
+        if label not in axis.get_legend_handles_labels()[1]:
+            axis.plot([], [], "o", color="white", ls="", label=label, **_RIM)
 
 
 def reference_line(axis, x, slope: float, through: tuple[float, float], label: str | None = None) -> None:

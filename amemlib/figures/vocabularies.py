@@ -90,17 +90,20 @@ def covariance_figure(record: dict) -> Figure:
 def table_figure(record: dict) -> Figure:
     """What a real table costs Muon, step by step: counts by source of the vectors, one series a variant."""
     config, measured, predicted = record["config"], record["measured"]["table"], record["predicted"]["table"]
-    figure, axes = new_axes(len(config["dims"]), figsize=(10.5, 4.6))
+    figure, axes = new_axes(len(config["dims"]), sharey=True)
     shifts = np.linspace(-0.24, 0.24, len(measured))
     for k, (axis, dim) in enumerate(zip(axes, config["dims"], strict=True)):
         for shift, (look, variant) in zip(shifts, kinds(measured, "{}"), strict=True):
             sources = measured[variant]
-            x = np.arange(len(sources)) + shift
-            points(axis, x, [values["polar"][k] for values in sources.values()], look)
-            axis.hlines(predicted[variant][k], x[0] - 0.1, x[0] + 0.1, color=look.colour, lw=1.6)
-        frame(axis, "", title=f"Muon (polar), $d = {dim}$", zero=True)
-        axis.set_xticks(np.arange(len(sources)), [SOURCE_LABELS[source] for source in sources], fontsize=7.5)
-    axes[0].set_ylabel("recovered items")
+            y = np.arange(len(sources)) + shift
+            draws = np.array([values["polar"][k] for values in sources.values()], dtype=float)
+            error = 2 * draws.std(1, ddof=1) / draws.shape[1] ** 0.5
+            axis.errorbar(draws.mean(1), y, xerr=error, fmt=look.marker, color=look.colour, ms=5, label=look.label)
+            axis.vlines(predicted[variant][k], y[0] - 0.1, y[0] + 0.1, color=look.colour, lw=1.6)
+        frame(axis, "recovered items", title=f"Muon (polar), $d = {dim}$")
+        axis.set_xlim(left=0)
+        axis.set_ylim(len(sources) - 0.6, -0.4)
+        axis.set_yticks(np.arange(len(sources)), [SOURCE_LABELS[source] for source in sources])
     key(axes[0], {"covariance prediction": "-"}, below=5)
     return figure
 

@@ -1,0 +1,178 @@
+"""The surrogate without the N² softmax and the closed recursion: limits, identities, true iterates."""
+
+import dataclasses
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import amemlib as am
+from amemlib.equivalents import expected_log_partition, mean_field_iterates, mean_tilt, power_law_iterates
+from amemlib.experiments.trajectory import EXPERIMENT, TrajectoryConfig
+from amemlib.verdicts import NOT_REPRODUCED, REPRODUCED, UNDECIDED, word
+
+PROBLEM = am.Problem.power_law(2048, 96, 1.5)
+EMB = am.sample_embeddings(PROBLEM, 2000)
+
+
+@pytest.mark.parametrize("sd", [0.5, 2.0, 5.0])
+def test_the_free_energy_is_that_of_random_energies(sd):
+    g = np.random.default_rng(2000).standard_normal((4000, 512))
+    logits = sd * g
+    energy = np.logaddexp.reduce(logits, 1)
+    error = energy.std() / math.sqrt(len(g))
+    assert expected_log_partition(sd, 512) == pytest.approx(energy.mean(), abs=4 * error)
+    share = np.exp(logits - energy[:, None])
+    participation = (share**2).sum(1)
+    # Gaussian integration by parts: F′(σ) = σ (1 − Y)
+    assert 1 - mean_tilt(sd, 512) == pytest.approx(
+        participation.mean(), abs=4 * participation.std() / math.sqrt(len(g))
+    )
+
+
+def test_an_annealed_softmax_follows_w_and_a_frozen_one_does_not():
+    assert mean_tilt(0.1, 10**6) == pytest.approx(1, abs=1e-3)
+    assert expected_log_partition(1.0, 10**6) == pytest.approx(math.log(10**6) + 0.5, abs=1e-3)
+    frozen = math.sqrt(2 * math.log(1000))
+    assert mean_tilt(20.0, 1000) == pytest.approx(frozen / 20, rel=0.15)
+
+
+def test_the_surrogate_at_zero_is_the_gradient_but_for_the_mean_output():
+    p = PROBLEM.frequencies
+    G = am.equivalents.surrogate_gradient(torch.zeros(96, 96), EMB, p)
+    exact = am.initial_gradient(EMB, p)
+    assert (G - exact).norm() < 0.05 * exact.norm()
+
+
+def test_the_surrogate_follows_the_true_iterates():
+    p, lr = PROBLEM.frequencies, math.sqrt(96)
+    exact = list(am.trajectory(EMB, itertools.repeat(p, 3), am.polar, lr))
+    W, others = torch.zeros(96, 96, dtype=torch.float64), []
+    for _ in range(3):
+        W = am.step(W, am.equivalents.surrogate_gradient(W, EMB, p), am.polar, lr)
+        others.append(W)
+    counts, found = ([am.capacity(X, EMB) for X in side] for side in (exact[1:], others))
+    assert np.abs(np.array(found) / counts - 1).max() < 0.06
+    without_pull = [
+        am.polar((EMB.U.double() * (p * torch.sigmoid(8.0 - own))[:, None]).T @ EMB.V.double())
+        for own in [((EMB.V.double() @ exact[1].T) * EMB.U.double()).sum(1)]
+    ]
+    overlap = lambda update: float((update * exact[1]).sum()) / 96 / lr  # noqa: E731
+    truth, near = (overlap((step - exact[1]) / lr) for step in (exact[2], others[1]))
+    assert abs(near - truth) < 0.03 < 0.1 < abs(overlap(without_pull[0]) - truth)
+
+
+def test_the_first_step_is_the_sharp_count_of_one_step():
+    for problem in (PROBLEM, am.Problem.power_law(2**17, 512, 1.25)):
+        found = mean_field_iterates(problem, 1.0, 1)
+        sharp = am.expected_capacity(problem, "polar")
+        assert found.counts[0] == pytest.approx(sharp, rel=0.02, abs=3 * found.errors[0])
+        assert found.interaction_sd[0] == pytest.approx(1.0)
+
+
+def test_the_recursion_follows_the_true_iterates_item_by_item():
+    problem, draws, steps = am.Problem.power_law(2048, 96, 1.5), 4, 4
+    found = mean_field_iterates(problem, 1.0, steps, streams=4)
+    counts, overlaps, logits = [], [], []
+    for seed in range(2000, 2000 + draws):
+        emb = am.sample_embeddings(problem, seed)
+        W = list(am.trajectory(emb, itertools.repeat(problem.frequencies, steps), am.polar, math.sqrt(96)))
+        counts.append([am.capacity(X, emb) for X in W[1:]])
+        updates = torch.stack([(b - a).flatten() for a, b in itertools.pairwise(W)]) / math.sqrt(96)
+        overlaps.append((updates @ updates.T / 96).numpy())
+        logits.append([((emb.V.double() @ X.T) * emb.U.double()).sum(1).numpy() for X in W[1:]])
+    counts = np.array(counts)
+    error = np.hypot(counts.std(0, ddof=1) / math.sqrt(draws), found.errors)
+    assert (np.abs(counts.mean(0) - found.counts) < 0.05 * found.counts + 2 * error).all()
+    assert np.abs(np.mean(overlaps, 0) - found.overlaps).max() < 0.1
+    for low, high in ((16, 64), (64, 160), (160, 320)):
+        middle = (found.edges[:-1] >= low) & (found.edges[:-1] < high)
+        expected = found.logits[:, middle].mean(1)
+        np.testing.assert_allclose(np.mean(logits, 0)[:, low:high].mean(1), expected, rtol=0.08, atol=0.3)
+
+
+def test_momentum_and_batches_reach_the_recursion():
+    problem, steps = am.Problem.power_law(1024, 64, 1.5), 4
+    emb = am.sample_embeddings(problem, 2000)
+    p = problem.frequencies
+    with_momentum = am.expected_trajectory(problem, steps, momentum=0.9)
+    W = list(am.trajectory(emb, itertools.repeat(p, steps), am.polar, 8.0, 0.9))[1:]
+    counts = np.array([am.capacity(X, emb) for X in W])
+    assert np.abs(counts / with_momentum - 1).max() < 0.2
+    assert with_momentum[2] < 0.8 * am.expected_trajectory(problem, steps)[2], "momentum delays"
+    batches = am.expected_trajectory(problem, steps, batch_size=64)
+    seen = am.equivalents.expected_distinct_items(problem, 64)
+    assert batches[0] == pytest.approx(seen, rel=0.15) and batches[0] < 0.8 * with_momentum[0]
+
+
+def test_the_cost_does_not_depend_on_the_dimension():
+    near, far = (power_law_iterates(1.5, 10**9, dim, 1.0, 1, streams=2) for dim in (1000, 10**6))
+    assert len(far.edges) < len(near.edges) < 20_000
+    assert math.log(far.counts[0] / near.counts[0], 1000) == pytest.approx(4 / 3, abs=0.12)
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        ({"steps": 0}, "steps"),
+        ({"lr_over_root_dim": -1.0}, "lr_over_root_dim"),
+        ({"lr_over_root_dim": 1e4}, "lr_over_root_dim"),
+        ({"momentum": 1.0}, "momentum"),
+        ({"batch_size": 0}, "batch_size"),
+        ({"problem": 3}, "problem"),
+    ],
+)
+def test_bad_input_is_named(change, name):
+    arguments = {"problem": am.Problem.power_law(64, 16, 1.5), "steps": 2} | change
+    with pytest.raises((ValueError, TypeError), match=f"^{name} must"):
+        am.expected_trajectory(**arguments)
+
+
+@pytest.fixture(scope="module")
+def summary():
+    config = dataclasses.replace(EXPERIMENT.profiles["smoke"], first_seed=2000)
+    results = [cell.function(**cell.arguments) for cell in EXPERIMENT.cells(config, "cpu")]
+    return config, *json.loads(json.dumps(EXPERIMENT.read(config, results)))
+
+
+def test_bins_of_ranks_are_those_of_the_draws(summary):
+    config, measured, predicted = summary
+    logits, law = (np.array(side["logit"]) for side in (measured, predicted))
+    assert logits.shape == law.shape == (2, 2, config.steps, len(law[0, 0, 0]))
+    assert np.abs(logits - law)[1, :, 0].mean() < 1.5
+
+
+def test_small_dimensions_decide_nothing(summary):
+    config, measured, predicted = summary
+    assert {word(v) for v in EXPERIMENT.judge(config, measured, predicted).values()} == {UNDECIDED}
+
+
+def made_up(scale=1.0, overlap=0.0):
+    config = TrajectoryConfig(steps=6)
+    growth = np.array([300.0, 400, 700, 900, 1000, 1100])
+    law = np.array([[growth, 1.2 * growth, 1.5 * growth]])
+    error = 0.005 * law
+    overlaps = np.broadcast_to(0.3 + 0.7 * np.eye(6), (1, 3, 6, 6))
+    predicted = {
+        "counts": law.tolist(),
+        "count_errors": error.tolist(),
+        "overlaps": overlaps.tolist(),
+        "thresholded": [[300.0, 900.0, 1500.0, 2000.0]],
+        "large_margin": [2216.0],
+    }
+    measured = {"counts": (law * scale).tolist(), "count_errors": error.tolist()}
+    return config, measured | {"overlaps": (overlaps + overlap * (1 - np.eye(6))).tolist()}, predicted
+
+
+def test_the_judge_keeps_its_bands_and_refuses_every_rival():
+    verdicts = EXPERIMENT.judge(*made_up())
+    assert {word(v) for v in verdicts.values()} == {REPRODUCED}
+    assert len(verdicts["early"]["refused"]) == 5 and len(verdicts["late"]["refused"]) == 4
+    assert verdicts["overlaps"]["refused"] == ["independent updates", "one direction"]
+    late = EXPERIMENT.judge(*made_up(scale=1.058))
+    assert word(late["early"]) == NOT_REPRODUCED and word(late["late"]) == REPRODUCED
+    assert word(EXPERIMENT.judge(*made_up(scale=1.08))["late"]) == NOT_REPRODUCED
+    assert word(EXPERIMENT.judge(*made_up(overlap=0.11))["overlaps"]) == NOT_REPRODUCED
