@@ -121,6 +121,12 @@ def test_other_libraries_do_the_same_where_they_are_installed():
     torch.testing.assert_close(W.double(), am.newton_schulz(G, coefficients="jordan"), rtol=0, atol=1e-4)
 
 
+def test_the_tables_of_gram_newton_schulz_are_ours_where_it_is_installed():
+    theirs = pytest.importorskip("gram_newton_schulz.coefficients")
+    assert tuple(map(tuple, theirs.YOU_COEFFICIENTS)) == SCHEDULES["you"]
+    assert tuple(map(tuple, theirs.POLAR_EXPRESS_COEFFICIENTS)) == SCHEDULES["polar_express_105"]
+
+
 def test_rescaled_rows_are_the_authors_and_bound_the_norm_and_equal_rows_keep_it():
     muon = pytest.importorskip("optax.contrib._muon")
     emb = am.sample_embeddings(am.Problem.power_law(300, 48, 1.5), 0)

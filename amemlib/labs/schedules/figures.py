@@ -6,12 +6,12 @@ from matplotlib.figure import Figure
 from amemlib.figures.style import GREY, PALE, frame, key, new_axes, series
 
 NAMES = {
-    "jordan": "Jordan ×5 (torch, optax)",
-    "you": "You ×5 (dion, optax)",
-    "polar_express": "Polar Express 1.01 ×5",
-    "polar_express_8": "Polar Express 1.01 ×8",
-    "polar_express_102": "Polar Express 1.02 ×5",
-    "polar_express_105": "Polar Express 1.05 ×5",
+    "jordan": "Jordan ×5 (torch)",
+    "you": "You ×5 (dion)",
+    "polar_express": "Polar Express ×5",
+    "polar_express_8": "Polar Express ×8",
+    "polar_express_102": "Polar Express 1.02",
+    "polar_express_105": "Polar Express 1.05",
     "cans": "CANS ×5",
     "turbo_muon": "Turbo-Muon ×4",
     "aol": "AOL ×4",
@@ -30,7 +30,7 @@ def sizes(records: list[dict], alpha: str) -> list[tuple[dict, int, int]]:
 
 def kept_figure(records: list[dict], alpha: str) -> Figure:
     """Share of exact Muon's items that every schedule keeps at one α, two d: bars counted, ticks predicted."""
-    figure, (axis,) = new_axes(figsize=(7.0, 4.6))
+    figure, (axis,) = new_axes(figsize=(5.0, 4.8))
     shown = sizes(records, alpha)[-2:]
     record, last, _ = shown[-1]
     names = sorted(NAMES, key=lambda name: record["predicted"]["counts"]["float32"][alpha][name][last])
@@ -107,13 +107,14 @@ def price_figure(record: dict) -> Figure:
         axis.plot(spent, shares, look.marker, color=look.colour, label=look.label)
     highest = list(predicted["table"]["bfloat16"])[0]
     for name, products in zip(NAMES, spent, strict=True):
-        if name in ("jordan", "cans", "cubic5", "turbo_muon", "polar_express_8", "deepseekv4"):
+        if name in ("jordan", "cans", "cubic5", "polar_express_8", "deepseekv4"):
             at = products, predicted["table"]["bfloat16"][highest][name][0]
             axis.annotate(
                 NAMES[name].partition(" (")[0], at, (0, 7), textcoords="offset points", ha="center", fontsize=8.5
             )
     dim = record["config"]["table_dims"][0]
     axis.set_ylim(0, 1.15)
+    axis.margins(x=0.14)
     frame(axis, "matrix products", "items kept of exact Muon's", f"bfloat16, $d = {dim}$, predicted")
     axis.legend(loc="upper left")
     return figure
