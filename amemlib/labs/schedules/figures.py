@@ -109,9 +109,9 @@ def price_figure(record: dict) -> Figure:
     for name, products in zip(NAMES, spent, strict=True):
         if name in ("jordan", "cans", "cubic5", "polar_express_8", "deepseekv4"):
             at = products, predicted["table"]["bfloat16"][highest][name][0]
-            axis.annotate(
-                NAMES[name].partition(" (")[0], at, (0, 7), textcoords="offset points", ha="center", fontsize=8.5
-            )
+            # beside its neighbour's the label would not fit
+            place = {"xytext": (0, -16 if name == "polar_express_8" else 7), "textcoords": "offset points"}
+            axis.annotate(NAMES[name].partition(" (")[0], at, ha="center", fontsize=10, **place)
     dim = record["config"]["table_dims"][0]
     axis.set_ylim(0, 1.15)
     axis.margins(x=0.14)
