@@ -334,7 +334,7 @@ def best_odd_quintic(lower: float, upper: float) -> tuple[float, float, float]:
 
 
 def newton_schulz(
-    G: Float[Tensor, "*batch m n"], steps: int | None = None, coefficients: str | Sequence = "cubic"
+    G: Float[Tensor, "*batch m n"], steps: int | None = None, coefficients: str | Iterable = "cubic"
 ) -> Float[Tensor, "*batch m n"]:
     """Newton–Schulz iteration X ← a X + b (XXᵀ) X + c (XXᵀ)² X from X = G / ‖G‖_F, in float64 (Section 3).
 
@@ -356,7 +356,7 @@ def newton_schulz(
 
 
 def newton_schulz_schedule(
-    coefficients: str | Sequence, steps: int | None = None
+    coefficients: str | Iterable, steps: int | None = None
 ) -> tuple[tuple[float, float, float], ...]:
     """(a, b, c) for every step: the odd quintics a x + b x³ + c x⁵ whose composition a Newton–Schulz iteration is.
 
@@ -403,7 +403,7 @@ def compose_quintics(s: Tensor, coefficients: Iterable[Sequence[float]]) -> Tens
     return s
 
 
-def newton_schulz_coefficients(coefficients: str | Sequence[float]) -> tuple[float, float, float]:
+def newton_schulz_coefficients(coefficients: str | Iterable) -> tuple[float, float, float]:
     """(a, b, c) by name from `NEWTON_SCHULZ_COEFFICIENTS`, or the three numbers given."""
     if isinstance(coefficients, str):
         if coefficients not in NEWTON_SCHULZ_COEFFICIENTS:

@@ -1,7 +1,7 @@
 """What a schedule keeps, with nothing fitted: its polynomial, its slope at 0, and the noise of its number format."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from torch import Tensor
@@ -53,7 +53,7 @@ def rounding_noise(schedule: Sequence[Sequence[float]], law: SpectralLaw, norm: 
 
 
 def expected_count(
-    problem: Problem, coefficients: str | Sequence, number_format: str = "float32", law: SpectralLaw | None = None
+    problem: Problem, coefficients: str | Iterable, number_format: str = "float32", law: SpectralLaw | None = None
 ) -> float:
     """Items that one step recovers with a schedule, a name of `spectral.SCHEDULES` or a table, run in a format.
 
@@ -68,7 +68,7 @@ def expected_count(
     return expected_map_capacity(problem, schedule_map(schedule, norm), law=law)
 
 
-def expected_share(problem: Problem, coefficients: str | Sequence, number_format: str = "float32") -> float:
+def expected_share(problem: Problem, coefficients: str | Iterable, number_format: str = "float32") -> float:
     """The same as a share of exact Muon's items: what the schedule keeps at this problem's α, d and N."""
     return expected_count(problem, coefficients, number_format) / expected_capacity(problem, "polar")
 
