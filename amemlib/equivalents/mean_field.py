@@ -44,8 +44,8 @@ class MeanFieldIterates:
     interaction_sd: (T,) standard deviation of a logit z_ij between items that are rare, ‖W_t‖_F / d.
     learnt: (T,) number of items with p̂_ii > 1/2, those that the next gradient has mostly lost.
     overlaps: (T, T) (1/d) tr O_sᵀ O_t of the updates.
-    edges: (K + 1,) strata of ranks, the k-th from edges[k] + 1 to edges[k + 1]. logits, left: (T, K) mean own logit
-        and mean 1 − p̂_ii of each.
+    edges: (K + 1,) strata of ranks, counted from 0 and not always whole: the k-th lies in [edges[k], edges[k + 1]).
+    logits, left: (T, K) mean own logit and mean 1 − p̂_ii of each.
     """
 
     counts: np.ndarray
@@ -130,12 +130,11 @@ def _strata(n_items: int, dim: int) -> np.ndarray:
     matrix_dim = min(dim, _MATRIX_DIM)
     unit, whole = dim / matrix_dim, _WHOLE_ITEMS * matrix_dim
     total = n_items / unit
-    edges = np.arange(0, min(total, whole) + 1)
+    edges = np.arange(0, min(total, whole), dtype=float)
     if total > whole:
         growth = math.log(total / whole)
-        edges = np.concatenate([edges, whole * np.exp(np.linspace(0, growth, math.ceil(whole * growth) + 1))])
-    edges = np.unique(np.round(np.minimum(edges * unit, n_items)).astype(np.int64))
-    return np.append(edges[edges < n_items], n_items)
+        edges = np.append(edges, whole * np.exp(np.linspace(0, growth, math.ceil(whole * growth) + 1))[:-1])
+    return np.append(edges * unit, n_items)
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,9 +163,10 @@ class _Stream:
         rng: np.random.Generator,
     ):
         self.numbers, self.dim, self.c, self.momentum, self.rng = np.diff(edges), dim, c, momentum, rng
-        self.batch_size, self.n_items = batch_size, int(edges[-1])
+        self.batch_size, self.n_items = batch_size, round(edges[-1])
         self.matrix_dim = min(dim, _MATRIX_DIM)
-        ranks = edges[:-1] + rng.integers(0, self.numbers)
+        # a stratum need not hold a whole number of ranks
+        ranks = np.minimum(edges[:-1] + self.numbers * rng.random(len(self.numbers)), self.n_items - 1).astype(np.int64)
         self.p = frequency_at(ranks)
         self.multiplicity = self.numbers * self.matrix_dim / dim
         # one matrix row for many rare items has no noise that one of them could call its own
