@@ -164,7 +164,7 @@ def _stamp(options) -> None:
 
 
 def table(record: dict) -> str:
-    """Measured beside predicted, as text: a line for each fitted exponent, then every other quantity that has both."""
+    """Measured beside predicted, as text: a line for each fitted exponent, then every other quantity that has both by name."""
     measured, predicted = record["measured"], record["predicted"]
     verdicts = {name: word(verdict) for name, verdict in record["verdicts"].items()}
     lines = []
@@ -174,7 +174,8 @@ def table(record: dict) -> str:
         interval = f"[{', '.join(_number(bound, '.3f') for bound in measured['interval'][name])}]"
         limit, verdict = _number(predicted["slope"].get(name), ".3f"), verdicts.get(name, "")
         lines.append(f"{name:15s} {_number(slope, '.3f'):>9s} {interval:>16s} {limit:>8s}  {verdict}")
-    for quantity in [key for key in measured if key in predicted and key != "slope"]:
+    named = [key for key, values in measured.items() if key in predicted and isinstance(values, dict)]
+    for quantity in [key for key in named if key != "slope"]:
         lines.append(f"\n{quantity}")
         for name, values in measured[quantity].items():
             lines.append(f"{name:15s} measured  {_row(values)}")

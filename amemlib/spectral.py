@@ -33,7 +33,90 @@ NEWTON_SCHULZ_COEFFICIENTS = {
     # optax.contrib.muon
     "muon": (3.4445, -4.7750, 2.0315),
 }
-"""(a, b, c) of the odd polynomial a z + b z³ + c z⁵, by name."""
+"""(a, b, c) of the odd polynomial a z + b z³ + c z⁵, by name; the number of steps is free."""
+
+_JORDAN = NEWTON_SCHULZ_COEFFICIENTS["muon"]
+# NVIDIA-NeMo/Emerging-Optimizers at fd77292, orthogonalized_optimizers/muon_utils.py; arXiv:2505.16932 with its safety
+# factor 1.01 divided in
+_POLAR_EXPRESS = (
+    (8.2051, -22.9019, 16.4607),
+    (4.0664, -2.8612, 0.5184),
+    (3.9096, -2.8234, 0.5250),
+    (3.2856, -2.4153, 0.4853),
+    (2.2779, -1.6198, 0.3985),
+    (1.8726, -1.2307, 0.3585),
+    (1.8564, -1.2132, 0.3568),
+    (1.8750, -1.2500, 0.3750),
+)
+# Dao-AILab/gram-newton-schulz at f08f25e, coefficients.py, before its safety factor 1.05
+_POLAR_EXPRESS_BARE = (
+    (8.28721201814563, -23.595886519098837, 17.300387312530933),
+    (4.107059111542203, -2.9478499167379106, 0.5448431082926601),
+    (3.9486908534822946, -2.908902115962949, 0.5518191394370137),
+    (3.3184196573706015, -2.488488024314874, 0.51004894012372),
+    (2.300652019954817, -1.6689039845747493, 0.4188073119525673),
+)
+SCHEDULES = {
+    # five steps: torch.optim.Muon, optax.contrib.muon, "simple" in Emerging-Optimizers
+    "jordan": (_JORDAN,) * 5,
+    # https://x.com/YouJiacheng/status/1905861218138804534; microsoft/dion at 0a059a4, dion/muon.py; "dion" in optax,
+    # "quintic" in Emerging-Optimizers
+    "you": (
+        (4.0848, -6.8946, 2.9270),
+        (3.9505, -6.3029, 2.6377),
+        (3.7418, -5.5913, 2.3037),
+        (2.8769, -3.1427, 1.2046),
+        (2.8366, -3.0525, 1.2012),
+    ),
+    "polar_express": _POLAR_EXPRESS[:5],
+    "polar_express_8": _POLAR_EXPRESS,
+    # KellerJordan/modded-nanogpt at f411b3d, train_gpt.py, and microsoft/dion at 0a059a4, dion/polar_express.py: made
+    # with safety factor 1.02 and cushion 2
+    "polar_express_102": (
+        (8.156554524902461, -22.48329292557795, 15.878769915207462),
+        (4.042929935166739, -2.808917465908714, 0.5000178451051316),
+        (3.8916678022926607, -2.772484153217685, 0.5060648178503393),
+        (3.285753657755655, -2.3681294933425376, 0.46449024233003106),
+        (2.3465413258596377, -1.7097828382687081, 0.42323551169305323),
+    ),
+    "polar_express_105": tuple((a / 1.05, b / 1.05**3, c / 1.05**5) for a, b, c in _POLAR_EXPRESS_BARE),
+    # arXiv:2506.10935 (CANS), from Emerging-Optimizers at fd77292
+    "cans": (
+        (8.4703, -25.1081, 18.6293),
+        (4.1828, -3.1087, 0.5806),
+        (3.9619, -2.9541, 0.5630),
+        (3.2866, -2.4647, 0.5074),
+        (2.2737, -1.6447, 0.4162),
+    ),
+    # thib-s/flash-newton-schulz at cdb03db, newton_schulz_triton.py: Turbo-Muon, meant for rows rescaled beforehand
+    "turbo_muon": (
+        (4.6051, -9.6552, 5.6769),
+        (4.7505, -6.0861, 2.1790),
+        (2.7763, -2.3190, 0.5523),
+        (2.4231, -2.2861, 0.8193),
+    ),
+    # an earlier table of the same file, from Emerging-Optimizers at fd77292
+    "aol": (
+        (4.0098, -7.0585, 2.4635),
+        (3.4585, -5.5479, 2.5959),
+        (2.7573, -3.2939, 1.4254),
+        (2.7215, -3.0494, 1.3169),
+    ),
+    # arXiv:2606.00371, from Emerging-Optimizers at fd77292
+    "cubic5": (
+        (3.3656576, -3.3420992, 0.0),
+        (2.5744352, -1.4957376, 0.0),
+        (2.5368962, -1.4312570, 0.0),
+        (2.4418906, -1.2764040, 0.0),
+        (2.2230472, -0.9630650, 0.0),
+    ),
+    # the report of DeepSeek-V4, from Emerging-Optimizers at fd77292
+    "deepseekv4": (_JORDAN,) * 8 + ((2.0, -1.5, 0.5),) * 2,
+}
+"""Published schedules of Newton–Schulz: name ↦ (a, b, c) for every step, applied to G / ‖G‖_F."""
+
+DEFAULT_STEPS = 5
+"""How often three coefficients are applied unless a number of steps is given; torch.optim.Muon's default."""
 
 _EPS = torch.finfo(torch.float64).eps
 _REMEZ_STEPS = 10
@@ -251,24 +334,54 @@ def best_odd_quintic(lower: float, upper: float) -> tuple[float, float, float]:
 
 
 def newton_schulz(
-    G: Float[Tensor, "*batch m n"], steps: int = 5, coefficients: str | Sequence[float] = "cubic"
+    G: Float[Tensor, "*batch m n"], steps: int | None = None, coefficients: str | Iterable = "cubic"
 ) -> Float[Tensor, "*batch m n"]:
     """Newton–Schulz iteration X ← a X + b (XXᵀ) X + c (XXᵀ)² X from X = G / ‖G‖_F, in float64 (Section 3).
 
-    coefficients: "cubic" (converges to the polar factor, Lemma 29), "muon" (the tuned quintic that optimizers ship,
-        which does not converge: it moves singular values into about [0.7, 1.2]), or any three numbers (a, b, c).
-    Returns p^{∘steps}(S/‖G‖_F) on the singular values: near the polar factor only where s_k a^steps ≫ ‖G‖_F.
-    Raises `ValueError` for unknown coefficients, `steps` < 1, or a G that is not finite.
+    steps, coefficients: as in `newton_schulz_schedule`; "cubic" converges to the polar factor (Lemma 29), "muon" (the
+        tuned quintic that optimizers ship) does not: it moves singular values into about [0.7, 1.2].
+    Returns p(S/‖G‖_F) on the singular values, p the composed polynomial: near the polar factor only where s_k times
+    the product of the a is ≫ ‖G‖_F.
+    Raises `ValueError` for what is no schedule, or a G that is not finite.
     """
     _check_matrices(G)
+    schedule = newton_schulz_schedule(coefficients, steps)
     X = G.double()
     X = X * unit_scale(X, (-2, -1))
     X = X / _frobenius_norm(X)
-    a, b, c = newton_schulz_coefficients(coefficients)
-    for _ in range(check_count("steps", steps)):
+    for a, b, c in schedule:
         A = X @ X.mT
         X = a * X + (b * A + c * A @ A) @ X
     return X
+
+
+def newton_schulz_schedule(
+    coefficients: str | Iterable, steps: int | None = None
+) -> tuple[tuple[float, float, float], ...]:
+    """(a, b, c) for every step: the odd quintics a x + b x³ + c x⁵ whose composition a Newton–Schulz iteration is.
+
+    coefficients: a name of `SCHEDULES` or a table with three numbers for every step, whose length is the number of
+        steps; or a name of `NEWTON_SCHULZ_COEFFICIENTS` or three numbers, repeated `steps` times, 5 if not given.
+    Raises `ValueError` for an unknown name, an empty table, rows that are not three finite numbers (more would be
+    another degree, or even powers, for which f(G) has no meaning), or a `steps` that is not the table's length.
+    """
+    if isinstance(coefficients, str) and coefficients not in SCHEDULES | NEWTON_SCHULZ_COEFFICIENTS:
+        names = ", ".join(map(repr, NEWTON_SCHULZ_COEFFICIENTS | SCHEDULES))
+        raise ValueError(f"coefficients must be three numbers, rows of them, or one of {names}, got {coefficients!r}")
+    if isinstance(coefficients, str):
+        table = SCHEDULES.get(coefficients)
+    else:
+        rows = check_sequence("coefficients", coefficients)
+        table = rows if not rows or any(map(_is_row, rows)) else None
+    if table is None:
+        count = check_count("steps", DEFAULT_STEPS if steps is None else steps)
+        return (newton_schulz_coefficients(coefficients),) * count
+    if not table:
+        raise ValueError("coefficients must hold three numbers for at least one step, got an empty table")
+    schedule = tuple(map(newton_schulz_coefficients, table))
+    if steps is not None and check_count("steps", steps) != len(schedule):
+        raise ValueError(f"steps must be {len(schedule)}, the length of the table of coefficients, got {steps}")
+    return schedule
 
 
 def newton_schulz_scalar(s: Tensor, steps: int = 5, coefficients: str | Sequence[float] = "cubic") -> Tensor:
@@ -290,7 +403,7 @@ def compose_quintics(s: Tensor, coefficients: Iterable[Sequence[float]]) -> Tens
     return s
 
 
-def newton_schulz_coefficients(coefficients: str | Sequence[float]) -> tuple[float, float, float]:
+def newton_schulz_coefficients(coefficients: str | Iterable) -> tuple[float, float, float]:
     """(a, b, c) by name from `NEWTON_SCHULZ_COEFFICIENTS`, or the three numbers given."""
     if isinstance(coefficients, str):
         if coefficients not in NEWTON_SCHULZ_COEFFICIENTS:
@@ -299,8 +412,13 @@ def newton_schulz_coefficients(coefficients: str | Sequence[float]) -> tuple[flo
         return NEWTON_SCHULZ_COEFFICIENTS[coefficients]
     numbers = tuple(check_real("coefficients", c) for c in check_sequence("coefficients", coefficients))
     if len(numbers) != 3 or not all(map(math.isfinite, numbers)):
-        raise ValueError(f"coefficients must be three finite numbers (a, b, c), got {shown(coefficients)}")
+        got = shown(coefficients)
+        raise ValueError(f"coefficients must be three finite numbers (a, b, c) of the odd a x + b x³ + c x⁵, got {got}")
     return numbers
+
+
+def _is_row(value) -> bool:
+    return isinstance(value, (list, tuple)) or (isinstance(value, (np.ndarray, Tensor)) and value.ndim > 0)
 
 
 def _check_matrices(G: Tensor) -> None:

@@ -81,6 +81,7 @@ GOOD = {
     spectral.newton_schulz: dict(G=G, steps=3, coefficients="cubic"),
     spectral.newton_schulz_scalar: dict(s=torch.rand(3), steps=3, coefficients="muon"),
     spectral.newton_schulz_coefficients: dict(coefficients="cubic"),
+    spectral.newton_schulz_schedule: dict(coefficients="you", steps=5),
     spectral.smoothed_sign_scalars: dict(lam=0.1),
     spectral.divided_difference: dict(x=Q, y=Q, f=CURVE[0], df=CURVE[1], scale=1.0),
     spectral.spectral_derivative: dict(G=G, E=EYE, f=CURVE[0], df=CURVE[1], scale=1.0),

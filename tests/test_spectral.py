@@ -175,6 +175,29 @@ def test_newton_schulz_does_to_a_matrix_what_its_polynomial_does_to_singular_val
     torch.testing.assert_close(am.newton_schulz(G, 5, coefficients), twin, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("name", am.spectral.SCHEDULES)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_published_schedule_is_its_polynomial_by_name_and_as_numbers(name, shape):
+    G, table = build(spread(1e-4), shape)[2], am.spectral.SCHEDULES[name]
+    norm = torch.linalg.matrix_norm(G)
+    twin = am.spectral_map(G, lambda s: am.spectral.compose_quintics(s / norm, table))
+    W = am.newton_schulz(G, coefficients=name)
+    torch.testing.assert_close(W, twin, rtol=0, atol=1e-11)
+    assert torch.equal(W, am.newton_schulz(G, len(table), [list(row) for row in table]))
+    assert torch.equal(am.newton_schulz(G, coefficients="jordan"), am.newton_schulz(G, 5, "muon"))
+
+
+def test_schedules_are_those_that_other_libraries_ship():
+    muon = pytest.importorskip("optax.contrib._muon")
+    assert am.spectral.SCHEDULES["you"] == tuple(muon._DION_NS_COEFFS)
+    assert am.spectral.SCHEDULES["jordan"] == (muon._DEFAULT_NS_COEFFS,) * am.spectral.DEFAULT_STEPS
+
+
+def test_the_table_of_cans_is_polar_express_for_three_decades_without_a_cushion():
+    best = torch.tensor(am.spectral.polar_express_coefficients(1e-3, 5))
+    torch.testing.assert_close(torch.tensor(am.spectral.SCHEDULES["cans"]), best, rtol=0, atol=5.1e-5)
+
+
 def test_one_cubic_step_is_the_polynomial_of_lemma_29():
     s = torch.linspace(0, 1, 11, dtype=torch.float64)
     torch.testing.assert_close(am.spectral.newton_schulz_scalar(s, 1, "cubic"), 1.5 * s - 0.5 * s**3)
@@ -185,7 +208,7 @@ def test_muon_coefficients_are_those_that_torch_ships():
         pytest.skip("this torch has no Muon")
     defaults = inspect.signature(torch.optim.Muon.__init__).parameters
     assert am.spectral.newton_schulz_coefficients("muon") == defaults["ns_coefficients"].default
-    assert inspect.signature(am.newton_schulz).parameters["steps"].default == defaults["ns_steps"].default
+    assert am.spectral.DEFAULT_STEPS == defaults["ns_steps"].default
 
 
 def test_muons_five_steps_reach_order_one_but_do_not_converge():

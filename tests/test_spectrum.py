@@ -56,6 +56,20 @@ def test_the_law_of_any_frequencies_solves_its_equation_and_has_the_mass_of_the_
     np.testing.assert_allclose(-1j * s * M, 1 - (x2 / (1 + x2)).sum(0) / 64, atol=2e-2)
 
 
+def test_the_law_of_a_gradient_with_noise_is_that_of_many_tiny_items_and_of_a_noisy_matrix():
+    problem = am.Problem.power_law(5000, 128, 1.5)
+    noise = 4 * SpectralLaw.solve(problem.frequencies, 128).quantile(0.5) ** 2
+    law = SpectralLaw.solve(problem.frequencies, 128, noise)
+    assert law.share_below(math.inf) == pytest.approx(1, abs=2e-3)
+    tiny = torch.full((400_000,), math.sqrt(noise * 128 / 400_000), dtype=torch.float64)
+    many = SpectralLaw.solve(torch.cat([problem.frequencies, tiny]), 128)
+    np.testing.assert_allclose(law.quantile(QUARTERS), many.quantile(QUARTERS), rtol=1e-3)
+    E = math.sqrt(noise / 128) * torch.randn(128, 128, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    G = am.initial_gradient(am.sample_embeddings(problem, 2000), problem.frequencies)
+    found = torch.quantile(torch.linalg.svdvals(G + E), torch.from_numpy(QUARTERS))
+    np.testing.assert_allclose(found, law.quantile(QUARTERS), rtol=0.05)
+
+
 @pytest.mark.parametrize("lam_over_t0", [0.3, 3.0])
 def test_the_law_gives_the_signal_and_interactions_of_smoothed_sign(lam_over_t0):
     problem = am.Problem.power_law(20_000, 256, 1.5)

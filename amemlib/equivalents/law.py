@@ -10,7 +10,15 @@ from jaxtyping import Float
 from scipy.special import log_ndtr
 from torch import Tensor
 
-from amemlib.checks import check_alpha, check_count, check_function, check_instance, check_positive, check_result
+from amemlib.checks import (
+    check_alpha,
+    check_count,
+    check_function,
+    check_instance,
+    check_non_negative,
+    check_positive,
+    check_result,
+)
 from amemlib.equivalents.fixed_point import BIN_WIDTH, GAUSS_HERMITE, NOISE_CLASSES, binned, check_span, typical_scale
 from amemlib.problem import Problem, check_tensor
 
@@ -58,28 +66,31 @@ class SpectralLaw:
         return cls(s, resolvent)
 
     @classmethod
-    def solve(cls, q: Float[Tensor, " N"], dim: int) -> "SpectralLaw":
+    def solve(cls, q: Float[Tensor, " N"], dim: int, noise: float = 0.0) -> "SpectralLaw":
         """The law for any frequencies q (N,), zeros allowed, by Newton's method followed down from large s.
 
         Solved at μ = s (ε − i) with ε = 10⁻⁴, which smooths the density over s ε.
+        noise: ‖E‖_F² / d of a Gaussian matrix E that is added to G, in the units of q²; it adds `noise` · M² to y, as
+            infinitely many items of vanishing weight would.
         """
-        dim = check_count("dim", dim)
+        dim, noise = check_count("dim", dim), check_non_negative("noise", noise)
         values, counts = binned(q, BIN_WIDTH)
         v, c = values[values > 0], counts[values > 0]
         # without a head the spectrum ends at the edge of a Gaussian matrix, far above its largest weight
-        edge = 2 * math.sqrt(c @ v**2 / dim)
-        top, bottom = math.log(3 * max(v[0], edge)), math.log(1e-3 * typical_scale(v, c, dim))
+        edge = 2 * math.sqrt(c @ v**2 / dim + noise)
+        typical = max(typical_scale(v, c, dim), math.sqrt(noise))
+        top, bottom = math.log(3 * max(v[0], edge)), math.log(1e-3 * typical)
         s = np.exp(np.arange(top, bottom, -_LAW_STEP))
         resolvent = np.empty(len(s), complex)
         M = 1 / (s[0] * (_LAW_SMOOTHING - 1j))
         for k, mu in enumerate(s * (_LAW_SMOOTHING - 1j)):
             for _ in range(100):
                 x2 = (v * M) ** 2
-                excess = mu * M + c @ (x2 / (1 + x2)) / dim - 1
-                update = M - excess / (mu + 2 * (c @ (v**2 * M / (1 + x2) ** 2)) / dim)
+                excess = mu * M + c @ (x2 / (1 + x2)) / dim + noise * M**2 - 1
+                update = M - excess / (mu + 2 * (c @ (v**2 * M / (1 + x2) ** 2)) / dim + 2 * noise * M)
                 if update.real <= 0:
                     # Newton has left the half-plane of resolvents; the averaged fixed-point map never does
-                    update = (M + 1 / (mu + c @ (v**2 * M / (1 + x2)) / dim)) / 2
+                    update = (M + 1 / (mu + c @ (v**2 * M / (1 + x2)) / dim + noise * M)) / 2
                 converged = abs(update - M) < 1e-10 * abs(M)
                 M = update
                 if converged:
@@ -130,12 +141,16 @@ class SpectralLaw:
 
 
 def expected_map_capacity(
-    problem: Problem, f: Callable[[Tensor], Tensor], frequencies: Float[Tensor, " N"] | None = None
+    problem: Problem,
+    f: Callable[[Tensor], Tensor],
+    frequencies: Float[Tensor, " N"] | None = None,
+    law: SpectralLaw | None = None,
 ) -> float:
     """Expected number of items that one step W = f(G) from W = 0 recovers, for any bounded odd f, nothing fitted.
 
     f: as in `spectral.spectral_map`, on absolute singular values; |f| about 1 at most where the head is.
     frequencies: the minibatch frequencies that the gradient saw, `None` for the population.
+    law: of the singular values, where noise is added to G (`SpectralLaw.solve`); `None` for that of the frequencies.
     The signal and the interactions between a frequent and a rare item are those of `SpectralLaw`; between items i, j
     that are both frequent, with variances v_i, v_j against rare ones and v₀ among rare ones, they are interpolated by
     v_i + v_j − v₀ − (v_i − v₀)(v_j − v₀) / (1 − v₀), which is the formula of `SpectralEquivalent` where f = h_λ, and by
@@ -145,7 +160,9 @@ def expected_map_capacity(
     check_instance("problem", problem, Problem)
     q = problem.frequencies if frequencies is None else frequencies
     check_span("frequencies", q, problem.n_items)
-    law = SpectralLaw.solve(q, problem.dim)
+    if law is None:
+        law = SpectralLaw.solve(q, problem.dim)
+    check_instance("law", law, SpectralLaw)
     values, counts = binned(q, _LAW_BIN_WIDTH)
     weights = torch.from_numpy(values)
     signal, variance = law.signal(f, weights), law.interaction(f, weights)

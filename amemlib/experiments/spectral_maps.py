@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from amemlib import runtime, theory
+from amemlib import runtime, spectral, theory
 from amemlib.checks import check_alpha, check_count, check_dims, check_non_negative, check_positive
 from amemlib.equivalents import (
     SpectralLaw,
@@ -38,14 +38,7 @@ SCHEDULES = {
     "cubic5": [newton_schulz_coefficients("cubic")] * 5,
     "cubic15": [newton_schulz_coefficients("cubic")] * 15,
     "polar_express5": polar_express_coefficients(1e-3, 5),
-    # the preset "dion" of optax.contrib.muon
-    "dion5": [
-        (4.0848, -6.8946, 2.9270),
-        (3.9505, -6.3029, 2.6377),
-        (3.7418, -5.5913, 2.3037),
-        (2.8769, -3.1427, 1.2046),
-        (2.8366, -3.0525, 1.2012),
-    ],
+    "dion5": list(spectral.SCHEDULES["you"]),
 }
 """Fixed schedules of (a, b, c) by name; `muon5` is what torch and optax ship, `polar_express5` is made for s ≥ 10⁻³."""
 
