@@ -164,7 +164,7 @@ def _stamp(options) -> None:
 
 
 def table(record: dict) -> str:
-    """Measured beside predicted, as text: a line for each fitted exponent, then every other quantity that has both by name."""
+    """Measured beside predicted, as text: a line a fitted exponent, then every other quantity that has both by name."""
     measured, predicted = record["measured"], record["predicted"]
     verdicts = {name: word(verdict) for name, verdict in record["verdicts"].items()}
     lines = []

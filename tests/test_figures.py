@@ -336,6 +336,21 @@ def many_steps():
     return made_up("many-steps", tables, tables)
 
 
+def trajectory():
+    def tables(config):
+        dims, rates = lengths(config, "dims", "rates")
+        steps, far = config["steps"], (len(config["far_dims"]), config["far_steps"])
+        counts = ramp(dims, rates, steps)
+        return {
+            **dict.fromkeys(("counts", "count_errors", "sd"), counts),
+            "overlaps": ramp(dims, rates, steps, steps),
+            **dict.fromkeys(("logit", "left"), ramp(dims, rates, steps, 24)),
+            **dict.fromkeys(("far_counts", "far_errors"), ramp(*far)), "far_slopes": ramp(far[1]),
+        }  # fmt: skip
+
+    return made_up("trajectory", tables, tables)
+
+
 def interactions():
     blocks = ("head-head", "head-middle", "head-tail", "middle-middle", "middle-tail", "tail-tail")
 
@@ -466,7 +481,7 @@ def at_gpu_sizes():
     labelled = {f"label {k}": flat for k in range(6)}
     by_dim, by_alpha = {dim: flat for dim in dims}, {alpha: flat for alpha in ALPHAS}
     at_dims = {alpha: ramp(len(dims) - 1) for alpha in ALPHAS}
-    steps, batches, deep, laws = many_steps(), critical_batch(), deflation(), spectral_maps()
+    steps, batches, deep, laws, path = many_steps(), critical_batch(), deflation(), spectral_maps(), trajectory()
     by_step = {title: {"dims": dims, "slopes": ramp(6, len(dims) - 1), "limits": ramp(6)} for title in "ab"}
     networks = {name: [{"step": k, "loss": 1.0, "id": 0.5, "ood": None if k else 0.1} for k in range(9)]
                 for name in NETWORKS}  # fmt: skip
@@ -518,9 +533,12 @@ def at_gpu_sizes():
         "head_pairs": ((flat, flat, flat, flat, flat), 1),
         "horizon": ((steps,), (sizes(steps, "horizon_dims"), 2)),
         "interaction_blocks": ((interactions(), "smoothed_sign"), 6),
+        "far_exponents": ((path,), path["config"]["far_steps"]),
+        "item_law": ((path, 1.0, range(1, 26), [1, 2, 3, 5]), (4, 4)),
+        "trajectory_counts": (([path, path],), sizes(path, "rates")),
+        "trajectory_overlaps": ((path,), (sizes(path, "rates"), sizes(path, "rates"))),
         "iterates_capacity": (([steps, steps],), steps["config"]["steps"]),
         "iterates_exponents": (([steps, steps], 0.1, 0.1), 2),
-        "iterates_trend": ((steps,), steps["config"]["steps"]),
         "language_batches": ((words,), sizes(words, "dims")),
         "languages": ((words,), 3),
         "learning_rate": ((steps,), steps["config"]["steps"]),
@@ -546,7 +564,6 @@ def at_gpu_sizes():
         "over_mass": ((lossy, 1.0), 3),
         "overlap": ((np.linspace(-0.2, 0.2, 500), 64), 0),
         "parity": (({name: (flat, flat) for name in "abcdef"},), 6),
-        "pull": ((steps, steps["config"]["dims"][-1]), 2),
         "quintic_steps": ((flat, list(many), range(40), labelled), (0, 6)),
         "race": ((steps, 50.0), 2),
         "rates": ((recall_rates(),), 3),

@@ -111,6 +111,10 @@ GOOD = {
     theory.information_limit: dict(dim=8),
     theory.counting_limit: dict(dim=8, n_items=99),
     equivalents.expected_capacity: dict(problem=P, spectral_map="smoothed_sign", lam=0.1, frequencies=Q),
+    equivalents.expected_trajectory: dict(problem=P, steps=2, lr_over_root_dim=1.0, momentum=0.5, batch_size=9),
+    equivalents.expected_log_partition: dict(sd=1.0, n_rivals=9),
+    equivalents.mean_tilt: dict(sd=1.0, n_rivals=9),
+    equivalents.surrogate_gradient: dict(W=EYE, emb=EMB, q=Q),
     equivalents.expected_distinct_items: dict(problem=P, batch_size=9.0),
     equivalents.expected_covariance_capacity: dict(
         problem=P, output_eigenvalues=torch.ones(D), input_eigenvalues=torch.ones(D), lam=0.1, frequencies=Q

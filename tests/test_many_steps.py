@@ -53,7 +53,6 @@ def test_every_figure_draws_its_record_with_labelled_axes(summary):
         *(
             draw(record)
             for draw in (
-                am.figures.iterates_trend_figure,
                 am.figures.learning_rate_figure,
                 am.figures.minibatch_iterates_figure,
                 am.figures.momentum_figure,
@@ -61,7 +60,6 @@ def test_every_figure_draws_its_record_with_labelled_axes(summary):
             )
         ),
         am.figures.race_figure(record, 50.0),
-        am.figures.pull_figure(record, 48),
     ]
     for figure in drawn:
         figure.canvas.draw()

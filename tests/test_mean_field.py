@@ -150,6 +150,19 @@ def test_small_dimensions_decide_nothing(summary):
     assert {word(v) for v in EXPERIMENT.judge(config, measured, predicted).values()} == {UNDECIDED}
 
 
+def test_four_steps_of_the_true_iterates_are_predicted_on_fresh_seeds():
+    for record in am.read_records("trajectory", "confirm-alpha-1.5"):
+        assert record["config"]["first_seed"] >= 3532 and record["config"]["seeds"] == 8
+        assert record["words"]["early"] == REPRODUCED
+        counts, law = (np.array(record[side]["counts"])[0] for side in ("measured", "predicted"))
+        assert np.abs(counts / law - 1)[:, :4].max() < 0.05
+        # later the recursion falls behind, most at the largest rate
+        assert (counts / law)[2, -1] > 1.1 > (counts / law)[1, 7]
+        first = np.s_[:, :5, :5]
+        overlaps = [np.array(record[side]["overlaps"])[0][first] for side in ("measured", "predicted")]
+        assert np.abs(overlaps[0] - overlaps[1]).max() < 0.05
+
+
 def made_up(scale=1.0, overlap=0.0):
     config = TrajectoryConfig(steps=6)
     growth = np.array([300.0, 400, 700, 900, 1000, 1100])

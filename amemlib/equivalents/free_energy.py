@@ -13,15 +13,20 @@ from amemlib.problem import Embeddings, check_embeddings, check_frequencies, che
 _LOG_GRID = 0.05
 _STEP = 1e-3
 _ROWS = 8192
+LARGEST_SD = 50.0
+"""Logits of a larger standard deviation in nats leave float64 on the way."""
 
 
 def expected_log_partition(sd: float, n_rivals: int) -> float:
     """F(σ) = E log X in nats, X = Σ_{j ≤ n} e^{σ g_j} with n independent standard normals g_j, σ = `sd` ≥ 0.
 
-    The free energy of n random energies, also where a few terms carry the sum (σ² > 2 log n):
+    `sd` is at most 50. The free energy of n random energies, also where a few terms carry the sum (σ² > 2 log n):
     ∫ (exp(−e^y) − E exp(−e^y X)) dy, and the second term is the n-th power of an integral over one normal variable.
     """
-    sd, n_rivals = check_non_negative("sd", sd), check_count("n_rivals", n_rivals)
+    return _log_partition(_check_sd(sd), check_count("n_rivals", n_rivals))
+
+
+def _log_partition(sd: float, n_rivals: int) -> float:
     g = np.linspace(-9, 9, 361)
     density = np.exp(-(g**2) / 2)
     density /= density.sum()
@@ -37,10 +42,10 @@ def mean_tilt(sd: float, n_rivals: int) -> float:
     Y = E Σ_j π_j² is the participation: by Gaussian integration by parts F′(σ) = E Σ π_j g_j = σ (1 − Y). It is 1
     where all rivals share the softmax (σ² ≪ log n) and falls like √(2 log n) / σ where one has it.
     """
-    check_non_negative("sd", sd)
+    sd, n_rivals = _check_sd(sd), check_count("n_rivals", n_rivals)
     if sd < 10 * _STEP:
         return 1.0
-    above, below = (expected_log_partition(sd * (1 + sign * _STEP), n_rivals) for sign in (1, -1))
+    above, below = (_log_partition(sd * (1 + sign * _STEP), n_rivals) for sign in (1, -1))
     return (above - below) / (2 * _STEP * sd**2)
 
 
@@ -57,6 +62,8 @@ def surrogate_gradient(W: Float[Tensor, "d d"], emb: Embeddings, q: Float[Tensor
     check_frequencies("q", q, emb.n_items)
     W = W.double()
     sd = float(W.norm()) / emb.dim
+    if sd > LARGEST_SD:
+        raise ValueError(f"W must give logits of a standard deviation of at most {LARGEST_SD:g}, got {sd:.3g}")
     energy, tilt = expected_log_partition(sd, emb.n_items - 1), mean_tilt(sd, emb.n_items - 1)
     G = torch.zeros_like(W)
     for U, V, p in zip(emb.U.split(_ROWS), emb.V.split(_ROWS), q.to(W.device).double().split(_ROWS), strict=True):
@@ -65,3 +72,10 @@ def surrogate_gradient(W: Float[Tensor, "d d"], emb: Embeddings, q: Float[Tensor
         residual = p * torch.sigmoid(energy - (images * U).sum(1))
         G += (residual[:, None] * (U - tilt / emb.dim * images)).T @ V
     return G
+
+
+def _check_sd(sd: float) -> float:
+    sd = check_non_negative("sd", sd)
+    if sd > LARGEST_SD:
+        raise ValueError(f"sd must be at most {LARGEST_SD:g} nats, got {sd!r}")
+    return sd

@@ -16,11 +16,11 @@ from scipy.special import log_ndtr, ndtr
 
 from amemlib.checks import check_alpha, check_count, check_instance, check_positive, check_real
 from amemlib.equivalents.fixed_point import GAUSS_HERMITE, solve_fixed_point
-from amemlib.equivalents.free_energy import expected_log_partition, mean_tilt
+from amemlib.equivalents.free_energy import LARGEST_SD, expected_log_partition, mean_tilt
 from amemlib.problem import Problem
 from amemlib.theory import power_law_sum
 
-_LARGEST_SD = 50.0
+_LEAST_RATE = 1e-6
 _MATRIX_DIM = 128
 _WHOLE_ITEMS = 8
 """Up to rank 8 d every item of the d′-dimensional matrices stands for d/d′ items; beyond, for more and more."""
@@ -110,7 +110,10 @@ def power_law_iterates(
 def _solve(frequency_at, n_items, dim, lr_over_root_dim, steps, momentum, batch_size, streams) -> MeanFieldIterates:
     steps, dim, streams = check_count("steps", steps), check_count("dim", dim), check_count("streams", streams)
     c = check_positive("lr_over_root_dim", lr_over_root_dim)
-    if not 0 <= check_real("momentum", momentum) < 1:
+    if not _LEAST_RATE <= c <= LARGEST_SD:
+        raise ValueError(f"lr_over_root_dim must lie in [{_LEAST_RATE:g}, {LARGEST_SD:g}], got {lr_over_root_dim!r}")
+    momentum = float(check_real("momentum", momentum))
+    if not 0 <= momentum < 1:
         raise ValueError(f"momentum must lie in [0, 1), got {momentum!r}")
     if batch_size is not None:
         check_count("batch_size", batch_size)
@@ -215,8 +218,8 @@ class _Stream:
             overlaps = np.array(flat) @ np.array(flat).T / self.matrix_dim
             W = W + c * update
             sd = math.sqrt((W**2).sum() / self.matrix_dim)
-            if sd > _LARGEST_SD:
-                least = f"logits of a standard deviation of at most {_LARGEST_SD:g}"
+            if sd > LARGEST_SD:
+                least = f"logits of a standard deviation of at most {LARGEST_SD:g}"
                 raise ValueError(f"lr_over_root_dim must give {least}, got {c!r} and {sd:.3g}")
             factor = np.linalg.cholesky(overlaps + 1e-9 * np.eye(t + 1))
             known = noise[:, :t] @ np.linalg.solve(overlaps[:t, :t] + 1e-9 * np.eye(t), overlaps[:t, t])
@@ -355,7 +358,7 @@ class _SampledRivals:
         self.chosen = np.minimum(chosen, len(ranks) - 1)
         middle = (ranks[self.chosen][1:] + ranks[self.chosen][:-1]) / 2
         self.nearest = np.searchsorted(middle, ranks)
-        size = max(_POOL, 2 * n_items)
+        size = max(min(_POOL, len(self.chosen) * n_items), 2 * n_items)
         self.pool, self.draws = np.zeros(size, np.float32), []
         self.windows = rng.integers(0, size - n_items, len(self.chosen))
         self.lowered = np.zeros((len(self.chosen), self.n_rivals), np.float32)

@@ -21,47 +21,47 @@ from amemlib.figures.style import (
 def iterates_capacity_figure(records: list[dict]) -> Figure:
     """Figure 4(a–c): records of `many-steps`, one α a panel; counts against d after 1, …, T steps.
 
-    Two standard errors; lines are the closed recursion, dotted the exponents of Theorem 9 through its last point.
+    Two standard errors; dotted the exponents of Theorem 9 through the last mean.
     """
     figure, axes = new_axes(len(records), sharey=True)
     for axis, record in zip(axes, records, strict=True):
-        dims, predicted = record["config"]["dims"], record["predicted"]
-        for step, (look, name) in enumerate(series(predicted["slope"]), 1):
-            counts, law = record["measured"]["seed_counts"][name], predicted["counts"][name]
-            points(axis, dims, counts, look, law=law, label=f"$T = {step}$")
-            reference_line(axis, dims, predicted["slope"][name], (dims[-1], law[-1]))
+        dims, slopes = record["config"]["dims"], record["predicted"]["slope"]
+        for step, (look, name) in enumerate(series(slopes), 1):
+            counts = record["measured"]["seed_counts"][name]
+            points(axis, dims, counts, look, label=f"$T = {step}$")
+            reference_line(axis, dims, slopes[name], (dims[-1], np.mean(counts[-1])))
         frame(axis, "embedding dimension $d$", title=alpha_of(record), log="xy", base=2)
-    axes[0].set_ylabel("recovered items")
-    columns = 2 + len(records[0]["predicted"]["slope"])
-    key(axes[0], {"closed recursion": "-", r"exponent $\kappa_T$": ":"}, below=columns)
+    for axis in axes[::2]:
+        axis.set_ylabel("recovered items")
+    key(axes[0], {r"exponent $\kappa_T$": ":"}, below=3)
     return figure
 
 
 def iterates_exponents_figure(records: list[dict], low: float, high: float) -> Figure:
     """Figure 4(e): fitted exponent against T with 95 % intervals, one α a panel.
 
-    True iterates, thresholded iterates, the closed recursion at the same sizes, κ_T, and the band [κ_T − low,
-    κ_T + high] that the Conjecture is held to.
+    True iterates, thresholded iterates and their sharp counts at the same sizes, κ_T, and the band [κ_T − low,
+    κ_T + high] that the Conjecture was first held to.
     """
     figure, axes = new_axes(len(records), sharey=True)
-    series_ = (
-        (-0.06, "true iterates", "", "closed recursion", "sharp_slope"),
-        (0.06, r"thresholded, $\theta$ fixed", "thresholded_", "thresholded, sharp", "thresholded_slope"),
-    )
+    series_ = ((-0.06, "true iterates", "", None), (0.06, r"thresholded, $\theta$ fixed", "thresholded_", "sharp"))
     for axis, record in zip(axes, records, strict=True):
         measured, predicted = record["measured"], record["predicted"]
         limit = np.array([*predicted["slope"].values()])
         steps = np.arange(1, len(limit) + 1)
         axis.fill_between(steps, limit - low, limit + high, color=GREY, alpha=0.12, lw=0, label="the bar")
         axis.plot(steps, limit, ":", color=GREY, label=r"$\kappa_T$, Theorem 9")
-        for look, (shift, label, kind, line, law) in kinds(series_):
+        for look, (shift, label, kind, line) in kinds(series_):
             slope, interval = ([*measured[kind + field].values()] for field in ("slope", "interval"))
             points(axis, steps + shift, slope, look, interval=interval, label=label, capsize=3)
-            axis.plot(steps, [*predicted[law].values()], "-", color=look.colour, lw=1.2, label=line)
+            if line:
+                law = [*predicted["thresholded_slope"].values()]
+                axis.plot(steps, law, "-", color=look.colour, lw=1.2, label=f"thresholded, {line}")
         frame(axis, "steps $T$", title=alpha_of(record))
         axis.set_xticks(steps)
-    axes[0].set_ylabel("fitted exponent of $d$")
-    key(axes[0], below=3)
+    for axis in axes[::2]:
+        axis.set_ylabel("fitted exponent of $d$")
+    key(axes[0], below=2)
     return figure
 
 
@@ -83,17 +83,87 @@ def residual_profile_figure(record: dict, edges, thresholds: dict) -> Figure:
     return figure
 
 
-def iterates_trend_figure(record: dict) -> Figure:
-    """Local exponents against d for every T: simulated and from the closed recursion far beyond, dotted κ_T."""
-    figure, (axis,) = new_axes(figsize=(7.6, 4.8))
+def trajectory_counts_figure(records: list[dict]) -> Figure:
+    """Records of `trajectory`, one α a panel: counts against T for every learning rate, lines are the recursion.
+
+    Two standard errors of the draws. One dimension, the first.
+    """
+    figure, axes = new_axes(len(records), sharey=True)
+    for axis, record in zip(axes, records, strict=True):
+        measured, predicted = record["measured"], record["predicted"]
+        steps = np.arange(1, record["config"]["steps"] + 1)
+        for (look, _), mean, error, law in zip(
+            series(record["config"]["rates"], r"$\eta = {:g}\sqrt{{d}}$"),
+            measured["counts"][0],
+            measured["count_errors"][0],
+            predicted["counts"][0],
+            strict=True,
+        ):
+            points(axis, steps, mean, look, error=error, law=law, ms=4)
+        frame(axis, "step $T$", title=alpha_of(record), zero=True)
+        axis.xaxis.get_major_locator().set_params(integer=True)
+    for axis in axes[::2]:
+        axis.set_ylabel("recovered items")
+    key(axes[0], {"closed recursion": "-"}, below=2)
+    return figure
+
+
+def trajectory_overlaps_figure(record: dict) -> Figure:
+    """A record of `trajectory`: overlaps of every two updates and the size of the interactions, against prediction."""
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
-    near, far = log_middles(config["trend_dims"]), log_middles(config["far_dims"])
-    for step, (look, name) in enumerate(series(predicted["slope"]), 1):
-        points(axis, near, measured["trend_local_slopes"][name], look, ms=7, label=f"$T = {step}$")
-        axis.plot(far, predicted["far_local_slopes"][name], "-", color=look.colour, lw=1.2)
-        axis.axhline(predicted["slope"][name], color=look.colour, ls=":", lw=1)
-    frame(axis, "embedding dimension $d$", "local exponent of the capacity", log="x", base=2)
-    key(axis, {"closed recursion": "-", r"$\kappa_T$": ":"}, below=4)
+    figure, (left, right) = new_axes(2)
+    upper = np.triu_indices(config["steps"], 1)
+    steps = np.arange(1, config["steps"] + 1)
+    for k, (look, _) in enumerate(series(config["rates"], r"$\eta = {:g}\sqrt{{d}}$")):
+        found, law = (np.array(side["overlaps"][0][k])[upper] for side in (measured, predicted))
+        points(left, law, found, look, ms=3)
+        points(right, steps, measured["sd"][0][k], look, law=predicted["sd"][0][k], ms=4)
+    left.plot([-1, 1], [-1, 1], ":", color=GREY, lw=1)
+    frame(left, r"predicted $\omega_{st}$", r"measured $\omega_{st}$")
+    frame(right, "step $t$", r"interactions, $\|W_t\|_F/d$", zero=True)
+    right.xaxis.get_major_locator().set_params(integer=True)
+    key(left, {"closed recursion": "-", "equal": ":"}, below=3)
+    return figure
+
+
+def item_law_figure(record: dict, rate: float, edges, shown) -> Figure:
+    """A record of `trajectory` at one rate: mean own logit and mean 1 − p̂_ii by rank after the steps `shown`.
+
+    edges: (b + 1,) ranks at which the bins begin, and N + 1. Points are draws, lines the recursion.
+    """
+    measured, predicted = record["measured"], record["predicted"]
+    k = record["config"]["rates"].index(rate)
+    figure, panels = new_axes(2)
+    edges = np.asarray(edges, dtype=float)
+    centres = np.sqrt(edges[:-1] * np.maximum(edges[1:] - 1, 1))
+    for axis, (field, label) in zip(panels, (("logit", "own logit, nats"), ("left", r"$1-\hat p_{ii}$")), strict=True):
+        for look, step in series(shown, "after step {}"):
+            found, law = (side[field][0][k][step - 1] for side in (measured, predicted))
+            points(axis, centres, found, look, law=law, ms=4)
+        frame(axis, "rank $i$", label, log="x")
+    key(panels[0], {"closed recursion": "-"}, below=3)
+    return figure
+
+
+def far_exponents_figure(record: dict) -> Figure:
+    """A record of `trajectory`: local exponents of the recursion alone against d, with two standard errors; dotted κ_T.
+
+    A count within a factor ten of N says nothing of an exponent and is left out.
+    """
+    config, predicted = record["config"], record["predicted"]
+    dims, counts = np.array(config["far_dims"], dtype=float), np.array(predicted["far_counts"])
+    errors = np.array(predicted["far_errors"]) / counts
+    figure, (axis,) = new_axes(figsize=(5.0, 4.6))
+    gaps = np.diff(np.log(dims))
+    for step, (look, limit) in enumerate(series(predicted["far_slopes"])):
+        kept = counts[1:, step] < config["far_items"] / 10
+        local = np.diff(np.log(counts[:, step])) / gaps
+        error = np.hypot(errors[1:, step], errors[:-1, step]) / gaps
+        style = {"fmt": look.marker + "-", "lw": 1.2, "label": f"$T = {step + 1}$"}
+        points(axis, log_middles(dims)[kept], local[kept], look, error=error[kept], **style)
+        axis.axhline(limit, color=look.colour, ls=":", lw=1)
+    frame(axis, "embedding dimension $d$", "local exponent of the capacity", log="x")
+    key(axis, {r"$\kappa_T$": ":"}, below=3)
     return figure
 
 
@@ -187,32 +257,4 @@ def horizon_figure(record: dict) -> Figure:
     right.plot(dims, record["predicted"]["horizon_steps"]["half"], ":", color=GREY, label=r"$d^{\kappa_t}=d^2/2$")
     frame(right, "embedding dimension $d$", "steps", log="x", base=2, zero=True)
     key(right)
-    return figure
-
-
-def pull_figure(record: dict, dim: int) -> Figure:
-    """Left: overlap of the updates of every two steps, measured against predicted; right: size of the interactions.
-
-    Predicted with residual weights taken as independent of the embeddings (free), and with the pull of W.
-    """
-    config, measured, predicted = record["config"], record["measured"], record["predicted"]
-    k = config["dims"].index(dim)
-    figure, (left, right) = new_axes(2)
-    upper = np.triu_indices(config["steps"], 1)
-    steps = np.arange(1, config["steps"] + 1)
-    overlaps = np.array(measured["overlaps"][k])[upper]
-    for look, (kind, label) in kinds({"free": "free", "pulled": "with the pull"}.items()):
-        points(left, np.array(predicted[f"overlaps_{kind}"][k])[upper], overlaps, look, label=label)
-        sizes = [predicted[f"sd_{kind}"][name][k] for name in predicted["slope"]]
-        right.plot(steps, sizes, "-", color=look.colour, label=label)
-    ends = [min(left.get_xlim()[0], left.get_ylim()[0]), max(left.get_xlim()[1], left.get_ylim()[1])]
-    left.plot(ends, ends, ":", color=GREY, lw=1)
-    frame(left, r"predicted $\omega_{st}$", "measured")
-    sizes = [measured["interaction_sd"][name][k] for name in predicted["slope"]]
-    right.plot(steps, sizes, "s", color=GREY, label="measured")
-    frame(right, "step $t$", r"interactions, $\|W_t\|_F/d$", zero=True)
-    right.set_xticks(steps)
-    for axis in (left, right):
-        key(axis)
-    figure.suptitle(f"$d = {dim}$", fontsize=11)
     return figure
