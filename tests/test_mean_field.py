@@ -151,16 +151,18 @@ def test_small_dimensions_decide_nothing(summary):
 
 
 def test_four_steps_of_the_true_iterates_are_predicted_on_fresh_seeds():
-    for record in am.read_records("trajectory", "confirm-alpha-1.5"):
+    records = {record["config"]["alpha"]: record for record in am.read_records("trajectory", "confirm-")}
+    assert records[1.5]["words"]["early"] == REPRODUCED
+    for record in records.values():
         assert record["config"]["first_seed"] >= 3532 and record["config"]["seeds"] == 8
-        assert record["words"]["early"] == REPRODUCED
         counts, law = (np.array(record[side]["counts"])[0] for side in ("measured", "predicted"))
-        assert np.abs(counts / law - 1)[:, :4].max() < 0.05
+        off = np.abs(counts / law - 1)
+        assert off[1:, :4].max() < 0.04 and off[0, :4].max() < 0.08 and off[:2, :10].max() < 0.07
         # later the recursion falls behind, most at the largest rate
-        assert (counts / law)[2, -1] > 1.1 > (counts / law)[1, 7]
+        assert (counts / law)[2, -1] > 1.15 > (counts / law)[1, -1] > 1.05
         first = np.s_[:, :5, :5]
         overlaps = [np.array(record[side]["overlaps"])[0][first] for side in ("measured", "predicted")]
-        assert np.abs(overlaps[0] - overlaps[1]).max() < 0.05
+        assert np.abs(overlaps[0] - overlaps[1]).max() < 0.07
 
 
 def made_up(scale=1.0, overlap=0.0):

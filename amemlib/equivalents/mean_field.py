@@ -33,6 +33,7 @@ _GROUPS = 64
 """The rivals of an item share this many output vectors in the matrices: two that matter rarely share one."""
 _NEGLIGIBLE = 1e-4
 _LEAST_SCALE = 0.2
+_NO_DIRECTION = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +87,8 @@ def mean_field_iterates(
     with β = `momentum`, φ_t the signal of a matrix of weights ρ(t) that W_t already pulls at, back_i what the pull
     takes of item i's own signals, and ω_st the overlaps of the updates. Up to N = 65 536 an item has N − 1 rivals, each
     a process too, which the softmax lowers when it comes close; beyond, they have their mean free energy.
-    batch_size: B, a fresh batch every step; `None` for the population. streams: independent solutions, whose scatter
+    batch_size: B, a fresh batch every step; `None` for the population. Batches of fewer than d items are forgotten
+    faster than it says, from about the fourth step on. streams: independent solutions, whose scatter
     gives `errors`. The time grows with `steps`², with N up to 65 536, and not with d.
     Raises `ValueError` for a momentum outside [0, 1) and logits whose standard deviation exceeds 50.
     """
@@ -198,6 +200,9 @@ class _Stream:
             pulled = self.momentum * pulled + W @ moment
             weights = self.momentum * weights + residual
             left, values, right = np.linalg.svd(free - pulled)
+            # a batch of few items: no direction that they do not have
+            kept = values > _NO_DIRECTION * values[0]
+            left, values, right = left[:, kept], values[kept], right[kept]
             update = left @ right
             before.append(W)
             pulls = [self.momentum * pull for pull in pulls] + [residual * tilt]
@@ -265,11 +270,14 @@ class _Stream:
         The free part Σ ρ_i u_i v_iᵀ has a fixed point, so the fluctuation of its d′ singular values, and their bias, is
         known and divided out.
         """
-        mu = np.exp(np.arange(math.log(1e-3 * np.median(values)), math.log(300 * values[0]), _LOG_STEP))
+        # below full rank nothing fills the bottom, and the smallest weight of a batch is answered as the largest
+        bottom = np.median(values) if len(values) == self.matrix_dim else values[-1]
+        mu = np.exp(np.arange(math.log(1e-3 * bottom), math.log(300 * values[0]), _LOG_STEP))
         quadrature = 2 / math.pi * _LOG_STEP * mu
         quadrature[0] += 2 / math.pi * mu[0]
         grid = values[:, None] ** 2 + mu**2
         crossing, diagonal = values[:, None] / grid, mu / grid
+        filled = diagonal.sum(0) + (self.matrix_dim - len(values)) / mu
         free_values = np.linalg.svd(free, compute_uv=False)
         seen = weights > 1e-14 * weights.max()
         label = np.round(np.log(weights[seen]) / _CLASS_WIDTH).astype(int)
@@ -277,7 +285,7 @@ class _Stream:
         number = np.bincount(label, self.numbers[seen])
         value = np.bincount(label, self.numbers[seen] * weights[seen])[number > 0] / number[number > 0]
         exact = solve_fixed_point(mu, value, number[number > 0], self.dim)
-        M = diagonal.mean(0) * exact / (mu / (free_values[:, None] ** 2 + mu**2)).mean(0)
+        M = filled * exact / (mu / (free_values[:, None] ** 2 + mu**2)).sum(0)
         return _Spectrum(left, right, crossing, diagonal, quadrature, float(M**2 @ quadrature)), M
 
     def _kernel(self, new: _Spectrum, old: _Spectrum, memory: np.ndarray) -> np.ndarray:
