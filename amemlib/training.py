@@ -55,7 +55,7 @@ def muon(weights: dict[str, Tensor], lr: float) -> list[torch.optim.Optimizer]:
         )
     if any(W.ndim > 2 for W in weights.values()):
         return _orthogonalised(weights, lr, quintic_in_bfloat16)
-    return [torch.optim.Muon(_matrices(weights), lr=lr, **_MUON), _vectors_adamw(weights)]
+    return [torch.optim.Muon(list(_matrices(weights).values()), lr=lr, **_MUON), _vectors_adamw(weights)]
 
 
 def exact_muon(weights: dict[str, Tensor], lr: float) -> list[torch.optim.Optimizer]:
@@ -92,12 +92,12 @@ def sgd(weights: dict[str, Tensor], lr: float) -> list[torch.optim.Optimizer]:
 
 def sgd_matrices(weights: dict[str, Tensor], lr: float) -> list[torch.optim.Optimizer]:
     """Muon without its spectral map: `sgd` for the matrices, `muon`'s AdamW for the vectors."""
-    return [*sgd(dict(enumerate(_matrices(weights))), lr), _vectors_adamw(weights)]
+    return [*sgd(_matrices(weights), lr), _vectors_adamw(weights)]
 
 
 def adamw_vectors(weights: dict[str, Tensor], lr: float) -> list[torch.optim.Optimizer]:
     """AdamW for all weights, the vectors at the rate that `muon` gives them."""
-    return [*adamw(dict(enumerate(_matrices(weights))), lr), _vectors_adamw(weights)]
+    return [*adamw(_matrices(weights), lr), _vectors_adamw(weights)]
 
 
 OPTIMIZERS = {
@@ -208,8 +208,8 @@ def _train(
     return {name: tensor.detach() for name, tensor in weights.items()}, histories, diverged
 
 
-def _matrices(weights: dict[str, Tensor]) -> list[Tensor]:
-    return [tensor for name, tensor in weights.items() if name not in VECTORS]
+def _matrices(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: tensor for name, tensor in weights.items() if name not in VECTORS}
 
 
 def _vectors_adamw(weights: dict[str, Tensor]) -> torch.optim.Optimizer:
@@ -238,7 +238,7 @@ def _silence(k: int, weights: dict[str, Tensor], optimizers: list) -> None:
 def _orthogonalised(weights: dict[str, Tensor], lr: float, orthogonalise: Callable[[Tensor], Tensor]) -> list:
     """Plain SGD whose gradients are replaced just before the step, W ← (1 − ηω) W − η √max(1, m/n) f(M), M the Nesterov
     momentum; AdamW for the vectors."""
-    optimizer = torch.optim.SGD(_matrices(weights), lr=lr, weight_decay=_MUON["weight_decay"])
+    optimizer = torch.optim.SGD(list(_matrices(weights).values()), lr=lr, weight_decay=_MUON["weight_decay"])
     optimizer.register_step_pre_hook(functools.partial(_orthogonalise_gradients, orthogonalise))
     return [optimizer, _vectors_adamw(weights)]
 

@@ -209,13 +209,15 @@ def test_every_map_of_the_experiment_is_what_its_name_says():
     [(1.0, 0.0, REPRODUCED), (1.0, 0.2, FINITE_SIZE), (0.8, 0.0, UNDECIDED), (0.8, 0.2, NOT_REPRODUCED)],
 )
 def test_every_map_is_held_to_its_sharp_count_and_to_its_own_exponent(factor, excess, said):
-    config = SpectralMapsConfig(dims=(256, 512), seeds=2, scan_dims=(256,), first_seed=1000)
+    config = SpectralMapsConfig(dims=(256, 512), seeds=4, scan_dims=(256,), first_seed=4450)
     muon, sgd = (theory.recovery_exponent(method, config.alpha) for method in ("muon", "sgd"))
     limits = {name: sgd if name in SCHEDULES or name == "sgd" else muon for name in MAPS}
-    sharp = {name: [100.0, 240.0] for name in MAPS}
+    sharp = {name: [100.0, 100 * 2 ** (limit + excess)] for name, limit in limits.items()}
+    scatter = 0.98, 0.99, 1.01, 1.02
     measured = {
-        "seed_counts": {name: [[0.99 * factor * x, 1.01 * factor * x] for x in row] for name, row in sharp.items()},
+        "seed_counts": {name: [[part * factor * x for part in scatter] for x in row] for name, row in sharp.items()},
         "slope": {name: limit + excess for name, limit in limits.items()},
+        "interval": {name: [limit + excess - 0.05, limit + excess + 0.05] for name, limit in limits.items()},
     }
     verdicts = SPECTRAL_MAPS.verdicts(config, measured, {"counts": sharp, "slope": limits})
     assert set(verdicts) == set(MAPS) - {"sgd"}

@@ -122,7 +122,6 @@ def test_the_cost_does_not_depend_on_the_dimension():
         ({"lr_over_root_dim": 1e4}, "lr_over_root_dim"),
         ({"momentum": 1.0}, "momentum"),
         ({"batch_size": 0}, "batch_size"),
-        ({"problem": 3}, "problem"),
     ],
 )
 def test_bad_input_is_named(change, name):

@@ -69,7 +69,6 @@ records that will decide have blocks of fresh seeds, listed in CONTRIBUTING.
 Assertions in the chapters are another matter: many of their bands were chosen with the exploratory record (seeds from 0
 on) in view. They keep the stored numbers and the text together, and no verdict rests on them.
 """
-SOURCE = "https://github.com/amemlib/amemlib/blob/main/"
 SYMBOLS = re.compile(r"(?<![\w$\\{])(d|N|B|T|K|L|n|S|α|η|θ|λ)( [=≤≥] )(?=[\d−])")
 GREEK = {"α": r"\alpha", "η": r"\eta", "θ": r"\theta", "λ": r"\lambda"}
 FORMULAS = {
@@ -153,11 +152,19 @@ def evidence(row: dict, root: Path) -> dict:
         "size": "; ".join(dict.fromkeys(sizes)),
         "device": ", ".join(dict.fromkeys(record["device"] for record in records)),
         "verdict": max((word(one) for _, one in judged), key=WORDS.index),
-        "details": details(row, records, judged),
+        "details": details(row, records, judged, source(root)),
     }
 
 
-def details(row: dict, records: list[dict], judged: list[tuple[str, dict | str]]) -> list[tuple[str, str]]:
+def source(root: Path) -> str:
+    """The address of the book's own files."""
+    repository = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))["repository"]
+    return f"{repository['url'].rstrip('/')}/blob/{repository['branch']}"
+
+
+def details(
+    row: dict, records: list[dict], judged: list[tuple[str, dict | str]], address: str
+) -> list[tuple[str, str]]:
     """The parts of a row's verdict with their answers and rivals, then where its numbers come from, name by name."""
     answers: dict[str, list[str]] = {}
     for name, one in judged:
@@ -167,9 +174,9 @@ def details(row: dict, records: list[dict], judged: list[tuple[str, dict | str]]
     for name, record in zip(several(row["record"]), records, strict=True):
         config, commit = record["config"], record["provenance"]["commit"] or "no commit"
         seeds = f"seeds from {config['first_seed']}"
-        made.append(f"[`{name}`]({SOURCE}amemlib/records/{name}.json) ({seeds}, commit {commit[:12]})")
+        made.append(f"[`{name}`]({address}/amemlib/records/{name}.json) ({seeds}, commit {commit[:12]})")
     tests = (test.split("::") for test in several(row["test"]))
-    held = [f"[`{name.removeprefix('test_')}`]({SOURCE}tests/{file})" for file, name in tests]
+    held = [f"[`{name.removeprefix('test_')}`]({address}/tests/{file})" for file, name in tests]
     fewest = min((n for record in records for n in _draws(record["config"])), default=FEWEST_DRAWS)
     if UNDECIDED in {word(one) for _, one in judged}:
         few = f"{FEWEST_DRAWS} draws at every size, where there are {fewest}" if fewest < FEWEST_DRAWS else ""
@@ -301,7 +308,7 @@ def link(row: dict, root: Path) -> str:
 
 def status(rows: list[dict]) -> str:
     """The front page's table: a line for every theorem and figure, with at most two numbers; the rest by number."""
-    lines = ["| | verdict | measured |", "|---|---|---|"]
+    lines = ["| statement | verdict | measured |", "|---|---|---|"]
     rest = {
         "propositions, lemmas and assumptions": Counter(),
         "statements beyond the paper": Counter(),

@@ -176,11 +176,12 @@ def fill_thumbnails(app: Sphinx, exception: Exception | None) -> None:
 def _thumbnail(page: Path, match: re.Match) -> str:
     opening, chapter, label = match.groups()
     target = page.parent / chapter
-    figure = f'<figure[^>]* id="{label}".*?<img[^>]* src="([^"]+)"'
+    figure = f'<figure[^>]* id="{label}".*?(<img[^>]*>)'
     found = re.search(figure, target.read_text(encoding="utf-8"), re.S) if target.exists() else None
     if found is None:
         return match[0]
-    source = (target.parent / found[1]).resolve()
+    alt, address = (re.search(f'{name}="([^"]*)"', found[1])[1] for name in ("alt", "src"))
+    source = (target.parent / address).resolve()
     if source.suffix != ".svg":
         small = source.with_name(f"{label}-small.png")
         with Image.open(source) as picture:
@@ -189,7 +190,7 @@ def _thumbnail(page: Path, match: re.Match) -> str:
             picture.quantize(64).save(small, optimize=True)
         source = small
     address = Path(os.path.relpath(source, page.parent)).as_posix()
-    return f'{opening}<img src="{address}" alt="The figure" loading="lazy"></a>'
+    return f'{opening}<img src="{address}" alt="{alt}" loading="lazy"></a>'
 
 
 def write_one_page_like_many(app: Sphinx) -> None:
