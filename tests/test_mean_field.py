@@ -156,6 +156,7 @@ def test_four_steps_of_the_true_iterates_are_predicted_on_fresh_seeds():
         assert record["config"]["first_seed"] >= 3532 and record["config"]["seeds"] == 8
         counts, law = (np.array(record[side]["counts"])[0] for side in ("measured", "predicted"))
         off = np.abs(counts / law - 1)
+        # what these records hold, read off them: the rule that judges them is the experiment's
         assert off[1:, :4].max() < 0.05 and off[0, :4].max() < 0.08 and off[:2, :10].max() < 0.07
         # later the recursion falls behind, most at the largest rate
         assert (counts / law)[2, -1] > 1.15 > (counts / law)[1, -1] > 1.05

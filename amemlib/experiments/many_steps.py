@@ -35,8 +35,6 @@ LOW, HIGH, DROP = 0.05, 0.30, 0.15
 """The bars that the exponents of the first records were held to, and that their chapter shows: fitted exponents in
 [κ_T − LOW, κ_T + HIGH], and no fall by more than DROP from one T to the next. They pass the laws of other α, so no
 verdict rests on them any more."""
-SLOPE_BAND = 0.08
-"""How near to κ_T those records called the limit met."""
 LOCAL_BAND = 0.1
 """How far a local exponent may lie from the closed recursion's, beyond its sampling error: five per cent of error in
 either count of a step by a factor of two in d is 0.1."""

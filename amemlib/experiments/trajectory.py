@@ -11,6 +11,7 @@ from amemlib import runtime, theory
 from amemlib.checks import check_alpha, check_count, check_dims, check_positive
 from amemlib.equivalents import power_law_iterates
 from amemlib.experiments.base import Experiment, Grid, Results, draws, standard_error
+from amemlib.experiments.iterates import profile_bins
 from amemlib.experiments.many_steps import thresholded_counts
 from amemlib.gradients import item_losses
 from amemlib.optim import trajectory
@@ -25,7 +26,6 @@ EARLY, EARLY_BAND, LATE_BAND = 4, 0.03, 0.05
 OVERLAP_BAND = 0.1
 """How far the overlap of any two updates may lie from its prediction."""
 JUDGED_DIM = 192
-PROFILE_BINS = 24
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def measure_trajectory(
     problem = Problem.power_law(n_items, dim, alpha)
     emb = sample_embeddings(problem, seed, runtime.device(device))
     lr = lr_over_root_dim * math.sqrt(dim)
-    bins = rank_bins(n_items)
+    bins = profile_bins(n_items)
     rows, updates, before = [], [], None
     for W in trajectory(emb, itertools.repeat(problem.frequencies, steps), polar, lr):
         if before is not None:
@@ -91,15 +91,10 @@ def measure_trajectory(
     return {key: [row[key] for row in rows] for key in rows[0]} | {"overlaps": (flat @ flat.T / dim).tolist()}
 
 
-def rank_bins(n_items: int) -> list[int]:
-    """Where ranks are cut, evenly in their logarithm: interior edges of at most `PROFILE_BINS` bins."""
-    return np.unique(np.geomspace(1, n_items, PROFILE_BINS + 1).round().astype(int))[:-1].tolist()
-
-
 def solve_trajectory(alpha: float, n_items: int, dim: int, steps: int, lr_over_root_dim: float) -> dict:
     """The recursion's numbers for the same, and the standard errors of its own solution."""
     found = power_law_iterates(alpha, n_items, dim, lr_over_root_dim, steps)
-    cuts = np.array([0, *rank_bins(n_items), n_items])
+    cuts = np.array([0, *profile_bins(n_items), n_items])
     # how many ranks of each stratum lie below each cut
     below = np.clip(cuts[:, None] - found.edges[:-1], 0, np.diff(found.edges))
     shares = np.diff(below, axis=0) / np.diff(cuts)[:, None]
