@@ -108,6 +108,14 @@ def test_momentum_and_batches_reach_the_recursion():
     assert batches[0] == pytest.approx(seen, rel=0.15) and batches[0] < 0.8 * with_momentum[0]
 
 
+def test_a_batch_of_one_is_solved_and_stores_next_to_nothing():
+    counts = am.expected_trajectory(am.Problem.power_law(256, 32, 1.5), 3, batch_size=1)
+    # what a batch shows that is not empty, 1 / (1 − 1/e) items, and an item of luck
+    assert 0.5 < counts[0] < 3 and np.isfinite(counts).all() and counts[-1] < 10
+    with pytest.raises(ValueError, match="^batch_size must"):
+        am.expected_trajectory(am.Problem.power_law(2048, 1024, 1.5), 1, batch_size=1)
+
+
 def test_the_cost_does_not_depend_on_the_dimension():
     near, far = (power_law_iterates(1.5, 10**9, dim, 1.0, 1, streams=2) for dim in (1000, 10**6))
     assert len(far.edges) < len(near.edges) < 20_000

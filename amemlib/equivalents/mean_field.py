@@ -87,10 +87,11 @@ def mean_field_iterates(
     with β = `momentum`, φ_t the signal of a matrix of weights ρ(t) that W_t already pulls at, back_i what the pull
     takes of item i's own signals, and ω_st the overlaps of the updates. Up to N = 65 536 an item has N − 1 rivals, each
     a process too, which the softmax lowers when it comes close; beyond, they have their mean free energy.
-    batch_size: B, a fresh batch every step; `None` for the population. Batches of fewer than d items are forgotten
-    faster than it says, from about the fourth step on. streams: independent solutions, whose scatter
-    gives `errors`. The time grows with `steps`², with N up to 65 536, and not with d.
-    Raises `ValueError` for a momentum outside [0, 1) and logits whose standard deviation exceeds 50.
+    batch_size: B ≥ d / 128, a fresh batch every step; `None` for the population. Batches of fewer than d items are
+        forgotten faster than it says, from about the fourth step on.
+    streams: independent solutions, whose scatter gives `errors`.
+    The time grows with `steps`², with N up to 65 536, and not with d.
+    Raises `ValueError` for a momentum outside [0, 1), a smaller batch, and logits whose standard deviation exceeds 50.
     """
     check_instance("problem", problem, Problem)
     p = np.sort(problem.frequencies.numpy(force=True))[::-1]
@@ -118,7 +119,7 @@ def _solve(frequency_at, n_items, dim, lr_over_root_dim, steps, momentum, batch_
     if not 0 <= momentum < 1:
         raise ValueError(f"momentum must lie in [0, 1), got {momentum!r}")
     if batch_size is not None:
-        check_count("batch_size", batch_size)
+        check_count("batch_size", batch_size, least=math.ceil(dim / min(dim, _MATRIX_DIM)))
     edges = _strata(n_items, dim)
     generators = (np.random.default_rng([stream, n_items, dim]) for stream in range(streams))
     found = [_Stream(frequency_at, edges, dim, c, momentum, batch_size, rng).run(steps) for rng in generators]
@@ -213,7 +214,8 @@ class _Stream:
             kernels = [self._kernel(spectrum, old, memory) for old, memory in zip(spectra, memories, strict=True)]
             fading = [k @ old.quadrature / old.slope for k, old in zip(kernels, spectra, strict=True)]
             back = sum((x @ k for x, k in zip(responses, kernels, strict=True)), np.zeros(n))
-            own = self._own_signal(weights, tilted, shared, back, M, spectrum, update)
+            answers = ((self.V @ update.T) * self.U).sum(1)
+            own = self._own_signal(weights, tilted, shared, back, M, spectrum, answers)
             effective = weights - back / spectrum.slope
             x = effective[:, None] * M
             responses.append(effective[:, None] * (1 + tilted) / ((1 + tilted) ** 2 + x**2) * spectrum.quadrature)
@@ -229,7 +231,7 @@ class _Stream:
             factor = np.linalg.cholesky(overlaps + 1e-9 * np.eye(t + 1))
             known = noise[:, :t] @ np.linalg.solve(overlaps[:t, :t] + 1e-9 * np.eye(t), overlaps[:t, t])
             fresh = factor[t, t]
-            noise[:, t] = self._noise(update, own, root_weight, residual, known, fresh)
+            noise[:, t] = self._noise(answers - own, known, fresh)
             lengths, scale = self._spread(W)
             signal = signal + c * math.sqrt(dim) * own * (1 + (1 - np.clip(own, 0, 1) / 2) * lengths)
             expected = signal + scale * c * (noise[:, :t].sum(1) + known)
@@ -255,9 +257,12 @@ class _Stream:
             r = self.p * share
             return r, self.multiplicity * r, np.sqrt(self.multiplicity) * r
         B, root = self.batch_size, np.sqrt(self.multiplicity)
-        seen = self.rng.poisson(B * self.p)
+        seen = many = np.zeros(len(self.p))
+        # a batch shows something
+        while not np.where(self.single, seen, many).any():
+            seen = self.rng.poisson(B * self.p)
+            many = self.rng.poisson(B * self.p * self.multiplicity)
         r = seen / B * share
-        many = self.rng.poisson(B * self.p * self.multiplicity)
         return (
             r,
             np.where(self.single, self.multiplicity * r, many / B * share),
@@ -297,21 +302,20 @@ class _Stream:
         mixed *= new.crossing.T @ (outputs * held) @ old.crossing
         return new.quadrature @ (equal + mixed) / self.matrix_dim**2
 
-    def _own_signal(self, weights, tilted, shared, back, M, spectrum, update) -> np.ndarray:
+    def _own_signal(self, weights, tilted, shared, back, M, spectrum, answers) -> np.ndarray:
         """E u_iᵀ O v_i: the cavity's formula to first order in the pull, its higher orders read off the matrix."""
         damped = (1 + tilted) ** 2 + (1 + shared[:, None]) * (weights[:, None] * M) ** 2
         direct = weights * (M**2 / damped @ spectrum.quadrature)
         if not back.any():
             return direct
         features = np.stack([back, back * direct, back * direct**2, back * np.abs(back)], 1)
-        measured = ((self.V @ update.T) * self.U).sum(1) - direct
-        orders = np.linalg.lstsq(features[self.single], measured[self.single], rcond=None)[0]
+        orders = np.linalg.lstsq(features[self.single], (answers - direct)[self.single], rcond=None)[0]
         return direct + features @ orders
 
-    def _noise(self, update, own, root_weight, residual, known, fresh) -> np.ndarray:
+    def _noise(self, scatter, known, fresh) -> np.ndarray:
         """g_i(t): the matrix's noise as far as d′ gives it the right share, the rest independent, given the past."""
         independent = known + fresh * self.rng.standard_normal(len(known))
-        measured = math.sqrt(self.matrix_dim) * (((self.V @ update.T) * self.U).sum(1) - own)
+        measured = math.sqrt(self.matrix_dim) * scatter
         share = math.sqrt(self.matrix_dim / self.dim)
         mixed = share * measured + math.sqrt(1 - share**2) * independent
         return np.where(self.single, mixed, independent)
