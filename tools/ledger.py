@@ -22,13 +22,20 @@ GROUPS = {
     "paper": "",
     "beyond": "Beyond the paper",
     "practice": "For people who train with Muon",
-    "companions": "Companions",
+    "companions": "Companions on memory",
+    "emergence": "Companions on emergence",
+    "sequences": "Companions on sequences",
+    "features": "Companions on features and feedback",
 }
 """The files of chapters/ledger that there may be, and the heading of each one's rows; the paper's have none."""
 ABOUT = {
     "beyond": "Statements of this project, which the paper does not make: derived here, not proved.",
     "practice": "What the memory says to those who train with Muon: rules of this project, each with its limits.",
     "companions": "Statements of other papers on objects that this book shares, in the small settings of its labs.",
+    "emergence": "Statements of other papers on how features are learnt, one after another, in the settings of its labs.",
+    "sequences": "Statements of other papers on sequence models, in the small settings of its labs.",
+    "features": "Statements of other papers on optimization, reward and transfer, in the small settings of its labs: nothing "
+    "about a large model is claimed from a toy.",
 }
 BEGIN, END = "<!-- status: tools/ledger.py writes what follows -->", "<!-- end of status -->"
 HEADLINE = "<!-- headline: tools/ledger.py writes what follows -->", "<!-- end of headline -->"
