@@ -32,11 +32,18 @@ ABOUT = {
     "beyond": "Statements of this project, which the paper does not make: derived here, not proved.",
     "practice": "What the memory says to those who train with Muon: rules of this project, each with its limits.",
     "companions": "Statements of other papers on objects that this book shares, in the small settings of its labs.",
-    "emergence": "Statements of other papers on how features are learnt, one after another, in the settings of its labs.",
+    "emergence": "Statements of other papers on how features are learnt, one after another, in small settings.",
     "sequences": "Statements of other papers on sequence models, in the small settings of its labs.",
-    "features": "Statements of other papers on optimization, reward and transfer, in the small settings of its labs: nothing "
-    "about a large model is claimed from a toy.",
+    "features": "Statements of other papers on optimization, reward and transfer, in small settings: nothing about a "
+    "large model is claimed from a toy.",
 }
+COUNTED = {
+    "paper": "propositions, lemmas and assumptions",
+    "beyond": "statements beyond the paper",
+    "practice": "rules for people who train with Muon",
+}
+COMPANIONS = "statements of companion papers"
+"""What the front page calls the rows that it only counts: by group, and those of every other group."""
 BEGIN, END = "<!-- status: tools/ledger.py writes what follows -->", "<!-- end of status -->"
 HEADLINE = "<!-- headline: tools/ledger.py writes what follows -->", "<!-- end of headline -->"
 MEANINGS = {
@@ -316,18 +323,12 @@ def link(row: dict, root: Path) -> str:
 def status(rows: list[dict]) -> str:
     """The front page's table: a line for every theorem and figure, with at most two numbers; the rest by number."""
     lines = ["| statement | verdict | measured |", "|---|---|---|"]
-    rest = {
-        "propositions, lemmas and assumptions": Counter(),
-        "statements beyond the paper": Counter(),
-        "rules for people who train with Muon": Counter(),
-        "statements of companion papers": Counter(),
-    }
-    names = dict(zip(GROUPS, rest, strict=True))
+    rest = {name: Counter() for name in (*COUNTED.values(), COMPANIONS)}
     for row in rows:
         if "short" in row:
             lines.append(table_row([f"**{row['statement']}** {row['short']}", row["verdict"], row["number"]]))
         else:
-            rest[names[row["group"]]][row["verdict"]] += 1
+            rest[COUNTED.get(row["group"], COMPANIONS)][row["verdict"]] += 1
     rest = {name: counts for name, counts in rest.items() if counts}
     for name, counts in rest.items():
         tally = ", ".join(f"{number} {verdict}" for verdict, number in counts.most_common())
