@@ -351,6 +351,14 @@ def trajectory():
     return made_up("trajectory", tables, tables)
 
 
+def race():
+    def tables(config):
+        shape = len(config["alphas"]), config["steps"]
+        return {name: ramp(*shape) for name in ("muon", "muon_errors", "descent", "descent_errors")}
+
+    return made_up("race", tables, tables)
+
+
 def interactions():
     blocks = ("head-head", "head-middle", "head-tail", "middle-middle", "middle-tail", "tail-tail")
 
@@ -566,6 +574,7 @@ def at_gpu_sizes():
         "parity": (({name: (flat, flat) for name in "abcdef"},), 6),
         "quintic_steps": ((flat, list(many), range(40), labelled), (0, 6)),
         "race": ((steps, 50.0), 2),
+        "race_laws": ((race(),), 2),
         "rates": ((recall_rates(),), 3),
         "recall_alphas": ((long,), 3),
         "recall_batches": ((long,), 3),

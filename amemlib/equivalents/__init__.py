@@ -21,6 +21,7 @@ __getattr__, __dir__, __all__ = lazy.attach(
             "expected_covariance_capacity",
             "expected_table_capacity",
         ),
+        "descent": ("descent_iterates",),
         "free_energy": ("expected_log_partition", "mean_tilt", "surrogate_gradient"),
         "law": ("SpectralLaw", "expected_map_capacity"),
         "leading_order": (

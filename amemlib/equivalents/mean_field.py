@@ -32,7 +32,8 @@ _POOL = 2**20
 _GROUPS = 64
 """The rivals of an item share this many output vectors in the matrices: two that matter rarely share one."""
 _NEGLIGIBLE = 1e-4
-_LEAST_SCALE = 0.2
+LEAST_SQUARE = 0.2
+"""No logit has a smaller variance, in units of the mean one: beside it a neighbour's free energy would say nothing."""
 _NO_DIRECTION = 1e-12
 
 
@@ -120,20 +121,26 @@ def _solve(frequency_at, n_items, dim, lr_over_root_dim, steps, momentum, batch_
         raise ValueError(f"momentum must lie in [0, 1), got {momentum!r}")
     if batch_size is not None:
         check_count("batch_size", batch_size, least=math.ceil(dim / min(dim, _MATRIX_DIM)))
-    edges = _strata(n_items, dim)
+    matrix_dim = min(dim, _MATRIX_DIM)
+    edges = strata(n_items, dim, matrix_dim)
     generators = (np.random.default_rng([stream, n_items, dim]) for stream in range(streams))
-    found = [_Stream(frequency_at, edges, dim, c, momentum, batch_size, rng).run(steps) for rng in generators]
+    solutions = (Stream(frequency_at, edges, dim, matrix_dim, c, rng, momentum, batch_size) for rng in generators)
+    return averaged([stream.run(steps) for stream in solutions], edges)
+
+
+def averaged(found: list[tuple[np.ndarray, ...]], edges: np.ndarray) -> MeanFieldIterates:
+    """The means of what `Stream.run` found, and the standard errors of the counts."""
     rows, overlaps, logits, left = (np.array(column) for column in zip(*found, strict=True))
-    errors = rows[:, :, 0].std(0, ddof=1) / math.sqrt(streams) if streams > 1 else np.full(steps, math.nan)
+    many = len(found) > 1
+    errors = rows[:, :, 0].std(0, ddof=1) / math.sqrt(len(found)) if many else np.full(rows.shape[1], math.nan)
     counts, losses, interaction_sd, learnt = rows.mean(0).T
     return MeanFieldIterates(
         counts, errors, losses, interaction_sd, learnt, overlaps.mean(0), edges, logits.mean(0), left.mean(0)
     )
 
 
-def _strata(n_items: int, dim: int) -> np.ndarray:
+def strata(n_items: int, dim: int, matrix_dim: int) -> np.ndarray:
     """Edges of the strata of ranks: d/d′ ranks each up to rank 8 d, from there on as many more as the rank grows."""
-    matrix_dim = min(dim, _MATRIX_DIM)
     unit, whole = dim / matrix_dim, _WHOLE_ITEMS * matrix_dim
     total = n_items / unit
     edges = np.arange(0, min(total, whole), dtype=float)
@@ -155,7 +162,7 @@ class _Spectrum:
     slope: float
 
 
-class _Stream:
+class Stream:
     """One solution of the recursion: items, matrices of dimension d′, rivals; `run` takes the steps."""
 
     def __init__(
@@ -163,14 +170,15 @@ class _Stream:
         frequency_at: Callable,
         edges: np.ndarray,
         dim: int,
+        matrix_dim: int,
         c: float,
-        momentum: float,
-        batch_size: int | None,
         rng: np.random.Generator,
+        momentum: float = 0.0,
+        batch_size: int | None = None,
     ):
         self.numbers, self.dim, self.c, self.momentum, self.rng = np.diff(edges), dim, c, momentum, rng
         self.batch_size, self.n_items = batch_size, round(edges[-1])
-        self.matrix_dim = min(dim, _MATRIX_DIM)
+        self.matrix_dim = matrix_dim
         # a stratum need not hold a whole number of ranks
         ranks = np.minimum(edges[:-1] + self.numbers * rng.random(len(self.numbers)), self.n_items - 1).astype(np.int64)
         self.p = frequency_at(ranks)
@@ -228,9 +236,7 @@ class _Stream:
             if sd > LARGEST_SD:
                 least = f"logits of a standard deviation of at most {LARGEST_SD:g}"
                 raise ValueError(f"lr_over_root_dim must give {least}, got {c!r} and {sd:.3g}")
-            factor = np.linalg.cholesky(overlaps + 1e-9 * np.eye(t + 1))
-            known = noise[:, :t] @ np.linalg.solve(overlaps[:t, :t] + 1e-9 * np.eye(t), overlaps[:t, t])
-            fresh = factor[t, t]
+            known, fresh, factors = self._conditional(overlaps, noise[:, :t])
             noise[:, t] = self._noise(answers - own, known, fresh)
             lengths, scale = self._spread(W)
             signal = signal + c * math.sqrt(dim) * own * (1 + (1 - np.clip(own, 0, 1) / 2) * lengths)
@@ -239,17 +245,32 @@ class _Stream:
             lift = self._lift(M, spectrum)
             keep = 1 - float(np.mean(fading)) if fading else 1.0
             energy, wins, shared, masses = self.rivals.advance(
-                c * factor[t], scale, sd, residual, lift, keep, self.momentum, expected, scale * c * fresh
+                c * factors, scale, sd, residual, lift, keep, self.momentum, expected, scale * c * fresh
             )
-            rival_means = sum(
-                mass[:, None] * self.U[rival] for mass, rival in zip(masses.T, self.outputs_of_rivals, strict=True)
-            )
-            share = 1 / (1 + np.exp(np.clip(z - energy, -700, 700)))
-            loss = (self.numbers * self.p) @ np.logaddexp(0, energy - z)
-            rows.append((self.numbers @ wins, loss, sd, self.numbers @ (z > energy)))
+            rival_means = self._rival_means(masses)
+            share, row = self._row(z, energy, wins, sd)
+            rows.append(row)
             logits.append(z)
             lefts.append(share)
         return np.array(rows), overlaps, np.array(logits), np.array(lefts)
+
+    def _conditional(self, overlaps: np.ndarray, noise: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
+        """Of the newest noise, given those before, (K, t): its mean, its standard deviation, its Cholesky factors."""
+        t = noise.shape[1]
+        factors = np.linalg.cholesky(overlaps + 1e-9 * np.eye(t + 1))[t]
+        known = noise @ np.linalg.solve(overlaps[:t, :t] + 1e-9 * np.eye(t), overlaps[:t, t])
+        return known, factors[t], factors
+
+    def _rival_means(self, masses: np.ndarray) -> np.ndarray:
+        """What the softmax means of its rivals add to an item's output, (K, d′)."""
+        pairs = zip(masses.T, self.outputs_of_rivals, strict=True)
+        return sum(mass[:, None] * self.U[rival] for mass, rival in pairs)
+
+    def _row(self, z, energy, wins, sd) -> tuple[np.ndarray, tuple[float, float, float, float]]:
+        """1 − p̂_ii, (K,), and the count, loss, σ and number of learnt items."""
+        share = 1 / (1 + np.exp(np.clip(z - energy, -700, 700)))
+        loss = (self.numbers * self.p) @ np.logaddexp(0, energy - z)
+        return share, (self.numbers @ wins, loss, sd, self.numbers @ (z > energy))
 
     def _residuals(self, share: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """r of one item, and of the rows of the matrices: the sum of r over what a row stands for, the root of Σ r²."""
@@ -328,7 +349,7 @@ class _Stream:
         share = math.sqrt(self.matrix_dim / self.dim)
         images = ((self.V @ W.T) ** 2).sum(1) / (W**2).sum() * self.matrix_dim
         lengths = share * ((self.V**2).sum(1) - 1)
-        return lengths, np.sqrt(np.maximum(1 + share * (images - 1), _LEAST_SCALE))
+        return lengths, np.sqrt(np.maximum(1 + share * (images - 1), LEAST_SQUARE))
 
     def _lift(self, M: np.ndarray, spectrum: _Spectrum) -> Callable[[np.ndarray], np.ndarray]:
         """What a weight r π_ij on (j, i) adds to a logit, c √d φ; 0 below `_NEGLIGIBLE` of the bulk."""
@@ -376,19 +397,25 @@ class _SampledRivals:
         self.lowered = np.zeros((len(self.chosen), self.n_rivals), np.float32)
         self.softmax, self.pressure = None, None
 
-    def advance(self, factors, scale, sd, residual, lift, keep, momentum, expected, fresh):
-        """Free energies, probabilities to be recovered, Y = Σ_j π_ij², (K,) each; π_i on groups of rivals (K, 64)."""
+    def advance(self, factors, scale, sd, residual, lift, keep, momentum, expected, fresh, answers=None):
+        """Free energies, probabilities to be recovered, Y = Σ_j π_ij², (K,) each; π_i on groups of rivals (K, 64).
+
+        answers: what the rivals' own logits add to theirs here, (chosen, N − 1).
+        """
         if self.softmax is not None:
             self.lowered *= np.float32(keep)
             pressure = residual[self.chosen, None] * self.softmax
             self.pressure = pressure if self.pressure is None or not momentum else momentum * self.pressure + pressure
-            rows, columns = np.nonzero(self.softmax > 1e-6)
-            self.lowered[rows, columns] += lift(self.pressure[rows, columns]).astype(np.float32)
+            near = np.nonzero(self.softmax > 1e-6)
+            self.lowered[near] += lift(self.pressure[near]).astype(np.float32)
         self.draws.append(self.rng.standard_normal(len(self.pool), dtype=np.float32))
         for factor, draw in zip(factors, self.draws, strict=True):
             self.pool += np.float32(factor) * draw
         windows = np.lib.stride_tricks.sliding_window_view(self.pool, self.n_rivals)[self.windows]
-        logits = windows * scale[self.chosen, None].astype(np.float32) - self.lowered
+        logits = windows * scale[self.chosen, None].astype(np.float32)
+        if answers is not None:
+            logits += answers
+        logits -= self.lowered
         top = logits.max(1, keepdims=True)
         softmax = np.exp(logits - top)
         total = softmax.sum(1, keepdims=True, dtype=np.float64)

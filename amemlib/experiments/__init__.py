@@ -26,6 +26,7 @@ CORE = (
     "sharp",
     "many-steps",
     "trajectory",
+    "race",
     "recall-rates",
     "recall",
     "vocabulary",

@@ -58,6 +58,7 @@ __getattr__, __dir__, __all__ = lazy.attach(
             "momentum_figure",
             "race_figure",
             "residual_profile_figure",
+            "race_laws_figure",
             "trajectory_counts_figure",
             "trajectory_overlaps_figure",
         ),

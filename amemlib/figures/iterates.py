@@ -205,6 +205,27 @@ def race_figure(record: dict, ceiling: float) -> Figure:
     return figure
 
 
+def race_laws_figure(record: dict) -> Figure:
+    """A record of `race`: counts of Muon and of gradient descent against the step, lines are what predicts each.
+
+    One α a panel, two standard errors of the draws.
+    """
+    config, measured, predicted = record["config"], record["measured"], record["predicted"]
+    figure, axes = new_axes(len(config["alphas"]), sharey=True)
+    steps = range(1, config["steps"] + 1)
+    looks = {"muon": optimizer("polar", "Muon"), "descent": optimizer("sgd", "gradient descent")}
+    for k, (axis, alpha) in enumerate(zip(axes, config["alphas"], strict=True)):
+        for name, look in looks.items():
+            error, law = measured[f"{name}_errors"][k], predicted[name][k]
+            points(axis, steps, measured[name][k], look, error=error, law=law, ms=4)
+        frame(axis, "step $T$", title=rf"$\alpha = {alpha:g}$", zero=True)
+        axis.xaxis.get_major_locator().set_params(integer=True)
+    for axis in axes[::2]:
+        axis.set_ylabel("recovered items")
+    key(axes[0], {"predicted": "-"}, below=2)
+    return figure
+
+
 def minibatch_iterates_figure(record: dict) -> Figure:
     """Figure 5(b): recovered items against samples seen, a curve a batch size; lines: distinct items expected.
 

@@ -1,0 +1,116 @@
+"""Gradient descent's true iterates without the N² softmax, nothing fitted; the linear twin of `mean_field`, no theorem.
+
+A polar step is carried by d directions alike, so its overlaps are self-averaging; a gradient step by the few items that
+weigh most, so they are not. The matrices keep the dimension d here, and N processes the place of the N² logits.
+Derived in the chapter "Beyond the theorem".
+"""
+
+import math
+
+import numpy as np
+
+from amemlib.checks import check_count, check_instance, check_positive
+from amemlib.equivalents.free_energy import LARGEST_SD
+from amemlib.equivalents.mean_field import LEAST_SQUARE, MeanFieldIterates, Stream, averaged, strata
+from amemlib.problem import Problem
+
+MOST_ITEMS = 65_536
+
+
+def descent_iterates(problem: Problem, lr_over_root_dim: float, steps: int, streams: int = 8) -> MeanFieldIterates:
+    """Gradient descent on the population loss, η_t = c √d / ‖G_t‖_op, c = `lr_over_root_dim`, from W = 0:
+
+        z_i(t+1) = z_i(t) + c √d (r_i(t) (1 − z_i/d) − m_t s_i) / ‖G_t‖_op + c g_i(t),   r_i(t) = p_i (1 − p̂_ii),
+
+    s_i the signal that W_t holds of item i, m_t = (1/d²) Σ_j r_j (1 − Y_j) the pull on it, and g_i the noise of G_t
+    itself. Rival j of item i has the logit z_jj ⟨v_j, v_i⟩ beside a Gaussian one: what a memory of few strong items
+    answers to every input.
+    `streams` independent solutions give `errors`. The time grows as N d² + N², up to N = 65 536.
+    Raises `ValueError` for more items and for logits whose standard deviation exceeds 50.
+    """
+    check_instance("problem", problem, Problem)
+    if problem.n_items > MOST_ITEMS:
+        raise ValueError(f"problem must have at most {MOST_ITEMS:,} items, got {problem.n_items:,}")
+    c = check_positive("lr_over_root_dim", lr_over_root_dim)
+    steps, streams = check_count("steps", steps), check_count("streams", streams)
+    p = np.sort(problem.frequencies.numpy(force=True))[::-1]
+    edges = strata(problem.n_items, problem.dim, problem.dim)
+    generators = (np.random.default_rng([stream, problem.n_items, problem.dim]) for stream in range(streams))
+    found = [_Descent(p.__getitem__, edges, problem.dim, c, rng).run(steps) for rng in generators]
+    return averaged(found, edges)
+
+
+class _Descent(Stream):
+    """One solution: `run` takes the steps."""
+
+    def __init__(self, frequency_at, edges, dim: int, c: float, rng: np.random.Generator):
+        super().__init__(frequency_at, edges, dim, dim, c, rng)
+        self.neighbour = self.rivals.chosen[self.rivals.nearest]
+        chosen = self.rivals.chosen
+        self.products = self.V[chosen] @ self.V.T
+        self.products[np.arange(len(chosen)), chosen] = 0
+        self.stratum = np.repeat(np.arange(len(self.p)), np.diff(np.round(edges)).astype(int))[: self.n_items - 1]
+
+    def run(self, steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """As `Stream.run`."""
+        dim, c, n = self.dim, self.c, len(self.p)
+        W, root_d = np.zeros((dim, dim)), math.sqrt(dim)
+        share, shared = np.ones(n), np.zeros(n)
+        rival_means = np.zeros_like(self.U)
+        z, signal, noise = np.zeros(n), np.zeros(n), np.zeros((n, steps))
+        flat, rows, logits, lefts = [], [], [], []
+        for t in range(steps):
+            residual, mean_weight, root_weight = self._residuals(share)
+            tilt = 1 - shared
+            moment = (self.V * (mean_weight * tilt)[:, None]).T @ self.V / root_d
+            G = ((self.U - rival_means) * root_weight[:, None]).T @ self.V - W @ moment
+            norm = np.linalg.norm(G, 2)
+            pull = np.trace(moment) / dim
+            own = (residual * (1 - tilt * z / dim) - pull * signal / root_d) / norm
+            answers = ((self.V @ G.T) * self.U).sum(1) / norm
+            flat.append(G.ravel() / norm)
+            overlaps = np.array(flat) @ np.array(flat).T / dim
+            W = W + c / norm * G
+            sd = math.sqrt((W**2).sum() / dim)
+            if sd > LARGEST_SD:
+                least = f"logits of a standard deviation of at most {LARGEST_SD:g}"
+                raise ValueError(f"lr_over_root_dim must give {least}, got {c!r} and {sd:.3g}")
+            known, fresh, factors = self._conditional(overlaps, noise[:, :t])
+            noise[:, t] = self._noise(answers - own, known, fresh)
+            signal = signal + c * root_d * own
+            images, size = self.V @ W.T, (W**2).sum() / dim
+            # whoever takes a neighbour's rivals takes its scale with them
+            images, outputs = images[self.neighbour], self.U[self.neighbour]
+            input_scale = _scale((images**2).sum(1), size)
+            own_scale = _scale((images**2).sum(1) - _along(images, outputs), size)
+            # a row for many items has no noise of its own, which would come with its scale
+            scale = c * np.where(self.single, 1, own_scale)
+            expected = signal + scale * (noise[:, :t].sum(1) + known)
+            z = signal + scale * noise[:, : t + 1].sum(1)
+            energy, wins, shared, masses = self.rivals.advance(
+                c * factors,
+                input_scale,
+                sd,
+                residual,
+                lambda x, norm=norm: c * root_d * x / norm,
+                1 - c * pull / norm,
+                0.0,
+                expected,
+                own_scale * c * fresh,
+                answers=(self.products * np.where(self.single, z, 0)).astype(np.float32)[:, self.stratum],
+            )
+            rival_means = self._rival_means(masses)
+            share, row = self._row(z, energy, wins, sd)
+            rows.append(row)
+            logits.append(z)
+            lefts.append(share)
+        return np.array(rows), overlaps, np.array(logits), np.array(lefts)
+
+
+def _along(images: np.ndarray, directions: np.ndarray) -> np.ndarray:
+    """Squared length of each row along the direction beside it."""
+    return (images * directions).sum(1) ** 2 / (directions**2).sum(1)
+
+
+def _scale(squares: np.ndarray, mean: float) -> np.ndarray:
+    return np.sqrt(np.maximum(squares / mean, LEAST_SQUARE))
