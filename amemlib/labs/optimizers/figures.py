@@ -22,7 +22,6 @@ NAMES = {
     "muon_without_momentum": "no momentum",
 }
 """Optimizers in words, for axes."""
-SHORT = {"one_sided_shampoo": "one side", "muon_without_momentum": "no momentum"}
 
 
 def first_figure(record: dict) -> Figure:
@@ -104,42 +103,26 @@ def rank_figure(record: dict) -> Figure:
 
 
 def track_figure(record: dict) -> Figure:
-    """Left: loss after the last step against the track's steps, smallest batch. Right: loss by batch size."""
+    """Left: loss after the last step by optimizer, in the order of the track, two batch sizes. Right: by batch size."""
     figure, axes = new_axes(2, figsize=(8.0, 4.3))
     config, measured, track = record["config"], record["measured"], record["predicted"]["track"]
     batches = sorted(batch for batch in config["batch_sizes"] if batch)
-    noisy = f"{batches[0]}"
-    (look, _), *_ = kinds(("loss", ""), "{}")
-    names = list(track)
-    loss, error = ([measured[key][noisy][name] for name in names] for key in ("loss", "loss_error"))
-    points(axes[0], [track[name] for name in names], loss, look._replace(label=None), error=error)
-    taken = []
-    for name, y in sorted(zip(names, loss, strict=True), key=lambda pair: pair[1]):
-        x, beside = track[name], track[name] < 5000
-        height = y
-        span = max(loss) - min(loss)
-        while any(abs(height - other) < 0.055 * span and beside == side for other, side in taken):
-            height += 0.01 * span
-        taken.append((height, beside))
-        label = SHORT.get(name, NAMES[name])
-        axes[0].annotate(
-            label,
-            (x, y),
-            (4500 if beside else x, height if beside else y + 0.05 * span),
-            ha="left" if beside else "center" if name == "adam" else "right",
-            va="center",
-            fontsize=9.5,
-            arrowprops={"arrowstyle": "-", "color": PALE, "lw": 0.8} if beside else None,
-        )
-    axes[0].set_xlim(2800, 8800)
-    frame(axes[0], "steps to 3.28, NanoGPT track 3", "loss of the memory", f"batch {noisy}, {config['steps']} steps")
-    shown = ("shampoo", "soap", "muon", "muon_without_momentum", "adam", "muon_squared")
-    place = [*range(len(batches)), len(batches)]
-    words = [*map(str, batches), "all"]
-    for look, name in kinds(shown, "{}"):
+    names = sorted(track, key=track.get)[::-1]
+    for look, batch in series(batches, "batch {}"):
+        loss, error = (np.array([measured[key][f"{batch}"][name] for name in names]) for key in ("loss", "loss_error"))
+        y = np.arange(len(names))
+        axes[0].errorbar(loss, y, xerr=2 * error, fmt=look.marker, color=look.colour, ms=5, capsize=2, label=look.label)
+    axes[0].set_yticks(np.arange(len(names)), [f"{NAMES[name]}  {track[name]}" for name in names])
+    frame(axes[0], f"loss of the memory after {config['steps']} steps", title="by steps in the track")
+    axes[0].legend(fontsize=9.5)
+    place, words = range(len(batches) + 1), [*map(str, batches), "all"]
+    shown = ("shampoo", "soap", "muon_without_momentum", "muon_squared")
+    looks = {name: look._replace(label=NAMES[name]) for look, name in kinds(shown, "{}")}
+    looks |= {"muon": optimizer("polar", "Muon"), "adam": optimizer("adamw", "Adam")}
+    for name, look in looks.items():
         loss, error = ([measured[key][f"{b}"][name] for b in (*batches, 0)] for key in ("loss", "loss_error"))
-        points(axes[1], place, loss, look._replace(label=NAMES[name]), error=error, fmt=look.marker + "-", lw=1)
+        points(axes[1], place, loss, look, error=error, fmt=look.marker + "-", lw=1)
     axes[1].set_xticks(place, words)
-    frame(axes[1], "batch size", "", f"{config['steps']} steps", zero=True)
+    frame(axes[1], "batch size", "loss", f"{config['steps']} steps", zero=True)
     axes[1].legend(ncols=2, fontsize=9.5, loc="lower center")
     return figure
