@@ -61,8 +61,8 @@ def made_up():
         "rank_error": {key: at([[2.0, 3.0], [3.0, 4.0]]) for key in ("low_rank", "warm")},
         "first": {name: [370.0] for name in names} | {"adam": [14.0], "muon_squared": [29.0]},
         "distance": {name: 1e-4 for name in names},
-        "loss": {"16": ranked, "0": still},
-        "loss_error": {batch: dict.fromkeys(names, 0.005) for batch in ("16", "0")},
+        "loss": {"batch_16": ranked, "population": still},
+        "loss_error": {batch: dict.fromkeys(names, 0.005) for batch in ("batch_16", "population")},
     }
     return config, copy.deepcopy(measured), predicted
 
@@ -73,8 +73,8 @@ FLAWS = [
     (("rank", "low_rank", "1.5", 0, 1), 186.0, "rank", "not reproduced"),
     (("rank", "warm", "1.5", 1, 1), 350.0, "dion", "not reproduced"),
     (("distance", "soap"), 0.5, "identities", "not reproduced"),
-    (("loss", "16", "muon"), 1.5, "momentum", "not reproduced"),
-    (("loss", "16", "soap"), 1.5, "ranking", "not reproduced"),
+    (("loss", "batch_16", "muon"), 1.5, "momentum", "not reproduced"),
+    (("loss", "batch_16", "soap"), 1.5, "ranking", "not reproduced"),
 ]
 """Where in the measured numbers of `made_up`, what, and the word that this verdict then has."""
 

@@ -20,6 +20,7 @@ from amemlib.problem import Problem
 _BIN_WIDTH = 0.02
 _STEP = 0.05
 _LEAST, _MOST = 1e-8, 1e12
+_HEAD = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +103,7 @@ def sign_over_sgd(alpha: float) -> float:
     Both counts are d^{1/2α} ∫ Π_j Φ(x / a_j) dn(x), n(x) the number of items with √d p_i > x: only head rivals matter.
     SGD has a_j = p_j, the sign a_j = m_j / c with m_j² = (2/π) E w_j and c = √(2/π) E S^{−1/2}.
     """
-    head = np.arange(1.0, 20_001.0) ** -alpha / zeta(alpha)
+    head = np.arange(1.0, _HEAD + 1) ** -alpha / zeta(alpha)
     s, weights = _partition(head, np.ones_like(head))
     slope = math.sqrt(2) / math.pi * weights @ (1 / np.sqrt(s))
     m = np.array([math.sqrt(2 / math.pi * weights @ (q**2 / (1 + 2 * s * q**2))) for q in head])

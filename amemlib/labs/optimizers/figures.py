@@ -4,6 +4,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from amemlib.figures.style import GREY, MAPS, PALE, frame, key, kinds, new_axes, optimizer, points, series
+from amemlib.labs.optimizers.judge import batch_word
 
 NAMES = {
     "soap": "SOAP",
@@ -109,7 +110,9 @@ def track_figure(record: dict) -> Figure:
     batches = sorted(batch for batch in config["batch_sizes"] if batch)
     names = sorted(track, key=track.get)[::-1]
     for look, batch in series(batches, "batch {}"):
-        loss, error = (np.array([measured[key][f"{batch}"][name] for name in names]) for key in ("loss", "loss_error"))
+        loss, error = (
+            np.array([measured[key][batch_word(batch)][name] for name in names]) for key in ("loss", "loss_error")
+        )
         y = np.arange(len(names))
         axes[0].errorbar(loss, y, xerr=2 * error, fmt=look.marker, color=look.colour, ms=5, capsize=2, label=look.label)
     axes[0].set_yticks(np.arange(len(names)), [f"{NAMES[name]}  {track[name]}" for name in names])
@@ -120,7 +123,7 @@ def track_figure(record: dict) -> Figure:
     looks = {name: look._replace(label=NAMES[name]) for look, name in kinds(shown, "{}")}
     looks |= {"muon": optimizer("polar", "Muon"), "adam": optimizer("adamw", "Adam")}
     for name, look in looks.items():
-        loss, error = ([measured[key][f"{b}"][name] for b in (*batches, 0)] for key in ("loss", "loss_error"))
+        loss, error = ([measured[key][batch_word(b)][name] for b in (*batches, 0)] for key in ("loss", "loss_error"))
         points(axes[1], place, loss, look, error=error, fmt=look.marker + "-", lw=1)
     axes[1].set_xticks(place, words)
     frame(axes[1], "batch size", "loss", f"{config['steps']} steps", zero=True)

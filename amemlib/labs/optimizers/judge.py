@@ -81,10 +81,15 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
             told = losses[best].mean(), standard_error(losses)[best], factor, items[best].mean()
             runs[name] = [float(value) for value in told]
         for k, key in enumerate(("loss", "loss_error", "factor", "items")):
-            measured[key][f"{batch}"] = {name: values[k] for name, values in runs.items()}
+            measured[key][batch_word(batch)] = {name: values[k] for name, values in runs.items()}
     shared = [name for name in TRACK if name in config.optimizers]
     measured["correlation"] = correlations(shared, measured)
     return measured, predict(config)
+
+
+def batch_word(batch_size: int) -> str:
+    """The key of a batch size in a record."""
+    return f"batch_{batch_size}" if batch_size else "population"
 
 
 def correlations(shared: list[str], measured: dict) -> dict[str, float]:
@@ -192,12 +197,12 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     verdicts["identities"] = consistency(held, draws=len(config.first_dims) * config.seeds * len(exact))
 
     verdicts["momentum"] = verdicts["ranking"] = verdict(None, None)
-    batches = [f"{batch}" for batch in config.batch_sizes]
+    batches = [batch_word(batch) for batch in config.batch_sizes]
     pair = ("muon", "muon_without_momentum")
-    if "0" in batches and len(batches) > 1 and set(pair) <= set(config.optimizers):
+    if "population" in batches and len(batches) > 1 and set(pair) <= set(config.optimizers):
         ends = min((batch for batch in config.batch_sizes if batch), default=0), 0
         loss, error = (
-            np.array([[measured[key][f"{b}"][name] for name in pair] for b in ends], dtype=float)
+            np.array([[measured[key][batch_word(b)][name] for name in pair] for b in ends], dtype=float)
             for key in ("loss", "loss_error")
         )
         gap = np.log(loss[:, 1] / loss[:, 0])
@@ -210,11 +215,11 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
         track = [TRACK[name] for name in shared]
         agrees = lambda scores: expected.spearman_chance(scores, track) <= CHANCE  # noqa: E731
         losses = {batch: [measured["loss"][batch][name] for name in shared] for batch in batches}
-        noisy = f"{min((batch for batch in config.batch_sizes if batch), default=0)}"
+        noisy = batch_word(min((batch for batch in config.batch_sizes if batch), default=0))
         rivals = {
             "the items of the first step": [-measured["first"][name][-1] for name in shared],
             "the size of the state": [-STATE_MATRICES[name] for name in shared],
-        } | ({"the loss without noise": losses["0"]} if "0" in losses else {})
+        } | ({"the loss without noise": losses["population"]} if "population" in losses else {})
         verdicts["ranking"] = verdict(None, agrees(losses[noisy]), refuse(agrees, rivals), config.seeds)
     return verdicts
 
