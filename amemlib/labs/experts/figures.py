@@ -53,9 +53,9 @@ def gain_figure(record: dict) -> Figure:
         found, law = (
             np.divide(table["batch"]["polar"][k], table["batch"]["sgd"][k]) for table in (measured, predicted)
         )
-        points(axes[1], b, found, look, law=law)
-        full = (predicted["population"][name][k] for name in MAPS)
-        muon, sgd = full
+        relative = [np.divide(measured["batch_error"][name][k], measured["batch"][name][k]) for name in MAPS]
+        points(axes[1], b, found, look, error=found * np.hypot(*relative), law=law)
+        muon, sgd = (predicted["population"][name][k] for name in MAPS)
         rule = [rule_of_gain(seen, muon, sgd) for seen in predicted["distinct"][k]]
         axes[1].plot(b, rule, ":", color=look.colour)
     frame(axes[1], "tokens $b$", "Muon's items over SGD's", log="xy", base=2)
