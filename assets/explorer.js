@@ -69,7 +69,35 @@
     return bins(values.map((value) => value / norm), counts);
   }
 
-  const languageSize = (code) => sum(DATA.languages[code].count);
+  /* A list that a reader gives: lines of a word and its count, in any order. What `readList` keeps, `given` cuts. */
+  let list = null;
+
+  function readList(text) {
+    const found = [], lines = text.split(/\r?\n/);
+    for (let k = 0; k < lines.length; k++) {
+      const parts = lines[k].split(/[\s,;]+/).filter((part) => part !== "");
+      if (parts.length === 0) continue;
+      // the count stands last, or first as `uniq -c` writes it
+      const value = [parts[parts.length - 1], parts[0]].map(Number).find((one) => isFinite(one) && one > 0);
+      if (value === undefined) return { size: 0, error: `line ${k + 1} has no count above 0: ${lines[k].slice(0, 40)}` };
+      found.push(value);
+    }
+    if (found.length < 2) return { size: 0, error: "a list needs at least two lines" };
+    list = Float64Array.from(found).sort().reverse();
+    return { size: list.length, error: "" };
+  }
+
+  function given(nItems) {
+    const values = [], counts = [];
+    for (const value of list.subarray(0, nItems)) {
+      if (value === values[values.length - 1]) counts[counts.length - 1]++;
+      else { values.push(value); counts.push(1); }
+    }
+    const norm = dot(values, counts);
+    return merged(bins(values.map((value) => value / norm), counts), BIN / 2);
+  }
+
+  const listSize = (source) => source === "list" ? (list ? list.length : 0) : sum(DATA.languages[source].count);
 
   /* A typical batch: how many items are seen k times, rounded so that the sorted list is the expected one. */
   function batch(p, batchSize) {
@@ -467,21 +495,27 @@
   };
 
   function frequencies(state) {
+    if (state.source === "list") return given(state.nItems);
     return state.source === "power" ? powerLaw(state.alpha, state.nItems, state.width) : language(state.source, state.nItems);
+  }
+
+  /* b = B k / E: what one of E experts sees of a step of B tokens, each of which goes to k of them by chance. */
+  function tokensOf({ batchSize, experts = 1, topK = 1 }) {
+    return isFinite(batchSize) ? Math.max(1, Math.round(batchSize * topK / experts)) : batchSize;
   }
 
   /* State → what the page shows of one step. The batch's own bins, their probabilities, and the expected count. */
   function predict(state, width) {
     const p = frequencies(state), t0 = lambdaUnit(state, p);
-    let q = batch(p, state.batchSize);
+    let q = batch(p, tokensOf(state));
     if (state.optimizer === "sgd" || width) q = merged(q, width || SGD_BIN);
     const probability = OPTIMIZERS[state.optimizer](q, state.dim, state.lamOverT0 * t0, state.draws);
     return { p, q, t0, probability, capacity: dot(q.counts, probability) };
   }
 
-  /* The batch that has half of the population's capacity; null if even the smallest batch, or none below 10¹², has. */
+  /* The tokens that give half of the population's capacity; null if even the fewest do. */
   function halfBatch(state) {
-    const rough = { ...state, draws: 16 };
+    const rough = { ...state, experts: 1, topK: 1, draws: 16 };
     const count = (logB) => predict({ ...rough, batchSize: Math.round(Math.exp(logB)) }, 0.1).capacity;
     const target = predict({ ...rough, batchSize: Infinity }, 0.1).capacity / 2;
     let low = Math.log(2), high = Math.log(1e12);
@@ -550,7 +584,7 @@
   }
 
   root.amemExplorer = {
-    logNdtr, powerLaw, language, languageSize, batch, bulkScale, lambdaUnit, predict, againstDimension, manySteps, halfBatch, spectrum, exponent,
+    logNdtr, powerLaw, language, readList, listSize, tokensOf, batch, bulkScale, lambdaUnit, predict, againstDimension, manySteps, halfBatch, spectrum, exponent,
   };
 })(globalThis);
 
@@ -559,7 +593,7 @@
   "use strict";
   if (typeof document === "undefined") return;
   const core = root.amemExplorer, SVG = "http://www.w3.org/2000/svg";
-  const DEFAULTS = { source: "power", alpha: 1.5, d: 8, n: 4.7, b: 41, lambda: 0, steps: 1, optimizer: "polar", other: "sgd" };
+  const DEFAULTS = { source: "power", alpha: 1.5, d: 8, n: 4.7, b: 41, experts: 0, k: 0, lambda: 0, steps: 1, optimizer: "polar", other: "sgd" };
   const INFINITE_BATCH = 41;
   const NAMES = { polar: "Muon (polar)", smoothed: "Muon (h_λ)", sgd: "SGD", newton: "Newton" };
   let box, inputs, timer, job = 0;
@@ -569,11 +603,12 @@
 
   /* What the controls stand for. */
   function stateOf(raw) {
-    const listed = raw.source === "power" ? Infinity : core.languageSize(raw.source);
+    const listed = raw.source === "power" ? Infinity : core.listSize(raw.source), experts = 2 ** raw.experts;
     return {
       source: raw.source, optimizer: raw.optimizer, other: raw.other, alpha: raw.alpha, steps: raw.steps,
       dim: Math.round(2 ** raw.d), nItems: Math.min(+(10 ** raw.n).toPrecision(2), listed),
       batchSize: raw.b >= INFINITE_BATCH ? Infinity : Math.round(2 ** raw.b), lamOverT0: 10 ** raw.lambda,
+      experts, topK: Math.min(2 ** raw.k, experts),
     };
   }
 
@@ -624,6 +659,8 @@
     label("d", format(state.dim));
     label("n", format(state.nItems));
     label("b", isFinite(state.batchSize) ? format(state.batchSize) : "∞, the population");
+    label("experts", String(state.experts));
+    label("k", String(state.topK));
     label("lambda", String(+state.lamOverT0.toPrecision(2)) + " t₀");
     label("steps", String(raw.steps));
     inputs.alpha.disabled = raw.source !== "power";
@@ -665,7 +702,8 @@
     const mine = { ...state, optimizer }, one = core.predict({ ...mine, steps: 1 });
     const exponent = raw.source === "power" && raw.alpha > 1 ? core.exponent(optimizer, raw.alpha, raw.steps) : NaN;
     const result = { optimizer, one, exponent, capacity: one.capacity, history: null };
-    result.curve = byRank(one.p, one.q, one.probability, state.batchSize);
+    result.curve = byRank(one.p, one.q, one.probability, core.tokensOf(state));
+    result.full = isFinite(state.batchSize) ? NaN : result.one.capacity;
     if (raw.steps > 1 && optimizer === "polar" && !isFinite(state.batchSize)) {
       const many = core.manySteps(mine), last = many.history[many.history.length - 1];
       result.history = many.history.map((step) => step.capacity);
@@ -704,6 +742,9 @@
     box.querySelector("[data-second]").hidden = !second;
     show("exponent", answers.map(({ exponent }) => known(exponent, (x) => x.toFixed(3))).join(" and "));
     show("note", notes(raw, answers));
+    const tokens = core.tokensOf(state);
+    show("tokens", isFinite(tokens) ? format(tokens) : "∞");
+    show("kept", "…");
     show("half", "…");
     show("summary", answers.map((one) => one.capacity === one.capacity
       ? `${NAMES[one.optimizer]} recovers about ${short(one.capacity)} of ${format(state.nItems)} items.`
@@ -714,8 +755,12 @@
     box.dataset.other = second ? second.capacity : "";
     setTimeout(() => {
       if (mine !== job) return;
-      const half = core.halfBatch(state);
-      show("half", half === null ? "below 2" : half > 9e11 ? "beyond 10¹²" : short(half));
+      const shares = answers.map(({ optimizer, one, full }) => one.capacity
+        / (full === full ? full : core.predict({ ...state, optimizer, steps: 1, batchSize: Infinity }).capacity));
+      show("kept", shares.map((share) => `${Math.round(100 * share)} %`).join(" and "));
+      box.dataset.kept = shares[0];
+      const one = core.halfBatch(state), half = one === null ? null : one * state.experts / state.topK;
+      show("half", half === null ? "below 2" : one > 9e11 ? "beyond 10¹²" : short(half));
       box.dataset.half = half;
       drawDimensions(state, names);
       box.setAttribute("aria-busy", "false");
@@ -824,6 +869,16 @@
     box.dataset.points = points.length;
   }
 
+  /* The reader's list becomes one of the sources, and stays on this page: no link holds it. */
+  function pasted() {
+    const text = box.querySelector("textarea").value, { size, error } = core.readList(text);
+    show("list", error ? `Not read: ${error}.` : `Read: ${format(size)} items.`);
+    if (error) return;
+    if (![...inputs.source.options].some(({ value }) => value === "list")) inputs.source.add(new Option("your list", "list"));
+    inputs.source.value = "list";
+    changed();
+  }
+
   function start() {
     box = document.getElementById("amem-explorer");
     if (!box) return;
@@ -835,7 +890,8 @@
     write(fromHash());
     for (const input of Object.values(inputs)) input.addEventListener("input", changed);
     window.addEventListener("hashchange", () => { write(fromHash()); changed(); });
-    box.querySelector("button").addEventListener("click", () => { write(DEFAULTS); changed(); });
+    box.querySelector("button[data-do=reset]").addEventListener("click", () => { write(DEFAULTS); changed(); });
+    box.querySelector("button[data-do=list]").addEventListener("click", pasted);
     changed();
   }
 

@@ -22,9 +22,15 @@ TOLERANCE = 0.01
 POWER_LAWS = [(1.1, 128, 5000), (1.25, 64, 1000), (1.5, 256, 50_000), (2.0, 128, 20_000)]
 OPTIMIZERS = {"polar": "polar", "smoothed": "smoothed_sign", "newton": "newton", "sgd": "sgd"}
 
+LAYERS = [(1024, 16, 1), (1024, 16, 4), (3000, 1, 1)]
+"""Tokens of a step, experts, experts a token."""
+PASTED = "\n".join(f"word{i} {round(1e6 / i**1.2)}" for i in range(1, 1501))
+"""A list of words and counts, many of them equal."""
+
 COMPUTED = "document.querySelector('#amem-explorer').getAttribute('aria-busy') === 'false'"
 
 pytestmark = pytest.mark.process
+needs_node = pytest.mark.skipif(which("node") is None, reason="no node on this machine: the browser's tests run alone")
 needs_browser = pytest.mark.skipif(browse.CHROMIUM is None, reason="no Chromium on this machine")
 
 
@@ -73,8 +79,18 @@ def cases():
                    "optimizer": optimizer}  # fmt: skip
 
 
+def layers():
+    """Experts on a power law and on the pasted list."""
+    for source in ("power", "list"):
+        for optimizer in ("polar", "sgd"):
+            for batch_size, experts, top_k in LAYERS:
+                yield {"source": source, "alpha": 1.5, "dim": 64, "nItems": 1000, "batchSize": batch_size,
+                       "experts": experts, "topK": top_k, "lamOverT0": 1, "optimizer": optimizer}  # fmt: skip
+
+
 def in_script(states):
     return f"""JSON.stringify({json.dumps(states)}.map((state) => {{
+        if (state.source === "list") amemExplorer.readList({json.dumps(PASTED)});
         const given = {{ ...state, batchSize: state.batchSize === null ? Infinity : state.batchSize }};
         const {{ capacity, t0, q }} = amemExplorer.predict(given);
         return {{ capacity, t0, values: state.batchSize && [...q.values], counts: state.batchSize && [...q.counts] }};
@@ -85,6 +101,9 @@ def in_script(states):
 def problem_of(source, alpha, dim, n_items):
     if source == "power":
         return am.Problem.power_law(n_items, dim, alpha)
+    if source == "list":
+        counts = torch.tensor([float(line.split()[1]) for line in PASTED.splitlines()], dtype=torch.float64)
+        return am.Problem.from_frequencies(counts.sort(descending=True).values[:n_items], dim)
     return am.Problem.from_frequencies(am.vocabularies.words(source, n_items).frequencies, dim)
 
 
@@ -95,6 +114,11 @@ def compare(states, answers):
         q = None
         if answer["values"]:
             q = torch.from_numpy(np.repeat(answer["values"], np.array(answer["counts"], dtype=int)))
+            # a typical batch has as many tokens as were asked for, but for what rounding leaves
+            tokens = state["batchSize"] * state.get("topK", 1) / state.get("experts", 1)
+            assert q.sum().item() == pytest.approx(1, abs=3 / tokens + 0.01)
+            seen = am.equivalents.expected_distinct_items(problem, tokens)
+            assert int((q > 0).sum()) == pytest.approx(seen, abs=1 + 0.01 * seen)
         lam = 0.0
         if state["optimizer"] == "smoothed":
             t0 = am.theory.bulk_scale(state["alpha"], state["nItems"], state["dim"])
@@ -112,15 +136,45 @@ def test_the_page_computes_what_the_library_computes(tmp_path):
     assert not complaints, "an error, or a request that leaves the machine"
 
 
-@pytest.mark.skipif(which("node") is None, reason="no node on this machine: the script runs in the browser's test only")
-def test_the_script_computes_what_the_library_computes_without_a_browser():
-    states = [state for state in cases() if state["nItems"] <= 2000]
+def in_node(script):
+    """The value of a script that knows the page's two, as JSON."""
     load = "".join(
         f"require({json.dumps(str(ROOT / 'assets' / name))});" for name in ("explorer-data.js", "explorer.js")
     )
-    run = subprocess.run(["node", "-e", f"{load}console.log({in_script(states)})"], capture_output=True, text=True)
+    run = subprocess.run(["node", "-e", f"{load}console.log({script})"], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
-    compare(states, json.loads(run.stdout))
+    return json.loads(run.stdout)
+
+
+@needs_node
+def test_the_script_computes_what_the_library_computes_without_a_browser():
+    states = [state for state in cases() if state["nItems"] <= 2000]
+    compare(states, in_node(in_script(states)))
+
+
+@needs_node
+def test_experts_and_a_list_of_ones_own_are_what_the_library_says_of_them():
+    states = list(layers())
+    compare(states, in_node(in_script(states)))
+    asked = [{"batchSize": b, "experts": experts, "topK": k} for b, experts, k in LAYERS]
+    assert in_node(f"JSON.stringify({json.dumps(asked)}.map(amemExplorer.tokensOf))") == [64, 256, 3000]
+    half = in_node("JSON.stringify(amemExplorer.halfBatch({source: 'power', alpha: 1.5, dim: 64, nItems: 1000, "
+                   "batchSize: 4, experts: 8, topK: 1, lamOverT0: 1, optimizer: 'polar'}))")  # fmt: skip
+    problem = problem_of("power", 1.5, 64, 1000)
+    seen = am.equivalents.expected_distinct_items(problem, half)
+    assert seen == pytest.approx(am.expected_capacity(problem, "polar") / 2, rel=0.1), "far below, the seen is kept"
+
+
+@needs_node
+def test_a_list_is_read_in_any_order_and_refused_with_its_line():
+    texts = ["b 2\na 5\n\nc,3", "5 a\n2 b\n3 c", "the\n", "a 1", "a 1\nb none", "a 0\nb 1"]
+    script = f"""JSON.stringify({json.dumps(texts)}.map((text) => [amemExplorer.readList(text), amemExplorer.predict(
+        {{ source: "list", nItems: 3, dim: 8, batchSize: Infinity, optimizer: "polar" }}).p.values[0]]))"""
+    (first, top), (second, same), *refused = in_node(script)
+    assert first == second == {"size": 3, "error": ""} and top == same == pytest.approx(0.5)
+    assert [answer["error"].split(":")[0] for answer, _ in refused] == [
+        "line 1 has no count above 0", "a list needs at least two lines", "line 2 has no count above 0",
+        "line 1 has no count above 0"]  # fmt: skip
 
 
 @needs_browser
@@ -200,6 +254,26 @@ def test_two_optimizers_are_laid_over_each_other_with_the_records_points(tmp_pat
     for dim, count in predicted:
         # bins of a tenth, for a picture
         assert count == pytest.approx(am.expected_capacity(problem[dim], "polar"), rel=0.02)
+
+
+@needs_browser
+def test_a_pasted_list_and_its_experts_show_what_the_library_says(tmp_path):
+    address, problem = page(tmp_path), problem_of("list", 1.5, 256, 1000)
+    with browse.chromium() as browser, browse.tab(browser, "desktop") as (tab, complaints):
+        browse.open_page(tab, address, "#b=12&experts=4&k=1&n=3")
+        tab.wait_for_function(COMPUTED)
+        tab.click("summary")
+        for text, said in (("no numbers", "line 1"), (PASTED, "1500 items")):
+            tab.fill("textarea", text)
+            tab.click("button[data-do=list]")
+            assert said in tab.text_content("[data-show=list]")
+        tab.wait_for_timeout(100)
+        tab.wait_for_function(COMPUTED)
+        shown, data = json.loads(tab.evaluate(SHOWN))
+    # 2¹² tokens, 2⁴ experts, 2¹ a token
+    assert shown["tokens"] == "512" and not complaints
+    whole = am.expected_capacity(problem, "polar")
+    assert float(data["capacity"]) / float(data["kept"]) == pytest.approx(whole, rel=TOLERANCE)
 
 
 @needs_browser
