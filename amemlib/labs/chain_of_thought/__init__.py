@@ -54,7 +54,8 @@ class ChainOfThoughtConfig:
     first_seed: int = 0
 
     def __post_init__(self):
-        for name in ("dim", "ratio", "thoughts", "steps", "batch_size", "answer_batch", "n_prompts", "step_batch"):
+        check_count("steps", self.steps, least=7)
+        for name in ("dim", "ratio", "thoughts", "batch_size", "answer_batch", "n_prompts", "step_batch"):
             check_count(name, getattr(self, name))
         for name in ("rate", "lr", "scale", "step_rate"):
             check_positive(name, getattr(self, name))

@@ -39,8 +39,8 @@ def measure_thinking(
 ) -> dict:
     """A network trained on the teacher's chain: its weights, and its errors on fresh prompts when it thinks alone.
 
-    apart: the largest relative distance of an error from that of gradient descent on the same prompts. apart_longer: the
-    largest distance, in units of ‖w‖², on prompts of four times the examples, which it has never seen.
+    apart: the largest relative distance of an error from that of gradient descent on the same prompts.
+    apart_longer: the largest distance, in units of ‖w‖², on prompts of four times the examples, of which it saw none.
     """
     generator = np.random.default_rng([seed, dim, ratio, _THINK])
     n_examples = ratio * dim

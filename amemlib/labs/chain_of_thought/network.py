@@ -5,6 +5,7 @@ tokens and z the last one, the layer gives f(Z) = z + V Z Zᵀ W z / n, and the 
 """
 
 from collections.abc import Callable
+from itertools import islice
 
 import numpy as np
 import torch
@@ -88,8 +89,7 @@ def train(
         return list(torch.autograd.grad(value, weights))
 
     for phase in _PHASES:
-        for _, weights in zip(range(steps // len(_PHASES)), adam(weights, gradients, lr * phase), strict=False):
-            pass
+        (weights,) = islice(adam(weights, gradients, lr * phase), steps // len(_PHASES) - 1, steps // len(_PHASES))
     return weights[0], weights[1]
 
 

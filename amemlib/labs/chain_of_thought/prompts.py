@@ -37,7 +37,7 @@ def sample_prompts(
 ) -> Prompts:
     """Fresh prompts, S by Bartlett's triangular factor, at a cost that does not grow with n.
 
-    eigenvalues: those of Λ, diagonal; I where there are none. Raises `ValueError` for n < d, where S has no such factor.
+    eigenvalues: those of the diagonal Λ, I where there are none. Raises `ValueError` for n < d, where S has no factor.
     """
     check_count("n_examples", n_examples, least=dim)
     factor = np.tril(generator.standard_normal((n_prompts, dim, dim)), -1)
