@@ -31,14 +31,16 @@ def thinking_figure(record: dict) -> Figure:
 
 
 def step_figure(record: dict) -> Figure:
-    """Left: errors by thoughts after one step of V₃₁, λ ∝ 1/i. Right: the cosine of that step to the identity, by the
+    """Left: errors by thoughts after one step of V₃₁, λ ∝ 1/i; SGD's where its rate is meant for. Right: the cosine of that step to the identity, by the
     decay of the spectrum; hollow: from a chain of one thought."""
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
     figure, axes = new_axes(2)
     step, kept, at = measured["step"], config["step_kept"], list(config["exponents"]).index(1.0)
     for name in ("sgd", "polar"):
-        look = optimizer(name)
-        points(axes[0], kept, step[name]["errors"][-1][at], look, error=_errors(step[name]["spread"][-1][at]))
+        # the rate of SGD's step is tuned for the last but one: beyond, it is too large for a few prompts
+        shown = slice(-1 if name == "sgd" else None)
+        errors, spread = (np.array(step[name][key][-1][at], dtype=float)[shown] for key in ("errors", "spread"))
+        points(axes[0], kept[shown], errors, optimizer(name), error=_errors(spread))
     axes[0].plot(kept, step["exact"]["errors"][-1][at], "--", color=GREY, lw=1.2, label="gradient descent")
     frame(axes[0], "thoughts", "relative squared error", r"$\lambda_i = 1/i$", log="xy")
     axes[0].legend()
