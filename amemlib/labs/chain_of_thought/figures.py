@@ -31,8 +31,8 @@ def thinking_figure(record: dict) -> Figure:
 
 
 def step_figure(record: dict) -> Figure:
-    """Left: errors by thoughts after one step of V₃₁, λ ∝ 1/i; SGD's where its rate is meant for. Right: the cosine of that step to the identity, by the
-    decay of the spectrum; hollow: from a chain of one thought."""
+    """Left: errors by thoughts after one step of V₃₁, λ ∝ 1/i, SGD's up to where its rate is best. Right: the cosine
+    of that step to the identity, by the decay of the spectrum; hollow: from a chain of one thought."""
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
     figure, axes = new_axes(2)
     step, kept, at = measured["step"], config["step_kept"], list(config["exponents"]).index(1.0)
