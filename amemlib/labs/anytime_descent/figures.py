@@ -70,9 +70,14 @@ def memory_figure(record: dict) -> Figure:
             ls="-",
             lw=0.8,
         )
-    factor, rate = config["factors"][-1], config["muon_rates"][-2]
+    # the rate that is there soonest, on the mean
+    needed = {name: count for name, count in measured["needed"].items() if count is not None}
+    factor, rate = (
+        min((name for name in needed if name.startswith(own)), key=needed.get).removeprefix(own)
+        for own in ("rate 2^", "muon ")
+    )
     sgd = optimizer("sgd", rf"SGD, rate $2^{{{factor}}}/L$")
-    for look, name in ((sgd, f"rate 2^{factor}"), (optimizer("polar", f"Muon, rate {rate:g}"), f"muon {rate:g}")):
+    for look, name in ((sgd, f"rate 2^{factor}"), (optimizer("polar", f"Muon, rate {rate}"), f"muon {rate}")):
         error = np.array(measured["items_error"][name])
         points(axes[1], times, measured["items"][name], look, error=error, ls="-", lw=0.8)
     for axis, title in zip(axes, ("within the certificate", "beyond it"), strict=True):

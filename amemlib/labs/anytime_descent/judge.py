@@ -86,7 +86,7 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
         "T⁻¹, constant steps": -1.0,
         "T^(−1.03), the first version": -1.03,
         "T^(−1.27), silver where the horizon is known": -math.log2(steps.SILVER),
-        "T^(−4/3), what no schedule reaches": -4 / 3,
+        "T^(−1.334), the lower bound for all schedules": -1.334,
         "T⁰, silver's bounces": 0.0,
     }
     verdicts = {
