@@ -23,7 +23,7 @@ def ratios_figure(record: dict) -> Figure:
     frame(axes[1], "dimension $d$", "", "truncated", log="x")
     for axis in axes:
         axis.legend(loc="upper left")
-    axes[0].set_ylim(0, 12)
+    axes[0].set_ylim(0, 10)
     return figure
 
 
