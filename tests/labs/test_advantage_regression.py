@@ -80,6 +80,14 @@ def test_variances_at_the_start_are_those_of_sampled_estimates():
         assert size * steps.var(0).sum(1).mean() == pytest.approx(law, rel=0.03)
 
 
+def test_every_method_of_the_memory_climbs():
+    told = measure.measure_memory(8, 8, 1.0, 4, 0.2, 64, [16.0], [1.0], 0, 0)
+    uniform = 1 / 4
+    for name in ("sgd", "polar"):
+        early, late = (rows[0] for rows in told[name])
+        assert uniform < early < late < told["best"]
+
+
 def made_up():
     """Config, measured and predicted numbers that agree, on the config of the cpu profile."""
     config = dataclasses.replace(advantage_regression.EXPERIMENT.profiles["cpu"], first_seed=5250)

@@ -21,14 +21,16 @@ def floor_figure(record: dict) -> Figure:
         order = np.argsort(error[:, k])
         at = error[order, k]
         points(axes[0], at, gap[order, k], look, error=doubt[order, k], law=following[order, k])
-    rates = np.array(config["rates"])
-    for k, (look, _) in enumerate(series(config["offline"], "{} offline")):
-        ratio = gap[k] / first[k]
-        points(axes[1], rates * (1 + 0.03 * k), ratio, look, error=doubt[k] / first[k])
-    axes[1].plot(rates, (following / first).mean(0), "-", color=GREY, lw=1.2, label="next order")
+    rates, larger = np.array(config["rates"]), (following / first).mean(0)
+    ratio, doubt = (np.array(measured[key], dtype=float).T * larger for key in ("floor_ratio", "floor_ratio_error"))
+    for k, (look, _) in enumerate(kinds(config["offline"], "{} offline")):
+        points(axes[1], rates * (1 + 0.03 * k), ratio[k], look, error=doubt[k])
+    axes[1].plot(rates, larger, "-", color=GREY, lw=1.2, label="next order")
     axes[1].axhline(1, color=GREY, lw=1, ls=":")
     frame(axes[0], r"error of $V^*$, root mean square $\delta$", r"floor of $V^*-J$", log="xy")
-    frame(axes[1], r"step size $\eta$", r"floor over $\eta\,\delta^2(1-\sum\pi_*^2)/4$")
+    frame(axes[1], r"step size $\eta$", "floor over its law to first order")
+    axes[0].set_xticks(at := [0.1, 0.2, 0.4, 0.8], map(str, at))
+    axes[0].minorticks_off()
     for axis in axes:
         axis.legend()
     return figure

@@ -69,7 +69,7 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
 def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     """identity: the two gradients are one. floor: V* − J is the law's to next order in η at all rates and errors, to
     first order at the smallest, and nothing for V* and for a group. variance: the ratio at the start is the exact one,
-    and the rule tells its side. race: at the first β exact V* ends ahead of the best group and 8 offline samples behind 64.
+    and the rule tells its side. race: at the first β exact V* ends ahead of the best group, 8 samples behind 64.
     memory: Muon ahead after 16 generations, and hurt more by the errors of V* after 256; no law is known.
     """
     verdicts = {"identity": consistency(measured["identity"] <= IDENTITY)}
