@@ -20,7 +20,7 @@ MOST_ITEMS = 65_536
 def descent_iterates(problem: Problem, lr_over_root_dim: float, steps: int, streams: int = 8) -> MeanFieldIterates:
     """Gradient descent on the population loss, η_t = c √d / ‖G_t‖_op, c = `lr_over_root_dim`, from W = 0:
 
-        z_i(t+1) = z_i(t) + c √d (r_i(t) (1 − z_i/d) − m_t s_i) / ‖G_t‖_op + c g_i(t),   r_i(t) = p_i (1 − p̂_ii),
+        z_i(t+1) = z_i(t) + η_t (r_i(t) (1 − (1 − Y_i) z_i/d) − m_t s_i) + c g_i(t),   r_i(t) = p_i (1 − p̂_ii),
 
     s_i the signal that W_t holds of item i, m_t = (1/d²) Σ_j r_j (1 − Y_j) the pull on it, and g_i the noise of G_t
     itself. Rival j of item i has the logit z_jj ⟨v_j, v_i⟩ beside a Gaussian one: what a memory of few strong items

@@ -218,8 +218,10 @@ def race_laws_figure(record: dict) -> Figure:
         for name, look in looks.items():
             error, law = measured[f"{name}_errors"][k], predicted[name][k]
             points(axis, steps, measured[name][k], look, error=error, law=law, ms=4)
-        frame(axis, "step $T$", title=rf"$\alpha = {alpha:g}$", zero=True)
+        frame(axis, "step $T$", title=rf"$\alpha = {alpha:g}$")
         axis.xaxis.get_major_locator().set_params(integer=True)
+    # the panels share their limits, so the last word comes when all of them are drawn
+    axes[0].set_ylim(bottom=0)
     for axis in axes[::2]:
         axis.set_ylabel("recovered items")
     key(axes[0], {"predicted": "-"}, below=2)
