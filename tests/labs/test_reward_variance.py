@@ -74,7 +74,7 @@ def made_up():
     """Config, measured and predicted numbers that agree, on the config of the cpu profile."""
     config = dataclasses.replace(reward_variance.EXPERIMENT.profiles["cpu"], first_seed=5350)
     row = lambda time, lost, variance, accuracy: {  # noqa: E731
-        "time": time,
+        "times": [time] * 4,
         "lost": lost,
         "variance": variance,
         "accuracy": accuracy,
@@ -110,8 +110,8 @@ FLAWS = [
     (("scale_exponent", 1), -0.6, "scale", "not reproduced"),
     (("rare", "time", 0), 40.0, "rare", "undecided"),
     (("rare_exponent",), -0.8, "rare", "finite-size"),
-    (("teachers", "low", "eighth power", "time"), 310.0, "accuracy", "not reproduced"),
-    (("teachers", "high", "eighth power", "time"), 150.0, "accuracy", "not reproduced"),
+    (("teachers", "low", "eighth power", "times"), [310.0, 310.0, 200.0, 200.0], "accuracy", "not reproduced"),
+    (("teachers", "high", "eighth power", "times"), [150.0] * 4, "accuracy", "not reproduced"),
     (("teachers", "low", "concave", "lost"), 0.1, "enough", "not reproduced"),
     (("ratio", 0), 2.0, "memory", "finite-size"),
     (("memory_exponent", "polar", 0), -0.5, "memory", "undecided"),

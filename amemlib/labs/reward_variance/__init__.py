@@ -30,7 +30,7 @@ class VarianceConfig:
     """
 
     n_arms: int = 100
-    tables: int = 4
+    tables: int = 12
     lean: float = 4.0
     scales: tuple[float, ...] = (1.0, 0.3, 0.1, 0.03)
     arms: tuple[int, ...] = (30, 100, 300, 1000)
