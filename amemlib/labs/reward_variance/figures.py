@@ -19,7 +19,7 @@ def teachers_figure(record: dict) -> Figure:
             time = never if row["time"] is None else row["time"]
             axis.plot(row["variance"], time, look.marker, color=look.colour, ms=7, label=name)
             # the tiers are close to the exact reward
-            place = (4, -14) if name == "five tiers" else (4, 5)
+            place = (-32, 4) if name == "five tiers" else (4, 5)
             axis.annotate(f" {row['accuracy']:.2f}", (row["variance"], time), xytext=place, textcoords="offset points")
         axis.axhline(never, color=GREY, lw=1, ls=":")
         axis.margins(x=0.2)
