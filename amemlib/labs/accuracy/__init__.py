@@ -57,7 +57,7 @@ class AccuracyConfig:
     pairs: int = 3
     batch_size: int = 64
     text_dim: int = 64
-    text_steps: int = 600
+    text_steps: int = 400
     text_batch: int = 32
     text_lr: float = 0.01
     text_vectors_lr: float = 0.01

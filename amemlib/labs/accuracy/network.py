@@ -47,8 +47,8 @@ def muon_with(
 ) -> list:
     """Muon as torch has it but for its map and its momentum β: W ← W − η √max(1, m/n) f(M), M Nesterov's average.
 
-    No weight decay. AdamW for the vectors, at `vectors_lr`. seen: where the M of the last step are put, by the name of their weight.
-    rate: factor of both rates by step, counted from 0.
+    No weight decay. AdamW for the vectors, at `vectors_lr`. seen: where the M of the last step are put, by the name of
+    their weight. rate: factor of both rates by step, counted from 0.
     """
     matrices = {name: W for name, W in weights.items() if name not in VECTORS}
     orthogonalise, averages, steps = orthogonaliser(schedule), {}, itertools.count()
