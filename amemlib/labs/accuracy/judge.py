@@ -27,7 +27,8 @@ REMEDY_BAND = 0.05
 """How far from 1 the remedy's share may lie, beyond two standard errors."""
 SAME_TIME = 1.25
 """Within which factor two times to one half count as one."""
-ANSWERED = 0.5
+STORED = 0.5
+"""The share of the outputs that W_V stores to which times are measured."""
 SAME_LOSS = 0.05
 """How far apart, in nats, two losses are that count as one: a twentieth of what the model gains over words alone."""
 
@@ -81,7 +82,7 @@ def _memory(config, results: Results) -> tuple[dict, dict]:
 
 
 def _recall(config, results: Results, momentum: float) -> dict:
-    times, told = {}, {"ood": {}, "half_time": {}, "reach": {}, "below": {}}
+    times, told = {}, {"ood": {}, "recall": {}, "half_time": {}, "reach": {}, "below": {}}
     (steps,) = {
         tuple(row)
         for row in results.array("recall", "step")
@@ -90,9 +91,10 @@ def _recall(config, results: Results, momentum: float) -> dict:
     }
     for name in (EXACT, SHIPPED):
         at = {"momentum": momentum, "schedule": name}
-        ood = results.array("recall", "ood", **at)
-        told["ood"][name] = ood.mean(0).tolist()
-        times[name] = told["half_time"][name] = [_half_time(steps, row) for row in ood]
+        stored = results.array("recall", "recall", **at)
+        told["recall"][name] = stored.mean(0).tolist()
+        told["ood"][name] = results.array("recall", "ood", **at).mean(0).tolist()
+        times[name] = told["half_time"][name] = [_half_time(steps, row) for row in stored]
         told["reach"][name], told["below"][name] = _spectra(results, "recall", at)
     logs = [math.log(times[SHIPPED][k] / times[EXACT][k]) for k in range(config.network_seeds)]
     found = {key: math.exp(value) for key, value in _interval(np.array(logs)).items()}
@@ -119,8 +121,9 @@ def _text(config, results: Results) -> dict:
 def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     """plain: without momentum the share ends at 1. momentum: with it the loss is noticed while it remembers. law: the
     share is ρ of the momentum's reach. clock: that reach is that of the items not learnt. remedy: a longer schedule
-    loses nothing. recall, text: the interval of the difference lies within `SAME_TIME` or `SAME_LOSS`, and the model
-    beats the bigrams. All are statements for these sizes, so both answers are one.
+    loses nothing. recall: the ratio of the times until W_V stores half of the outputs lies within `SAME_TIME`, with its
+    interval. text: the extra loss lies within `SAME_LOSS`, alike, and the model beats the bigrams. All are statements
+    for these sizes, so both answers are one.
     """
     verdicts = dict.fromkeys(("plain", "momentum", "law", "clock", "remedy", "recall", "text"), verdict(None, None))
     if "memory" in config.parts:
@@ -235,12 +238,12 @@ def _interval(values: np.ndarray, name: str = "mean") -> dict:
     return {key: np.asarray(value).tolist() for key, value in found.items()}
 
 
-def _half_time(steps, ood) -> float:
-    """The step at which the accuracy first reaches one half, linear between two probes; the last one if never."""
-    k = next((k for k, value in enumerate(ood) if value >= ANSWERED), None)
+def _half_time(steps, shares) -> float:
+    """The step at which a share first reaches one half, linear between two probes; the last one if never."""
+    k = next((k for k, value in enumerate(shares) if value >= STORED), None)
     if not k:
         return float(steps[-1] if k is None else steps[0] or 1)
-    part = (ANSWERED - ood[k - 1]) / (ood[k] - ood[k - 1])
+    part = (STORED - shares[k - 1]) / (shares[k] - shares[k - 1])
     return float(steps[k - 1] + part * (steps[k] - steps[k - 1]))
 
 
