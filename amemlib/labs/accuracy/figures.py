@@ -51,9 +51,9 @@ def law_figure(record: dict) -> Figure:
         order = np.argsort(reach)
         axes[0].plot(reach[order], np.array(predicted[case]["share"])[order], color=look.colour, lw=1.2)
     axes[1].axhspan(3, 300, color=PALE, alpha=0.35, lw=0)
-    axes[1].set_ylim(top=300)
     frame(axes[0], "reach $x_t$", "items, five steps over exact", log="x", zero=True)
-    frame(axes[1], "step $t$", "reach $x_t$", log="xy")
+    frame(axes[1], "step $t$", "reach $x_t$", "shaded: five steps are exact", log="xy")
+    axes[1].set_ylim(top=300)
     key(axes[0], {"predicted": "-"}, below=3)
     return figure
 
