@@ -70,8 +70,8 @@ def network_figure(recall: dict, text: dict) -> Figure:
         axis.plot(steps, np.median(reach, 0), look.marker + "-", color=look.colour, ms=4, lw=1, label=label)
     for axis in axes:
         axis.axhline(3, color=GREY, lw=1, ls="--")
-        frame(axis, "training step", r"reach of the matrices" if axis is axes[0] else "", log="y")
-        axis.legend(loc="lower right")
+        frame(axis, "training step", "reach of the matrices" if axis is axes[0] else "", log="y")
+        axis.legend(loc="lower left")
     return figure
 
 
@@ -88,5 +88,5 @@ def words_figure(record: dict) -> Figure:
         axis.errorbar(x, mean, [mean - low, high - mean], fmt=look.marker, color=look.colour, capsize=2)
         axis.axhline(0, color=GREY, lw=1)
     frame(axes[0], "training step", "test loss, five steps minus exact (nats)")
-    frame(axes[1], "tenths of the text, by frequency of the word", "the same at the end")
+    frame(axes[1], "tenth of the text, frequent words first", "the same at the end")
     return figure
