@@ -1,6 +1,7 @@
 """What the first step on soft targets does, with nothing fitted: its items are the singular modes of the text."""
 
 import math
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -16,6 +17,7 @@ _LEAST_MODE = 1e-9
 _STEPS = np.linspace(-4, 16, 61)
 
 
+@lru_cache(maxsize=8)
 def modes(given: SoftTargets) -> tuple[Tensor, Tensor, Tensor]:
     """A, q, B of C = A diag(q) Bᵀ, modes that are rounding error left out."""
     A, q, Bt = torch.linalg.svd(given.centred)
@@ -23,23 +25,31 @@ def modes(given: SoftTargets) -> tuple[Tensor, Tensor, Tensor]:
     return A[:, held], q[held], Bt[held].mT
 
 
-def nuclear_norm(q: Float[Tensor, " K"], dim: int) -> float:
-    """‖G‖_* of G = Uᵀ A diag(q) Bᵀ V in the limit: a Gaussian matrix does not change under rotations."""
-    law = SpectralLaw.solve(q, dim)
+@lru_cache(maxsize=16)
+def law_of(given: SoftTargets, dim: int) -> SpectralLaw:
+    """The singular values of G = Uᵀ A diag(q) Bᵀ V: a Gaussian matrix does not change under rotations."""
+    return SpectralLaw.solve(modes(given)[1], dim)
+
+
+def nuclear_norm(given: SoftTargets, dim: int) -> float:
+    """‖G‖_* in the limit."""
+    law = law_of(given, dim)
     return dim * law.integrate(law.singular_values)
 
 
 def mean_logits(given: SoftTargets, dim: int, name: str) -> tuple[Float[Tensor, "N N"], Float[Tensor, " N"]]:
     """E z_ij of a step D from W = 0 and the variance of a logit around it, up to the step's length.
 
-    polar: A φ(q) Bᵀ with the signal curve φ of the modes, and 1/d. sgd: C itself, and (‖C_j‖² + ‖C‖_F²/d)/d.
+    polar: A φ(q) Bᵀ with the signal curve φ of the modes, and 1/d; with K < d modes (s_j + (1 − s_j) K/d)/d, where
+    s_j = Σ_k B_jk² is the part of context j that the modes hold. sgd: C itself, and (‖C_j‖² + ‖C‖_F²/d)/d.
     """
     C = given.centred
     if name == "sgd":
         return C, ((C**2).sum(0) + (C**2).sum() / dim) / dim
     A, q, B = modes(given)
-    signal = torch.from_numpy(SpectralLaw.solve(q, dim).signal(torch.ones_like, q))
-    return (A * signal) @ B.mT, torch.full((len(C),), 1 / dim, dtype=torch.float64)
+    signal = torch.from_numpy(law_of(given, dim).signal(torch.ones_like, q))
+    held, filled = (B**2).sum(1), min(len(q) / dim, 1.0)
+    return (A * signal) @ B.mT, (held + (1 - held) * filled) / dim
 
 
 def expected_drop(given: SoftTargets, dim: int, name: str, noise: float = 1.0) -> float:
@@ -67,11 +77,14 @@ def expected_drop(given: SoftTargets, dim: int, name: str, noise: float = 1.0) -
 def second_order_drop(given: SoftTargets, dim: int, name: str) -> float:
     """The same to second order in η: ⟨G, D⟩² / 2 tr(D C_v Dᵀ) · d with C_v = Σ_j π_j v_j v_jᵀ.
 
-    polar: d ‖G‖_*²/2. sgd: d ‖C‖_F²/2c, c = Σ_j π_j ‖C_j‖² (1 + 1/d)/‖C‖_F² + 1/d, the curvature along the gradient.
+    polar: d ‖G‖_*²/2 over Σ_j π_j |D v_j|², which is 1 unless there are fewer modes than dimensions.
+    sgd: d ‖C‖_F²/2c, c = Σ_j π_j ‖C_j‖² (1 + 1/d)/‖C‖_F² + 1/d, the curvature along the gradient.
     """
     C = given.centred
     if name == "polar":
-        return dim * nuclear_norm(modes(given)[1], dim) ** 2 / 2
+        filled = min(len(modes(given)[1]) / dim, 1.0)
+        held = given.frequencies @ (modes(given)[2] ** 2).sum(1)
+        return dim * nuclear_norm(given, dim) ** 2 / 2 / (held + (1 - held) * filled).item()
     energy = (C**2).sum().item()
     curvature = (given.frequencies @ (C**2).sum(0)).item() / energy * (1 + 1 / dim) + 1 / dim
     return dim * energy / (2 * curvature)

@@ -7,7 +7,6 @@ import numpy as np
 from scipy.stats import norm
 from scipy.stats import t as student_t
 
-from amemlib.equivalents import SpectralLaw
 from amemlib.experiments.base import Results, standard_error
 from amemlib.labs.bigrams import expected
 from amemlib.labs.bigrams.measure import MAPS
@@ -62,19 +61,14 @@ def predict(config) -> dict:
         "no_noise": by_map(lambda given, dim, name: expected.expected_drop(given, dim, name, noise=0.0)),
         "second_order": by_map(expected.second_order_drop),
         "contexts": by_map(lambda given, dim, name: expected.expected_drop(copy, dim, name)),
-        "nuclear": over(lambda given, dim: expected.nuclear_norm(expected.modes(given)[1], dim)),
-        "nuclear_contexts": over(lambda given, dim: _of_contexts(copy, dim)),
+        "nuclear": over(expected.nuclear_norm),
+        "nuclear_contexts": over(lambda given, dim: expected.nuclear_norm(copy, dim)),
         "nuclear_gaussian": [
             [circle * math.sqrt(dim) * value for value in row] for dim, row in zip(config.dims, norms, strict=True)
         ],
         "entropy": {name: given.entropy for name, given in held.items()},
         "modes": {name: expected.modes(given)[1][:64].tolist() for name, given in held.items()},
     }
-
-
-def _of_contexts(copy, dim: int) -> float:
-    law = SpectralLaw.solve(copy.frequencies, dim)
-    return dim * law.integrate(law.singular_values)
 
 
 def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
