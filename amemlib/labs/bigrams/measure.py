@@ -3,8 +3,10 @@
 import math
 from collections.abc import Iterator
 
+import numpy as np
 import torch
 from jaxtyping import Float
+from scipy.optimize import minimize
 from torch import Tensor
 
 from amemlib import runtime
@@ -62,20 +64,16 @@ def losses(given: SoftTargets, emb: Embeddings, name: str, steps: int) -> list[f
 def least_loss(given: SoftTargets, emb: Embeddings) -> float:
     """min_W L by L-BFGS: finite where there are more words than the memory can tell apart, N > d²."""
     p, P = given.frequencies, given.P
-    W = torch.zeros(emb.dim, emb.dim, dtype=torch.float64, requires_grad=True)
-    solver = torch.optim.LBFGS(
-        [W], max_iter=400, tolerance_grad=1e-10, tolerance_change=1e-14, history_size=30, line_search_fn="strong_wolfe"
-    )
 
-    def loss():
-        solver.zero_grad()
-        logits = emb.U @ W @ emb.V.mT
-        value = p @ (torch.logsumexp(logits, 0) - (P * logits).sum(0))
-        value.backward()
-        return value
+    def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        logits = emb.U @ torch.from_numpy(flat).reshape(emb.dim, emb.dim) @ emb.V.mT
+        log_sums = torch.logsumexp(logits, 0)
+        G = (emb.U.mT @ ((torch.exp(logits - log_sums) - P) * p)) @ emb.V
+        return (p @ (log_sums - (P * logits).sum(0))).item(), G.flatten().numpy()
 
-    solver.step(loss)
-    return loss().item()
+    # scipy's, for torch's own takes a second to import
+    limits = {"maxiter": 3000, "maxfun": 6000, "maxcor": 30, "ftol": 1e-15, "gtol": 1e-9}
+    return float(minimize(loss, np.zeros(emb.dim**2), jac=True, method="L-BFGS-B", options=limits).fun)
 
 
 def measure_first(n_words: int, dim: int, target: str, seed: int, device: str) -> dict:
