@@ -82,7 +82,7 @@ EXPERIMENT = Experiment(
             seeds=2,
         ),
         "cpu": BigramsConfig(),
-        "confirm": BigramsConfig(first_seed=5700),
+        "confirm": BigramsConfig(first_seed=5720),
         "gpu": BigramsConfig(n_words=2048, dims=(64, 128, 256, 512), run_dim=256, late_dim=32),
     },
     grids=grids,

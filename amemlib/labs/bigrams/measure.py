@@ -16,7 +16,7 @@ from amemlib.sampling import sample_embeddings
 from amemlib.spectral import polar
 
 MAPS = ("sgd", "polar")
-_FIRST_TRIALS, _TRIALS = 12, 4
+_TRIALS = 60
 _CLOSE = 0.01
 
 
@@ -34,25 +34,30 @@ def direction(G: Float[Tensor, "d d"], name: str) -> Float[Tensor, "d d"]:
 def descend(given: SoftTargets, emb: Embeddings, name: str) -> Iterator[float]:
     """The loss at W = 0 and after every step W += η D, η the one of least loss along D.
 
-    The loss along D is convex; its minimum is found by Newton's method in η, from the last step's.
+    The loss along D is convex; its minimum is found by Newton's method in η, kept in a bracket, from the last step's.
     """
     p, P = given.frequencies.to(emb.U.device), given.P.to(emb.U.device)
-    logits, eta, trials = torch.zeros_like(P), 1.0, _FIRST_TRIALS
+    logits, eta = torch.zeros_like(P), 1.0
     while True:
         log_sums = torch.logsumexp(logits, 0)
         yield (p @ (log_sums - (P * logits).sum(0))).item()
         G = (emb.U.mT @ ((P - torch.exp(logits - log_sums)) * p)) @ emb.V
         along = emb.U @ direction(G, name) @ emb.V.mT
         wanted = p @ (P * along).sum(0)
-        for _ in range(trials):
+        low, high = 0.0, math.inf
+        for _ in range(_TRIALS):
             weights = torch.softmax(logits + eta * along, 0) * along
             mean = weights.sum(0)
-            curvature = p @ ((weights * along).sum(0) - mean**2)
-            update = eta - ((p @ mean - wanted) / curvature.clamp(min=1e-300)).item()
-            eta, last = min(max(update, eta / 4), 4 * eta), eta
+            slope = (p @ mean - wanted).item()
+            curvature = (p @ ((weights * along).sum(0) - mean**2)).item()
+            low, high = (eta, high) if slope < 0 else (low, eta)
+            last, eta = eta, eta - slope / max(curvature, 1e-300)
+            # a step of Newton's leaves the bracket where the partition sums are saturated
+            if not low < eta < min(high, 4 * last):
+                eta = 4 * last if high == math.inf else (low + high) / 2
             if abs(eta - last) < _CLOSE * last:
                 break
-        logits, trials = logits + eta * along, _TRIALS
+        logits = logits + eta * along
 
 
 def losses(given: SoftTargets, emb: Embeddings, name: str, steps: int) -> list[float]:
