@@ -9,7 +9,7 @@ from amemlib.labs.emergence.judge import WIDE
 
 
 def emergence_figure(record: dict) -> Figure:
-    """Left: when each direction is learnt. Right: the loss. By β, on the decoupled law. Bars are two standard errors."""
+    """Left: when each direction is learnt. Right: the loss. By β, on the decoupled law. Bars: two standard errors."""
     config, measured, predicted = (record[part] for part in ("config", "measured", "predicted"))
     figure, axes = new_axes(2)
     ranks = np.arange(1, config["n_teachers"] + 1)
@@ -38,8 +38,7 @@ def sizes_figure(record: dict) -> Figure:
     figure, axes = new_axes(2)
     for look, k in kinds(config["degrees"], "$k = {}$"):
         found, error, law = (
-            told[name][str(k)]
-            for told, name in ((measured, "first"), (measured, "first_error"), (predicted, "first"))
+            told[name][str(k)] for told, name in ((measured, "first"), (measured, "first_error"), (predicted, "first"))
         )
         points(axes[0], config["dims"], found, look, error=error, law=law)
         reference_line(axes[0], config["dims"], k / 2 - 1, (config["dims"][-1], law[-1]))
