@@ -64,6 +64,13 @@ def test_a_narrow_student_ends_at_the_best_of_its_rank():
     assert measure.measure_floor(1.0, 6, 8, 2, 0.001, 20.0, 0)["ratio"] == pytest.approx(1, abs=1e-3)
 
 
+def test_polar_steps_learn_the_rarest_first_and_a_narrow_student_ends_at_its_floor():
+    wide = measure.measure_muon(1.0, 4, 8, 32, 0.001, 0.005, 0)
+    law = np.sqrt(expected.coefficients(1.0, 4) / 2)
+    assert wide["times"] == pytest.approx(law, rel=0.05) and wide["times"] == sorted(wide["times"], reverse=True)
+    assert measure.measure_muon(1.0, 6, 8, 2, 0.001, 0.005, 0)["ratio"] == pytest.approx(1, abs=0.05)
+
+
 def test_the_largest_share_of_one_mass_is_one_and_of_many_small():
     assert expected.largest_share(np.array([1.0])) == pytest.approx(1, abs=0.05)
     assert expected.largest_share(np.ones(200)) < 0.06
