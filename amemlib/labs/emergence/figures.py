@@ -57,13 +57,13 @@ def sizes_figure(record: dict) -> Figure:
     return figure
 
 
-def samples_figure(record: dict) -> Figure:
-    """Left: T_p a_p of online SGD, on the flow from the same starts. Right: samples of one neuron at its best learning
-    rate times a² over d^{k−1}, by a and by d, on the law. Bars are two standard errors."""
+def samples_figure(record: dict, batches: dict) -> Figure:
+    """Left: T_p a_p of online SGD in `batches`, on the flow from the same starts. Right: samples of one neuron at its
+    best learning rate times a² over d^{k−1}, by a and by d, on the law. Bars are two standard errors."""
     config, measured, predicted = (record[part] for part in ("config", "measured", "predicted"))
     figure, axes = new_axes(2)
-    ranks = np.arange(1, config["sgd_teachers"] + 1)
-    found, law = measured["sgd"], predicted["sgd"]["times"]
+    ranks = np.arange(1, batches["config"]["sgd_teachers"] + 1)
+    found, law = batches["measured"]["sgd"], batches["predicted"]["sgd"]["times"]
     points(axes[0], ranks, found["times"], optimizer("sgd", "online SGD"), error=np.array(found["times_error"]))
     axes[0].plot(ranks, law, "-", color=GREY, lw=1.2, label="flow, same starts")
     frame(axes[0], "direction $p$", "$T_p\\,a_p$", zero=True)
