@@ -22,6 +22,7 @@ ARROWS = {
     "runtime": "fingerprint",
     "scaling": "checks",
     "arithmetic": "checks",
+    "hermite": "checks",
     "problem": "theory arithmetic",
     "spectral": "problem",
     "sampling": "problem",
@@ -45,7 +46,7 @@ ARROWS = {
     "visits": "sweep costs",
     "vocabularies": "problem",
     "figures": "scaling theory lazy",
-    "labs": "experiments figures adam",
+    "labs": "experiments figures adam hermite",
     "__main__": "sweep visits figures",
 }
 FORBIDDEN = {"utils", "util", "common", "helpers", "misc"}

@@ -1,0 +1,150 @@
+"""The mathematics of the lab `emergence`: the student's gradients, the decoupled law, the chain of one neuron."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from amemlib.labs import emergence
+from amemlib.labs.emergence import dynamics, expected, measure
+
+CONFIG = emergence.EXPERIMENT.profiles["smoke"]
+
+
+def test_a_samples_velocity_is_minus_the_gradient_of_its_loss():
+    a, W = torch.tensor([0.9, 0.4], dtype=torch.float64), dynamics.start(3, 4, 0.7, 0).requires_grad_()
+    x = torch.randn(6, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    norms = W.norm(dim=1)
+    values = lambda z: (z**4 - 6 * z**2 + 3) / math.sqrt(24)  # noqa: E731
+    error = values(x[:, :2]) @ a - values(x @ (W / norms[:, None]).T) @ norms.square()
+    (slope,) = torch.autograd.grad(error.square().mean() / 2, W)
+    assert torch.allclose(dynamics.sample_velocity(W.detach(), a, 4, x), -slope, atol=1e-12)
+
+
+def test_a_neuron_on_a_direction_captures_it():
+    a, W = torch.tensor([0.9, 0.4], dtype=torch.float64), torch.zeros(2, 3, dtype=torch.float64)
+    W[0, 0], W[1, 1] = math.sqrt(0.9), math.sqrt(0.4)
+    assert torch.allclose(dynamics.captured(W, 2, 4), a) and abs(dynamics.loss(W, a, 4)) < 1e-12
+    assert dynamics.flow_velocity(W, a, 4).abs().max() < 1e-12
+
+
+@pytest.mark.parametrize("degree", [4, 6])
+def test_the_decoupled_time_is_that_of_one_neuron_and_one_direction(degree):
+    y, init, d = 0.2, 0.01, 5
+    W = torch.zeros(1, d, dtype=torch.float64)
+    W[0, 0], W[0, 1] = init * math.sqrt(y), init * math.sqrt(1 - y)
+    a = torch.ones(1, dtype=torch.float64)
+    move = lambda W: dynamics.flow_velocity(W, a, degree)  # noqa: E731
+    _, found = measure._run(W, move, a, degree, 0.005, 100.0, 1)
+    assert found["times"][0] == pytest.approx(expected.learning_times(y, init**2, degree).item(), rel=0.01)
+
+
+def test_a_small_overlap_costs_the_search_time():
+    y = np.array([1e-3, 5e-4])
+    search = 1 / (8 * y)
+    late = expected.learning_times(y, 1e-4, 4) - search
+    assert (np.abs(late) < 0.05 * search).all()
+
+
+def test_the_additive_loss_is_half_the_squares_not_yet_learnt():
+    a = expected.amplitudes(1.0, 3)
+    times = np.tile(np.array([[1.0], [2.0], [3.0]]), (1, 24))
+    found = expected.additive_loss(a, times, [0.5, 1.5, 2.5, 3.5])
+    assert found == pytest.approx([0.5, (a[1:] ** 2).sum() / 2, a[2] ** 2 / 2, 0.0])
+
+
+def test_with_its_tail_a_truncated_power_law_has_its_exponent():
+    ranks = np.arange(4, 20)
+    a = expected.amplitudes(0.75, 24)
+    left = np.array([(a[p:] ** 2).sum() / 2 for p in ranks]) + expected.loss_tail(0.75, 24)
+    assert expected.slope(ranks + 0.5, left) == pytest.approx(1 - 1.5, abs=0.01)
+
+
+def test_a_race_without_rivals_ends_with_one_neuron_each():
+    a = expected.amplitudes(1.0, 6)
+    floor, sharing = expected.race(a, 10_000, 1, 0.01, 4, draws=5)
+    assert sharing == 1 and floor >= (a[1:] ** 2).sum() / 2 - 1e-12
+    floors = [expected.race(a, 64, m, 0.01, 4, draws=50)[0] for m in (2, 4, 8)]
+    assert floors == sorted(floors, reverse=True)
+
+
+def test_samples_needed_are_inverse_squares_of_the_amplitude_and_tend_to_a_power_of_the_dimension():
+    one, half = (expected.samples_needed(a, 64, 3, 4.0) for a in (0.2, 0.1))
+    assert half == pytest.approx(4 * one, rel=1e-6)
+    dims = np.array([4000, 8000, 16_000])
+    assert expected.slope(dims, [expected.samples_needed(0.1, d, 3, 4.0) for d in dims]) == pytest.approx(2, abs=0.06)
+
+
+def test_one_neurons_chain_has_the_drift_of_the_flow():
+    found = measure.measure_samples(0.125, 16, 3, 4.0, 41, 0)["n"]
+    assert found == pytest.approx(expected.samples_needed(0.125, 16, 3, 4.0), rel=0.6)
+
+
+def test_polar_steps_learn_the_rarest_first():
+    found = measure.measure_muon(1.0, 4, 8, 32, 4, 0.01, 0.004, 0)
+    law = np.sqrt(expected.amplitudes(1.0, 4) / 2)
+    assert found["times"] == pytest.approx(law, rel=0.05) and found["times"] == sorted(found["times"], reverse=True)
+
+
+def made_up():
+    """Config, measured and predicted numbers that agree, on the config of the cpu profile."""
+    config = dataclasses.replace(emergence.EXPERIMENT.profiles["cpu"], first_seed=4650)
+    cases = {f"{beta} 8": beta for beta in config.exponents}
+    flow = {
+        "exponent": dict(cases),
+        "loss": {case: expected.loss_exponent(beta) for case, beta in cases.items()},
+        "missed": dict.fromkeys(cases, 0.0),
+    }
+    widths = len(config.widths)
+    measured = flow | {
+        "dim_exponent": {"4": 1.0, "6": 2.0},
+        "floor": [0.1] * widths,
+        "floor_error": [0.001] * widths,
+        "floor_exponent": -1.0,
+        "sgd": {"gap": 0.0, "gap_error": 0.02, "exponent": 1.0},
+        "samples": {"amplitude": {"exponent": 2.0, "edge": 0.0}, "dim": {"exponent": 2.0, "edge": 0.0}},
+    }
+    a = expected.amplitudes(1.0, config.n_teachers)
+    law = np.sqrt(a / 2).tolist()
+    measured["muon"] = {"times": [law] * 3, "exponent": [-0.5] * 3}
+    predicted = {
+        "exponent": flow["exponent"],
+        "loss": flow["loss"],
+        "dim_exponent": {"4": 1.0, "6": 2.0},
+        "floor": [0.12] * widths,
+        "ideal": [0.08] * widths,
+        "sgd": {"exponent": 1.0},
+        "samples": {"amplitude": {"exponent": 2.0}, "dim": {"exponent": 2.0}},
+        "muon": {"times": law},
+    }
+    return config, measured, predicted
+
+
+FLAWS = [
+    (("exponent", "1.0 8"), 1.3, "times", "not reproduced"),
+    (("missed", "1.0 8"), 0.2, "times", "undecided"),
+    (("loss", "1.5 8"), -1.1, "loss", "not reproduced"),
+    (("dim_exponent", "6"), 1.7, "dimension", "not reproduced"),
+    (("floor", 1), 0.2, "floor", "undecided"),
+    (("floor_exponent",), -0.8, "floor", "finite-size"),
+    (("floor_exponent",), None, "floor", "finite-size"),
+    (("sgd", "gap"), 0.5, "sgd", "undecided"),
+    (("sgd", "exponent"), 1.4, "sgd", "not reproduced"),
+    (("samples", "dim", "exponent"), 1.5, "samples", "not reproduced"),
+    (("samples", "dim", "edge"), 0.2, "samples", "not reproduced"),
+    (("muon", "times", 1, 3), 0.9, "muon", "undecided"),
+    (("muon", "exponent", 1), 0.0, "muon", "finite-size"),
+    (("muon", "exponent", 1), None, "muon", "finite-size"),
+]
+"""Where in the measured numbers of `made_up`, what, and the word that this verdict then has."""
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("dims", (8,)), ("degrees", (3,)), ("exponents", (0.5,)), ("dim", 2), ("ratios", (4,)), ("seeds", 0)],
+)
+def test_a_config_that_makes_no_sense_is_refused(name, value):
+    with pytest.raises(ValueError, match=name):
+        dataclasses.replace(CONFIG, **{name: value})
