@@ -23,7 +23,7 @@ UNCHECKED := tests/test_bad_input.py tests/test_hostile.py
 NOTEBOOKS = $(wildcard chapters/*.ipynb)
 
 .DELETE_ON_ERROR:
-.PHONY: help setup notebooks figures html book test quick weekly lint bench gpu gpu-bench gpu-pack commit-file pages serve pdf links clean distclean
+.PHONY: help setup notebooks figures html book test quick weekly lint bench gpu gpu-bench gpu-pack commit-file pages serve pdf links dist clean distclean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -112,6 +112,23 @@ pdf: $(SETUP)  ## the whole book as one PDF, printed by Chromium
 
 links: $(SETUP)  ## ask every address outside the book whether it still answers
 	$(BIN)/jupyter-book build . --builder linkcheck --quiet
+
+# Its tools have an environment and a lock of their own (Python 3.11). Wheel and sdist are for the package index, alone in
+# their folder; the archive is the whole book at HEAD, for Zenodo.
+DIST := _build/dist
+ARCHIVE := _build/archive
+RELEASE := _build/release
+dist:  ## build the wheel, the sdist and the archive of HEAD in _build, and check what is in them
+	rm -rf $(DIST) $(ARCHIVE) && mkdir -p $(DIST) $(ARCHIVE)/source
+	git archive HEAD | tar -x -C $(ARCHIVE)/source
+	$(PYTHON) -m venv --clear $(RELEASE)
+	$(RELEASE)/bin/python -m pip install --quiet --require-hashes --only-binary :all: -r requirements-release.lock
+	$(RELEASE)/bin/python -m build --no-isolation --outdir $(DIST) $(ARCHIVE)/source
+	rm -rf $(ARCHIVE)/source
+	$(RELEASE)/bin/python -m twine check --strict $(DIST)/*
+	$(RELEASE)/bin/python tools/release.py contents $(DIST)/*
+	name=amemlib-$$($(RELEASE)/bin/python tools/release.py version) && \
+	  git archive --format=zip --prefix=$$name/ --output=$(ARCHIVE)/$$name.zip HEAD
 
 lint: $(SETUP)  ## ruff
 	$(BIN)/ruff check .

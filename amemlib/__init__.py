@@ -4,6 +4,8 @@ import os
 
 from amemlib import fingerprint, lazy  # the fingerprint first: it notes what the process loads
 
+__version__ = "0.1.0"
+
 # OpenMP reads this when torch first loads it: threads that wait actively slow a busy machine down many times over
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 if "WORLD_SIZE" in os.environ:

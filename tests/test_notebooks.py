@@ -1,8 +1,11 @@
 """The chapters' notebooks: plain for every reader, executed, reproducible, and caught when they are not."""
 
 import importlib
+import os
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import notebooks
@@ -171,8 +174,47 @@ def test_every_construct_has_a_plain_form(book):
 def test_the_notebook_opens_in_colab_and_installs_there_only(book):
     badge, install, *_ = notebooks.read(chapter(book, EXERCISE + CELLS)).cells
     assert "colab.research.google.com/github/amemlib/amemlib/blob/main/chapters/all.ipynb" in badge.source
-    assert 'if "google.colab" in sys.modules:\n    %pip install' in install.source
+    assert 'if "google.colab" in sys.modules:\n' in install.source
     assert notebooks.COLAB_TAG in install.metadata.tags
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("colab, refuses, asked", [
+    (False, "", []),
+    (True, "", ["git"]),
+    (True, "git+", ["git", "index"]),
+])  # fmt: skip
+def test_the_setup_cell_asks_git_then_the_index_and_only_in_colab(book, tmp_path, colab, refuses, asked):
+    pip, log = tmp_path / "pip", tmp_path / "log"
+    refusal = f'case "$*" in *{refuses}*) exit 1;; esac\n' if refuses else ""
+    pip.write_text(f'#!/bin/sh\necho "$@" >> {log}\n{refusal}')
+    pip.chmod(0o755)
+    cell = notebooks.read(chapter(book, EXERCISE + CELLS)).cells[1].source
+    run = (
+        "import sys; from IPython.core.interactiveshell import InteractiveShell\n"
+        f"if {colab}: sys.modules['google.colab'] = sys\n"
+        f"InteractiveShell.instance().run_cell({cell!r}).raise_error()"
+    )
+    paths = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "IPYTHONDIR": str(tmp_path / "ipython")}
+    subprocess.run([sys.executable, "-c", run], env=os.environ | paths, check=True, capture_output=True)
+    lines = log.read_text().splitlines() if log.exists() else []
+    assert ["git" if "git+https://github.com/" in line else "index" for line in lines] == asked
+    assert all(line.startswith("install -q amemlib[data]") for line in lines)
+
+
+def test_another_setup_cell_leaves_the_outputs_and_other_code_does_not(book, monkeypatch):
+    path = chapter(book, EXERCISE + CELLS)
+    stored = notebooks.read(path)
+    for cell in notebooks.code_cells(stored):
+        cell.execution_count = 7
+    path.write_text(notebooks.dumps(stored))
+    monkeypatch.setattr(notebooks, "COLAB", "import sys  # {repository}\n")
+    notebooks.write(book)
+    assert all(cell.execution_count == 7 for cell in notebooks.code_cells(notebooks.read(path)))
+    source = path.with_suffix(".md")
+    source.write_text(source.read_text() + "\n```{code-cell} ipython3\n1 + 1\n```\n")
+    notebooks.write(book)
+    assert all(cell.execution_count is None for cell in notebooks.code_cells(notebooks.read(path)))
 
 
 def test_code_that_a_page_folds_stays_open_in_the_notebook(book):
@@ -299,7 +341,7 @@ def test_raw_markup_in_the_readme_is_caught(book):
 
 def test_the_address_stands_in_one_place():
     settings = Book(ROOT)
-    for path in [*(ROOT / "tools").glob("*.py"), *(ROOT / "amemlib").glob("*.py"), ROOT / "pyproject.toml"]:
+    for path in [*(ROOT / "tools").glob("*.py"), *(ROOT / "amemlib").glob("*.py")]:
         assert settings.address not in path.read_text() and settings.repository not in path.read_text()
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert citation["repository-code"] == settings.repository and citation["url"].rstrip("/") == settings.address

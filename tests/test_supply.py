@@ -9,13 +9,15 @@ import pytest
 import yaml
 
 WORKFLOWS = sorted((lock.ROOT / ".github" / "workflows").glob("*.yml"))
-LOCKED = lock.LOCK.read_text(encoding="utf-8")
+LOCKS = [(lock.PINS, lock.LOCK), (lock.RELEASE_PINS, lock.RELEASE_LOCK)]
 
 
-def test_the_lock_has_every_pin_and_a_hash_for_each_package():
-    pinned, locked = lock.pins(lock.PINS.read_text(encoding="utf-8")), lock.pins(LOCKED)
+@pytest.mark.parametrize("pins, locks", LOCKS, ids=["book", "release"])
+def test_the_lock_has_every_pin_and_a_hash_for_each_package(pins, locks):
+    text = locks.read_text(encoding="utf-8")
+    pinned, locked = lock.pins(pins.read_text(encoding="utf-8")), lock.pins(text)
     assert pinned.items() <= locked.items(), "run `python tools/lock.py`"
-    rows = [line for line in LOCKED.splitlines() if not line.startswith("#")]
+    rows = [line for line in text.splitlines() if not line.startswith("#")]
     assert rows == sorted(rows, key=lambda row: row.partition("==")[0]) and len(rows) == len(locked)
     assert all(re.fullmatch(r"[a-z0-9.-]+==[^ ]+ --hash=sha256:[0-9a-f]{64}", row) for row in rows)
 

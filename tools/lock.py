@@ -1,6 +1,7 @@
 """Writes requirements.lock: every package that requirements.txt brings, with the SHA-256 of the file that was chosen.
 
-`make setup LOCK=1` installs from it and stops where a file has another hash: whatever index the file came from, it is
+requirements-release.lock in the same way; `python tools/lock.py release` writes that one alone. `make setup LOCK=1` and
+`make dist` install from them and stop where a file has another hash: whatever index the file came from, it is
 the one that was looked at. The lock is for one kind of machine, Linux on x86_64 with Python 3.11, as the workflows are.
 pip's own environment variables choose the indexes that are asked.
 """
@@ -13,7 +14,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PINS, LOCK = ROOT / "requirements.txt", ROOT / "requirements.lock"
-HEAD = """# Written by `python tools/lock.py` from requirements.txt, for Linux on x86_64 with Python 3.11; do not edit.
+RELEASE_PINS, RELEASE_LOCK = ROOT / "requirements-release.txt", ROOT / "requirements-release.lock"
+HEAD = "# Written by `python tools/lock.py` from {}, for Linux on x86_64 with Python 3.11; do not edit.\n"
+SECOND_INDEX = """\
 # torch's CPU build stands on an index of its own, https://download.pytorch.org/whl/cpu, which PIP_EXTRA_INDEX_URL names
 # where this file is used. A second index could offer any name: the hashes refuse what was not looked at.
 """
@@ -48,8 +51,12 @@ def pins(text: str) -> dict[str, str]:
 
 
 def main() -> None:
-    LOCK.write_text(HEAD + "\n".join(lines(chosen(PINS))) + "\n", encoding="utf-8")
-    print(f"{LOCK.name}: {len(pins(LOCK.read_text(encoding='utf-8')))} packages")
+    """Write both locks, or with the argument "release" that one alone."""
+    release = (RELEASE_PINS, RELEASE_LOCK, "")
+    for source, lock, note in [release] if sys.argv[1:] == ["release"] else [(PINS, LOCK, SECOND_INDEX), release]:
+        head = HEAD.format(source.name) + note
+        lock.write_text(head + "\n".join(lines(chosen(source))) + "\n", encoding="utf-8")
+        print(f"{lock.name}: {len(pins(lock.read_text(encoding='utf-8')))} packages")
 
 
 if __name__ == "__main__":

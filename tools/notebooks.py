@@ -30,7 +30,8 @@ COLAB = """\
 import sys
 
 if "google.colab" in sys.modules:
-    %pip install -q "amemlib[data] @ git+{repository}"
+    # as it stands in the repository; where git finds none, the last release
+    !pip install -q "amemlib[data] @ git+{repository}" || pip install -q "amemlib[data]"
 """
 
 
@@ -117,9 +118,10 @@ def code_cells(notebook: NotebookNode, *, generated: bool = True) -> list[Notebo
 
 
 def adopt_outputs(notebook: NotebookNode, stored: NotebookNode) -> None:
-    """Take the stored outputs over if they came from this very sequence of code cells."""
+    """Take the stored outputs over if they came from this very sequence of code cells, Colab's silent one apart."""
     old, new = code_cells(stored), code_cells(notebook)
-    if [cell.source for cell in old] == [cell.source for cell in new]:
+    from_source = [[cell.source for cell in code_cells(made, generated=False)] for made in (stored, notebook)]
+    if len(old) == len(new) and from_source[0] == from_source[1]:
         for cell, ran in zip(new, old, strict=True):
             cell.outputs, cell.execution_count = ran.outputs, ran.execution_count
         notebook.metadata.amemlib = stored.metadata.get("amemlib", {}) | notebook.metadata.amemlib

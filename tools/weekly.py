@@ -10,8 +10,9 @@ import tempfile
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-import tomllib
 import yaml
+
+import amemlib
 
 ROOT = Path(__file__).resolve().parents[1]
 SUMMARY = ROOT / "tests" / "weekly.yml"
@@ -20,7 +21,7 @@ HEAD = "# Written by `make weekly`: the last run of the tests marked weekly.\n"
 
 def release() -> str:
     """The version that the library says it is."""
-    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    return amemlib.__version__
 
 
 def outcomes(report: Path) -> dict[str, str]:
