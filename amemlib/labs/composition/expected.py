@@ -1,0 +1,47 @@
+"""What is expected: correlations of composition functions, and samples that one step needs; nothing is fitted."""
+
+import math
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.stats import poisson
+
+
+def correlation(pi: Int[np.ndarray, "*pairs k N"], other: Int[np.ndarray, "*pairs k N"]) -> Float[np.ndarray, "*pairs"]:
+    """Of the k-fold compositions of two tuples, over uniform σ and x: Π_i (a_i − 1)/(N − 1), a_i = #{j: π_i = π'_i}."""
+    return ((pi == other).sum(-1) - 1).prod(-1) / (pi.shape[-1] - 1) ** pi.shape[-2]
+
+
+def mean_square(k: int, n_things: int) -> float:
+    """Mean of the squared correlation over independent uniform tuples: (N − 1)^(−2k)."""
+    return (n_things - 1.0) ** (-2 * k)
+
+
+def samples_needed(k: int, n_things: int) -> float:
+    """Mean number of samples, all places answered, after which no two keys have always been equal: with
+    C = k (k − 1) N²/2 pairs of keys, Σ_n (1 − exp(−C N^(−n)))."""
+    pairs = k * (k - 1) * n_things**2 / 2
+    return float(sum(-math.expm1(-pairs * float(n_things) ** -n) for n in range(400)))
+
+
+def share_alone(k: int, n_things: int, per_place: float) -> float:
+    """Share of places whose right key is alone after one step, one answer a sample, `per_place` answers a place in the
+    mean: Σ_m Poisson(m) (1 − N^(−m))^((k − 1) N)."""
+    m = np.arange(int(per_place + 20 * math.sqrt(per_place) + 30))
+    return float(poisson.pmf(m, per_place) @ (1 - float(n_things) ** -m) ** ((k - 1) * n_things))
+
+
+def leading_constant(k, n_things):
+    """What is added to 2 log(kN)/log N for many places: (γ + log((1 − 1/k)/2))/log N + 1/2."""
+    return (np.euler_gamma + np.log((1 - 1 / k) / 2)) / np.log(n_things) + 0.5
+
+
+def crossing(answers, shares, level: float) -> float:
+    """At how many answers a rising share is `level`, linear in between; NaN if it is not reached, or from the start."""
+    shares = np.array(shares, dtype=float)
+    above = np.flatnonzero(shares >= level)
+    if not len(above) or above[0] == 0:
+        return math.nan
+    high = above[0]
+    part = (level - shares[high - 1]) / (shares[high] - shares[high - 1])
+    return float(answers[high - 1] + part * (answers[high] - answers[high - 1]))
