@@ -1,16 +1,26 @@
-"""The map of the book follows the chapters: each says what it needs, what it teaches and how long it takes."""
+"""The map of the book follows the chapters, which say what they need and how long they take; the lanes follow both."""
 
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import guide
+import portable
 import pytest
+from bs4 import BeautifulSoup
+
+from amemlib.figures import style
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = [
     path.relative_to(ROOT / "chapters").with_suffix("").as_posix()
     for path in sorted((ROOT / "chapters").rglob("*.ipynb"))
 ]
-CHAPTERS = {one.name: one for chapters in guide.parts(ROOT).values() for one in chapters}
+BOOK = guide.parts(ROOT)
+CHAPTERS = {one.name: one for chapters in BOOK.values() for one in chapters}
+LANES = guide.lanes(ROOT, BOOK)
+every_lane = pytest.mark.parametrize("lane", LANES, ids=lambda lane: lane.name)
+MAP = BeautifulSoup((ROOT / "chapters" / "guide.md").read_text(encoding="utf-8"), "html.parser").find("nav")
 
 
 def test_the_map_is_up_to_date():
@@ -21,7 +31,7 @@ def test_the_map_is_up_to_date():
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_a_chapter_says_what_it_needs_and_what_it_costs(name):
     if name != "notation":
-        assert name in CHAPTERS, "its first line is *You need: … You learn: … Reading time: N minutes; …*"
+        assert CHAPTERS[name].learns, "its first line is *You need: … You learn: … Reading time: N minutes; …*"
         text = (ROOT / "chapters" / f"{name}.md").read_text(encoding="utf-8")
         assert "; the cells run in " in next(line for line in text.splitlines() if line.startswith("*You need:"))
 
@@ -33,9 +43,62 @@ def test_no_chapter_needs_a_later_one():
         assert all(order.index(need) < order.index(one.name) for need in one.needs if need in CHAPTERS)
 
 
-def test_an_arc_stays_in_its_margin():
-    for rows in (1, 5, 40):
-        path = guide.arc(rows * guide.ROW, 0)
-        radius, half = float(path.split()[4]), rows * guide.ROW / 2
-        assert radius >= half
-        assert radius - (radius**2 - half**2) ** 0.5 <= guide.MARGIN + 1e-3 or radius == half <= guide.MARGIN
+@every_lane
+def test_a_lane_keeps_its_promise_and_reads_nothing_before_what_it_rests_on(lane):
+    assert lane.minutes <= (lane.within or lane.minutes)
+    names = [stop.name for stop in lane.stops]
+    assert len(set(names)) == len(names)
+    for number, name in enumerate(names):
+        later = set(names[number:])
+        assert name not in CHAPTERS or not later & set(CHAPTERS[name].needs), f"{name} needs one that comes later"
+    for stop in lane.stops:
+        assert stop.name not in CHAPTERS or 0 < stop.minutes <= CHAPTERS[stop.name].minutes
+    assert not lane.after or lane.after in {one.letter for one in LANES if one.letter < lane.letter}
+
+
+def test_a_lane_has_a_colour_of_the_house_and_a_rule_of_the_style_sheet_of_its_own():
+    rules = (ROOT / "assets" / "book.css").read_text(encoding="utf-8")
+    assert len({lane.colour for lane in LANES}) == len(LANES)
+    for lane in LANES:
+        assert lane.colour in style.KINDS
+        assert f'[value="{lane.letter}"]:checked' in rules
+
+
+def test_a_lane_through_a_chapter_or_section_that_is_gone_is_an_error():
+    minutes = {name: one.minutes for name, one in CHAPTERS.items()}
+    for stop in ("nowhere", {"part": "Nowhere"}, {"page": "gradient", "until": "Nowhere"}):
+        with pytest.raises(KeyError):
+            guide.read_stops(stop, BOOK, minutes, ROOT)
+
+
+def test_a_share_of_a_chapter_takes_its_share_of_the_minutes():
+    minutes = {name: one.minutes for name, one in CHAPTERS.items()}
+    [some] = guide.read_stops({"page": "gradient", "until": "Minibatches"}, BOOK, minutes, ROOT)
+    [more] = guide.read_stops({"page": "gradient", "until": "Exercises"}, BOOK, minutes, ROOT)
+    assert 0 < some.minutes < more.minutes <= minutes["gradient"]
+    text = (
+        "---\nexperiment: x\n---\n# Two words\n\n```{code-cell} ipython3\nnot = read\n```\n\n[A link](x.md) of $x$.\n"
+    )
+    assert guide.words(text) == 3 + 4
+
+
+def test_the_map_leads_to_every_chapter_under_the_books_own_number():
+    numbers = portable.Book(ROOT).pages()
+    shown = {link["href"].removesuffix(".html"): link.get_text().split(" ")[0] for link in MAP.find_all("a")}
+    assert shown == {name: numbers[f"chapters/{name}"] for name in CHAPTERS}
+    assert len({re.sub(r"^\d+ ", "", link.get_text()) for link in MAP.find_all("a")}) == len(shown)
+    assert "$" not in MAP.get_text()
+
+
+@every_lane
+def test_the_map_marks_every_stop_of_a_lane(lane):
+    marked = {box.a["href"]: box.select_one(f".lane-{lane.letter}") for box in MAP.find_all("li")}
+    stops = {f"{stop.name}.html": f"{lane.letter}{at}" for at, stop in enumerate(lane.stops, start=1)}
+    drawn = {href: mark.get_text() for href, mark in marked.items() if mark}
+    assert drawn == {href: told for href, told in stops.items() if href in marked}
+
+
+def test_what_is_implied_is_not_needed_again():
+    ground = guide.Chapter("a", "A", (), "", 1)
+    book = {"part": [ground, replace(ground, name="b", needs=("a",)), replace(ground, name="c", needs=("a", "b"))]}
+    assert guide.direct_needs(book) == {"a": [], "b": ["a"], "c": ["b"]}

@@ -1,20 +1,30 @@
-"""The map of the book, from what each chapter's first line says it needs."""
+"""The map of the book, from what each chapter's first line says it needs, and the ways through it, from lanes.yml."""
 
 import html
 import posixpath
 import re
+from collections import Counter
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 
 import yaml
 
-BEGIN, END = "<!-- map: tools/guide.py writes what follows -->", "<!-- end of map -->"
+LANES = Path(__file__).with_name("lanes.yml")
+WAYS = "<!-- ways: tools/guide.py writes what follows -->", "<!-- end of ways -->"
+MAP = "<!-- map: tools/guide.py writes what follows -->", "<!-- end of map -->"
 FIRST_LINE = re.compile(
     r"^\*You need: (?P<needs>.+?) You learn: (?P<learns>.+?\.) Reading time: (?P<minutes>\d+) minutes", re.MULTILINE
 )
 LINK = re.compile(r"\]\((?P<file>[\w./-]+)\.md\)")
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
-ROW, LEFT, WIDTH, MARGIN, DOT = 30, 132, 460, 110, 5
+UNREAD = re.compile(
+    r"\A---\n.*?\n---\n|^```\{code-cell\}.*?^```$|<!--.*?-->|<[^>]+>|\]\([^)]*\)|^[`:]{3,}.*?$|^:\w+:.*?$",
+    re.MULTILINE | re.DOTALL,
+)
+CAPTION = re.compile(r"caption: >-\n\s+(.+)")
+WORDS_A_MINUTE = 150
+"""For a page or first screen of words, numbers and one picture: slower than a novel, faster than a proof."""
 
 
 @dataclass(frozen=True)
@@ -28,47 +38,162 @@ class Chapter:
     minutes: int
 
 
+@dataclass(frozen=True)
+class Stop:
+    """What a lane reads of a page: all of it if `words` is empty. `part` is the caption that it stands for, if any."""
+
+    name: str
+    minutes: float
+    words: str = ""
+    part: str = ""
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A way through the book; `after` is the letter of the one before it, `within` the minutes that it promises."""
+
+    letter: str
+    name: str
+    colour: str
+    stops: tuple[Stop, ...]
+    after: str = ""
+    within: int | None = None
+    note: str = ""
+
+    @property
+    def minutes(self) -> int:
+        return ceil(sum(stop.minutes for stop in self.stops))
+
+
 def parts(root: Path) -> dict[str, list[Chapter]]:
     """The chapters by the caption of their part, in reading order; the back matter needs no map."""
     toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
     found = {}
     for part in toc["parts"]:
         names = [entry["file"].removeprefix("chapters/") for entry in part["chapters"]]
-        texts = {name: (root / "chapters" / f"{name}.md").read_text(encoding="utf-8") for name in names}
-        chapters = [chapter(name, text) for name, text in texts.items() if FIRST_LINE.search(text)]
-        if chapters:
-            found[part["caption"]] = chapters
+        texts = {name: source(root, name) for name in names}
+        on_map = {name: text for name, text in texts.items() if FIRST_LINE.search(text) or part.get("numbered")}
+        if on_map:
+            found[part["caption"]] = [chapter(name, text) for name, text in on_map.items()]
     return found
 
 
+def source(root: Path, name: str) -> str:
+    return (root / "chapters" / f"{name}.md").read_text(encoding="utf-8")
+
+
 def chapter(name: str, text: str) -> Chapter:
-    line = FIRST_LINE.search(text)
+    """A page that is all rules, the cheat sheet, has no first line: its minutes are those of its words."""
+    title, line = TITLE.search(text)[1], FIRST_LINE.search(text)
+    if line is None:
+        return Chapter(name, title, (), "", round(words(text) / WORDS_A_MINUTE))
     links = (match["file"] for match in LINK.finditer(line["needs"]))
     needs = tuple(dict.fromkeys(posixpath.normpath(posixpath.join(posixpath.dirname(name), link)) for link in links))
-    return Chapter(name, TITLE.search(text)[1], needs, line["learns"], int(line["minutes"]))
+    return Chapter(name, title, needs, line["learns"], int(line["minutes"]))
 
 
-def svg(book: dict[str, list[Chapter]]) -> str:
-    """An arc diagram: the chapters below each other, an arc from each to every chapter that it needs."""
-    lines, y, height = [], {}, 0
-    for caption, chapters in book.items():
-        height += ROW
-        lines.append(f'<text class="part" x="{LEFT - 2}" y="{height + 5}">{html.escape(caption)}</text>')
+def words(text: str) -> int:
+    """The words and formulas that a reader of the page reads, captions among them, folded cells not."""
+    return len((UNREAD.sub(" ", text) + " ".join(CAPTION.findall(text))).split())
+
+
+def lanes(root: Path, book: dict[str, list[Chapter]]) -> list[Lane]:
+    """The lanes of lanes.yml with their minutes; `KeyError` for a chapter, part or heading that is not there."""
+    minutes = {one.name: one.minutes for chapters in book.values() for one in chapters}
+    found = []
+    for letter, entry in zip("ABCDEFGHIJ", yaml.safe_load(LANES.read_text(encoding="utf-8")), strict=False):
+        stops = [one for stop in entry.pop("stops") for one in read_stops(stop, book, minutes, root)]
+        found.append(Lane(letter, stops=tuple(stops), **entry))
+    return found
+
+
+def read_stops(stop: str | dict, book: dict[str, list[Chapter]], minutes: dict[str, int], root: Path) -> list[Stop]:
+    if isinstance(stop, str):
+        return [Stop(stop, minutes[stop])]
+    if "part" in stop:
+        return [Stop(one.name, one.minutes, part=stop["part"]) for one in book[stop["part"]]]
+    name, told = stop["page"], stop.get("words", "")
+    text = source(root, name)
+    if "minutes" in stop:
+        return [Stop(name, stop["minutes"], told)]
+    if stop.get("first_screen"):
+        return [Stop(name, words(text.partition("\n## ")[0]) / WORDS_A_MINUTE, told or "its first screen")]
+    if "until" in stop:
+        before, heading, _ = text.partition(f"\n## {stop['until']}\n")
+        if not heading:
+            raise KeyError(f"{name} has no section {stop['until']!r}")
+        return [Stop(name, ceil(minutes[name] * words(before) / words(text)), told)]
+    return [Stop(name, minutes[name], told)]
+
+
+def short_titles(root: Path, names: list[str]) -> dict[str, str]:
+    """Titles up to their first colon or question mark, whole where that says too little to tell them apart."""
+    titles = {name: TITLE.search(source(root, name))[1].replace("$", "") for name in names}
+    short = {name: re.split(r"(?<=\?) |: ", title)[0] for name, title in titles.items()}
+    several = Counter(short.values())
+    return {name: short[name] if several[short[name]] == 1 else titles[name] for name in names}
+
+
+def hours(minutes: int) -> str:
+    whole, rest = divmod(minutes, 60)
+    return f"{minutes} min" if minutes <= 90 else f"{whole} h" + (f" {rest} min" if rest else "")
+
+
+def mark(lane: Lane, number: int | str = "", told: str = "") -> str:
+    """A lane's letter in a ring of its colour, with the number of the stop."""
+    says = f' role="img" title="{html.escape(told)}"' if told else ""
+    return f'<span class="lane lane-{lane.letter}" style="--lane: {lane.colour}"{says}>{lane.letter}{number}</span>'
+
+
+def ways(routes: list[Lane], titles: dict[str, str]) -> str:
+    """A line for every lane: its minutes, its stops as links, its note."""
+    lines = []
+    for lane in routes:
+        stops = []
+        for stop in lane.stops:
+            link = f"[{titles[stop.name]}]({stop.name}.md)" + (f" ({stop.words})" if stop.words else "")
+            stops.append(f"all of *{stop.part}*" if stop.part else link)
+        before = f", after lane {lane.after}" if lane.after else ""
+        said = " → ".join(dict.fromkeys(stops))
+        note = f" {lane.note}" if lane.note else ""
+        lines.append(f"- {mark(lane)} **{lane.name}** ({hours(lane.minutes)}{before}). {said}.{note}")
+    return "\n".join(lines)
+
+
+def drawing(book: dict[str, list[Chapter]], routes: list[Lane], titles: dict[str, str]) -> str:
+    """A band for every part, its chapters as boxes in reading order; on a box its needs and the lanes that stop there.
+
+    Chapters have the book's own numbers, because every page of a numbered part is drawn.
+    The choice of a lane works by the style sheet alone.
+    """
+    choice = ['<label><input type="radio" name="lane" value="" checked> all</label>']
+    for lane in routes:
+        button = f'<input type="radio" name="lane" value="{lane.letter}">'
+        choice.append(f"<label>{button} {mark(lane)} {html.escape(lane.name)}</label>")
+    numbers = {name: number for number, name in enumerate(direct_needs(book), start=1)}
+    below, bands = direct_needs(book), []
+    for at, (caption, chapters) in enumerate(book.items(), start=1):
+        told = hours(sum(one.minutes for one in chapters))
+        heading = f'<p><strong id="band-{at}">{html.escape(caption)}</strong> <small>{told}</small></p>'
+        bands.append(f'<section class="band" aria-labelledby="band-{at}">{heading}\n<ol>')
         for one in chapters:
-            height += ROW
-            y[one.name] = height
-    arcs = [arc(y[name], y[need]) for name, needs in direct_needs(book).items() for need in needs]
-    for chapters in book.values():
-        for one in chapters:
-            box = f'<circle cx="{LEFT - 12}" cy="{y[one.name]}" r="{DOT}"/>'
-            label = f'<text x="{LEFT}" y="{y[one.name] + 5}">{html.escape(one.title)}</text>'
-            lines.append(f'<a href="{one.name}.html">{box}{label}</a>')
-    return (
-        f'<svg class="map" viewBox="0 0 {WIDTH} {height + ROW}" role="group" aria-label="Which chapter needs which: '
-        f'an arc leads from each chapter up to those it builds on directly; the lists below name all">\n'
-        + "\n".join(arcs + lines)
-        + "\n</svg>"
-    )
+            needs = ", ".join(map(str, sorted(numbers[name] for name in below[one.name])))
+            facts = f"{one.minutes} min" + (f", needs {needs}" if needs else "")
+            link = f'<a href="{one.name}.html">{numbers[one.name]} {html.escape(titles[one.name])}</a>'
+            bands.append(f"<li>{link} <small>{facts}</small>{''.join(marks(one.name, routes))}</li>")
+        bands.append("</ol></section>")
+    opening = '<nav class="map" aria-label="Map of the book: its parts, their chapters, the lanes through them">'
+    field = f"<fieldset><legend>Show a lane</legend>{''.join(choice)}</fieldset>"
+    return "\n".join([opening, field, *bands, "</nav>"])
+
+
+def marks(name: str, routes: list[Lane]) -> list[str]:
+    return [
+        " " + mark(lane, number, f"{lane.name}: stop {number}" + (f", {stop.words}" if stop.words else ""))
+        for lane in routes
+        for number, stop in enumerate(lane.stops, start=1)
+        if stop.name == name
+    ]
 
 
 def direct_needs(book: dict[str, list[Chapter]]) -> dict[str, list[str]]:
@@ -83,38 +208,37 @@ def direct_needs(book: dict[str, list[Chapter]]) -> dict[str, list[str]]:
     return direct
 
 
-def arc(start: int, end: int) -> str:
-    """From one row up to another, a half circle while that fits the margin, flatter beyond."""
-    half = (start - end) / 2
-    radius = half if half <= MARGIN else (half**2 + MARGIN**2) / (2 * MARGIN)
-    return f'<path d="M{LEFT - 12} {start} A {radius:g} {radius:g} 0 0 1 {LEFT - 12} {end}"/>'
-
-
-def entries(book: dict[str, list[Chapter]]) -> str:
-    """What each chapter needs and teaches, and its reading time, one list a part."""
-    titles = {one.name: one.title for chapters in book.values() for one in chapters}
-    blocks = []
+def entries(book: dict[str, list[Chapter]], titles: dict[str, str]) -> str:
+    """What each chapter teaches and which it builds on, folded, one list a part."""
+    below, blocks = direct_needs(book), []
     for caption, chapters in book.items():
-        lines = [
-            f"- [{one.title}]({one.name}.md), {one.minutes} min. *You learn* {one.learns}{needed(one, titles)}"
-            for one in chapters
-        ]
-        blocks.append(f"**{caption}**, {sum(one.minutes for one in chapters)} minutes\n\n" + "\n".join(lines))
+        lines = []
+        for one in chapters:
+            needs = ", ".join(f"[{titles[name]}]({name}.md)" for name in below[one.name])
+            learns = f" *You learn* {one.learns}" if one.learns else ""
+            builds = f" *Builds on* {needs}." if needs else ""
+            lines.append(f"- [{one.title}]({one.name}.md), {one.minutes} min.{learns}{builds}")
+        total = hours(sum(one.minutes for one in chapters))
+        blocks.append(f":::{{dropdown}} {caption}, {total}\n\n" + "\n".join(lines) + "\n\n:::")
     return "\n\n".join(blocks)
 
 
-def needed(one: Chapter, titles: dict[str, str]) -> str:
-    links = ", ".join(f"[{titles[name]}]({name}.md)" for name in one.needs if name in titles)
-    return f" *You need* {links}." if links else ""
-
-
 def with_map(text: str, root: Path) -> str:
-    """The guide's text with the part between its marks made anew."""
+    """The guide's text with what stands between its marks made anew."""
     book = parts(root)
-    before, rest = text.split(BEGIN)
-    after = rest.split(END)[1]
-    drawing = f"```{{raw}} html\n{svg(book)}\n```"
-    return f"{before}{BEGIN}\n\n{drawing}\n\n{entries(book)}\n\n{END}{after}"
+    routes = lanes(root, book)
+    names = [one.name for chapters in book.values() for one in chapters]
+    stops = [stop.name for lane in routes for stop in lane.stops]
+    titles = short_titles(root, list(dict.fromkeys(names + stops)))
+    raw = f"```{{raw}} html\n{drawing(book, routes, titles)}\n```"
+    text = replaced(text, WAYS, ways(routes, titles))
+    return replaced(text, MAP, f"{raw}\n\nWhat each chapter teaches and builds on:\n\n{entries(book, titles)}")
+
+
+def replaced(text: str, between: tuple[str, str], new: str) -> str:
+    begin, end = between
+    before, rest = text.split(begin)
+    return f"{before}{begin}\n\n{new}\n\n{end}{rest.split(end)[1]}"
 
 
 def pages(root: Path) -> dict[Path, str]:
