@@ -18,7 +18,8 @@ from amemlib.verdicts import CONSISTENT, FINITE_SIZE, NOT_REPRODUCED, REPRODUCED
 
 matplotlib.use("Agg")
 SMOKE = dataclasses.replace(EXPERIMENT.profiles["smoke"], first_seed=2000)
-RECORDS = {record["config"]["alpha"]: record for record in am.read_records("many-steps", "confirm-")}
+RECORDS = {record["config"]["alpha"]: record for record in am.read_records("many-steps", "confirm-alpha-")}
+(EXTRA,) = am.read_records("many-steps", "confirm-extra-")
 
 
 @pytest.fixture(scope="module")
@@ -341,15 +342,15 @@ def test_conjecture_and_figure_4_the_exponents_of_the_true_iterates():
 
 
 def test_figure_5_gradient_descent_catches_up_and_its_literal_schedule_diverges():
-    measured, config = RECORDS[1.5]["measured"], RECORDS[1.5]["config"]
+    measured, config = EXTRA["measured"], EXTRA["config"]
     muon, descent = (np.array(measured["race"][name]) for name in ("muon", "descent"))
     assert muon[0] > 5 * descent[0] and descent[-1] > 0.8 * muon[-1]
     assert max(measured["literal_loss"]) > 2 * math.log(config["small_items"])
-    share = np.array(measured["batches"]) / np.array(RECORDS[1.5]["predicted"]["observed"])
+    share = np.array(measured["batches"]) / np.array(EXTRA["predicted"]["observed"])
     assert (np.abs(share[0, :2] - 1) < 0.3).all() and (np.diff(share[:, 0]) < 0.1).all()
 
 
 def test_no_record_passes_the_counting_limit():
-    for record in RECORDS.values():
+    for record in (*RECORDS.values(), EXTRA):
         for counts in record["measured"]["seed_counts"].values():
             assert (np.max(counts, axis=1) <= record["predicted"]["limit"]).all()
