@@ -75,7 +75,7 @@ def test_a_number_that_is_not_in_the_record_cannot_be_shown():
 def test_the_worst_of_several_verdicts_counts_from_whichever_record():
     row = dict(SETTLED[0], record=["optimality/confirm-alpha-1.5", "lemmas/confirm-alpha-1.5"], show="0", front="0")
     del row["size"]
-    assert ledger.evidence(dict(row, verdict=["haar", "smallest"]), ROOT)["verdict"] == "finite-size"
+    assert ledger.evidence(dict(row, verdict=["haar", "inverse_sum"]), ROOT)["verdict"] == "finite-size"
     assert ledger.evidence(dict(row, verdict=["haar", "1.lemma_12_sign"]), ROOT)["verdict"] == "consistency check"
     with pytest.raises(KeyError):
         ledger.evidence(dict(row, verdict="lemma_23"), ROOT)
@@ -118,7 +118,7 @@ def test_the_front_page_has_a_line_a_theorem_or_figure_with_two_numbers_at_most(
 
 def test_the_details_of_a_row_say_what_would_decide_it():
     by_name = {row["statement"]: dict(row["details"]) for row in ledger.load(ROOT)}
-    assert "closed recursion" in by_name["Conjecture"]["what would decide"]
+    assert "times to one half" in by_name["Figure 6"]["what would decide"]
     for row in ledger.load(ROOT):
         assert ("what would decide" in by_name[row["statement"]]) or row["verdict"] != "undecided"
         assert {"record", "test"} <= set(by_name[row["statement"]])
