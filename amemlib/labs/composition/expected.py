@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from scipy.stats import poisson
 
 
-def correlation(pi: Int[np.ndarray, "*pairs k N"], other: Int[np.ndarray, "*pairs k N"]) -> Float[np.ndarray, "*pairs"]:
+def correlation(pi: Int[np.ndarray, "*#pairs k N"], other: Int[np.ndarray, "*#pairs k N"]) -> Float[np.ndarray, "..."]:
     """Of the k-fold compositions of two tuples, over uniform σ and x: Π_i (a_i − 1)/(N − 1), a_i = #{j: π_i = π'_i}."""
     return ((pi == other).sum(-1) - 1).prod(-1) / (pi.shape[-1] - 1) ** pi.shape[-2]
 

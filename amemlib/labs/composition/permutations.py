@@ -6,7 +6,7 @@ Arrays of k N places (i, j) are flat, i first.
 """
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 
 def sample_permutations(n: int, k: int, n_things: int, generator: np.random.Generator) -> Int[np.ndarray, "n k N"]:
@@ -55,7 +55,7 @@ def one_answer(n: int, pi: Int[np.ndarray, "k N"], generator: np.random.Generato
     return counts
 
 
-def alone(scores: Float[np.ndarray, "P P"], pi: Int[np.ndarray, "k N"]) -> Float[np.ndarray, " P"]:
+def alone(scores: Float[np.ndarray, "P P"], pi: Int[np.ndarray, "k N"]) -> Bool[np.ndarray, " P"]:
     """Whether each place's right key has the largest score and no other one has it too, up to rounding."""
     scores, places = scores.copy(), np.arange(len(scores))
     right = scores[places, right_keys(pi)]

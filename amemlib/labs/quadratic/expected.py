@@ -45,7 +45,7 @@ def loss_tail(alpha: float, rank: int) -> float:
     return float(zeta(2 * alpha, rank + 1) / (np.arange(1.0, rank + 1) ** (-2 * alpha)).sum() / 2)
 
 
-def loss_exponent(alpha: float) -> float:
+def loss_exponent(alpha: float | np.ndarray) -> float | np.ndarray:
     """(1 − 2α)/α, of the loss in time, up to logarithms."""
     return (1 - 2 * alpha) / alpha
 
