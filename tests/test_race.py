@@ -46,7 +46,6 @@ def test_a_few_steps_follow_the_true_iterates_and_the_next_step_does_not():
         ({"lr_over_root_dim": 1e4}, "lr_over_root_dim"),
         ({"streams": 0}, "streams"),
         ({"problem": am.Problem.power_law(65_537, 8, 1.5)}, "problem"),
-        ({"problem": None}, "problem"),
     ],
 )
 def test_bad_input_is_named(change, name):
