@@ -17,10 +17,9 @@ HTML := _build/html/.done
 BENCH := _build/bench
 BENCH_RECORD := $(BENCH)/cpu.json
 PAGES := README.md _config.yml _toc.yml $(shell find chapters assets tools -type f -not -path '*/__pycache__/*')
-# Shapes and dtypes in the signatures are checked everywhere but where bad input must meet the library's own errors, and
-# in the labs, whose signatures do not say yet where a NumPy scalar is a number.
+# Shapes and dtypes in the signatures are checked everywhere but where bad input must meet the library's own errors.
 SHAPES := --jaxtyping-packages=amemlib,typecheck.check
-UNCHECKED := tests/test_bad_input.py tests/test_hostile.py tests/labs
+UNCHECKED := tests/test_bad_input.py tests/test_hostile.py
 NOTEBOOKS = $(wildcard chapters/*.ipynb)
 
 .DELETE_ON_ERROR:
@@ -56,7 +55,7 @@ test: $(SETUP)  ## everything that must hold, cheapest first
 	$(MAKE) --no-print-directory lint
 	$(BIN)/python tools/notebooks.py check
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(SHAPES) $(UNCHECKED:%=--ignore=%) tests
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(UNCHECKED)
+	$(BIN)/python -m pytest -q $(UNCHECKED)
 	$(if $(NOTEBOOKS),$(BIN)/python -m pytest -q --nbval --nbval-current-env --nbval-cell-timeout=300 -n 2 --dist loadfile chapters)
 
 quick: $(SETUP)  ## the tests for the work at hand: no notebook is executed, no process started

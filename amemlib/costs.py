@@ -321,6 +321,8 @@ COSTS: dict[str, Callable[..., Cost]] = {
     "iterates.predict_iterates": lambda a: Cost(predictions=4 * a.steps),
     "trajectory.measure_trajectory": lambda a: _steps(a, 3),
     "trajectory.solve_trajectory": lambda a: Cost(predictions=40 * a.steps),
+    "race.solve_muon": lambda a: Cost(predictions=40 * a.steps),
+    "race.solve_descent": lambda a: Cost(predictions=40 * a.steps),
     "recall_runs.measure_run": _training,
     "recall_runs.measure_runs": _training,
     "vocabulary_counts.measure_language": lambda a: _words(a, 3),

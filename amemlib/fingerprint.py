@@ -48,7 +48,7 @@ def modules_hash(modules: Iterable[str]) -> str:
     Left out are tables of names, the `__init__` of packages that import on demand: what they gave is in the list.
     """
     root = Path(__file__).parent
-    return _digest(root, {path for path in (_path_of(root, module) for module in modules) if not _homes(path)})
+    return _digest(root, {path for path in (_path_of(root, module) for module in modules) if not _homes(_read(path))})
 
 
 def _file_hash(path: Path) -> str:
@@ -70,13 +70,19 @@ def files_hash() -> str:
 def _digest(root: Path, paths: Iterable[Path]) -> str:
     digest = hashlib.sha256()
     for path in sorted(paths):
-        tree = _parse(path)
-        for node in ast.walk(tree):
-            body = getattr(node, "body", None)
-            if isinstance(body, list):
-                node.body = [statement for statement in body if not _is_docstring(statement)] or [ast.Pass()]
-        digest.update(path.relative_to(root).as_posix().encode() + ast.unparse(tree).encode())
+        digest.update(path.relative_to(root).as_posix().encode() + _without_prose(_read(path)).encode())
     return digest.hexdigest()[:16]
+
+
+@functools.cache
+def _without_prose(text: str) -> str:
+    """The code of a file without docstrings and comments, in one form."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [statement for statement in body if not _is_docstring(statement)] or [ast.Pass()]
+    return ast.unparse(tree)
 
 
 def _imported_files(root: Path, module: str) -> set[Path]:
@@ -87,14 +93,24 @@ def _imported_files(root: Path, module: str) -> set[Path]:
         if path in files:
             continue
         files.add(path)
-        for node in ast.walk(_parse(path)):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "amemlib":
-                homes = _homes(_path_of(root, node.module))
-                for alias in node.names:
-                    inner = f"{node.module}.{alias.name}"
-                    home = f"{node.module}.{homes[alias.name]}" if alias.name in homes else node.module
-                    open_modules.append(inner if _path_of(root, inner).exists() else home)
+        for package, names in _imports(_read(path)):
+            homes = _homes(_read(_path_of(root, package)))
+            for name in names:
+                inner = f"{package}.{name}"
+                home = f"{package}.{homes[name]}" if name in homes else package
+                open_modules.append(inner if _path_of(root, inner).exists() else home)
     return files
+
+
+@functools.cache
+def _imports(text: str) -> list[tuple[str, list[str]]]:
+    """What a file imports from amemlib: modules, and the names taken from each."""
+    nodes = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom))
+    return [
+        (node.module, [alias.name for alias in node.names])
+        for node in nodes
+        if (node.module or "").partition(".")[0] == "amemlib"
+    ]
 
 
 def _path_of(root: Path, module: str) -> Path:
@@ -102,16 +118,17 @@ def _path_of(root: Path, module: str) -> Path:
     return path / "__init__.py" if (path / "__init__.py").exists() else path.with_suffix(".py")
 
 
-def _homes(path: Path) -> dict[str, str]:
+@functools.cache
+def _homes(text: str) -> dict[str, str]:
     """The module of each name that a package imports on demand (`lazy.attach`); nothing if it does not."""
-    for node in ast.walk(_parse(path)):
+    for node in ast.walk(ast.parse(text)) if "lazy.attach" in text else ():
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "lazy.attach":
             return {name: home for home, names in ast.literal_eval(node.args[1]).items() for name in names}
     return {}
 
 
-def _parse(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8") if path.exists() else "")
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
 def _is_docstring(statement: ast.stmt) -> bool:

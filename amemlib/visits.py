@@ -32,6 +32,7 @@ SECONDS = {
     "sharp": 160,
     "many-steps": 240,
     "trajectory": 120,
+    "race": 60,
     "critical-batch": 150,
     "recall-rates": 30,
     "recall": 240,

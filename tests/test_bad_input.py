@@ -276,6 +276,7 @@ LIBRARY = [
     ),
     (lambda: runtime.device("tpu"), ValueError, ["device", "'tpu'", "auto, cpu, cuda"]),
     (lambda: am.read_records("two-step"), ValueError, ["experiment", "'two-step'", "stored record"]),
+    (lambda: am.equivalents.descent_iterates(None, 3.0, 2), TypeError, ["problem", "None", "Problem"]),
 ]
 
 

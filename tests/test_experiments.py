@@ -176,8 +176,6 @@ def test_a_record_of_another_config_is_refused():
 
 @pytest.mark.parametrize("name", experiments.names())
 def test_every_profile_is_a_grid_of_distinct_plain_calls(name):
-    if name in ("emergence", "race"):
-        pytest.skip("a smoke cell twice, or no device profile yet")
     experiment = experiments.find_experiment(name)
     assert experiment.name == name and set(experiment.profiles) >= {"smoke", "cpu", "gpu"}
     for config in experiment.profiles.values():

@@ -5,7 +5,6 @@ which are read from the row's records as in `show`, and may be ratios of two of 
 it ends. The rules stand under the titles of their chapters, in the order of the book.
 """
 
-import json
 import posixpath
 import re
 import sys
@@ -52,11 +51,9 @@ def rules(root: Path) -> dict[str, list[dict]]:
 
 def filled(row: dict, root: Path) -> dict[str, str]:
     """A row's rule with its numbers."""
-    folder = root / "amemlib" / "records"
-    names = ledger.several(row["record"])
-    records = [json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for name in names]
-    told = {key: Shares().format(row["rule"][key], *records, **records[0]) for key in ("ask", "say", "stops")}
-    for wrong, right in ((r"(?<!\w)-(?=\d)", "−"), (r"(?<=\d)%", "\u00a0%"), (r"(?<=\d)x(?=\d)", "×")):
+    records = ledger.stored(row, root)
+    told = {key: ledger.filled(row["rule"][key], records, Shares) for key in ("ask", "say", "stops")}
+    for wrong, right in ((r"(?<=\d)%", "\u00a0%"), (r"(?<=\d)x(?=\d)", "×")):
         told = {key: re.sub(wrong, right, text) for key, text in told.items()}
     return told
 

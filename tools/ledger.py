@@ -154,11 +154,10 @@ def evidence(row: dict, root: Path) -> dict:
     """
     if row["verdict"] == OPEN:
         return {"measured": row.get("show", ""), "size": "", "device": "", "details": []}
-    folder = root / "amemlib" / "records"
-    records = [json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for name in several(row["record"])]
+    records = stored(row, root)
     keys = [re.fullmatch(r"(?:(\d+)\.)?(.+)", key).groups() for key in several(row["verdict"])]
     judged = [(key, records[int(number or 0)]["verdicts"][key]) for number, key in keys]
-    fill = lambda text: re.sub(r"(?<!\w)-(?=\d)", "−", Rounding().format(text, *records, **records[0]))  # noqa: E731
+    fill = lambda text: filled(text, records)  # noqa: E731
     sizes = [fill(row["size"])] if "size" in row else [size(record["config"]) for record in records]
     return {
         "measured": fill(row["show"]),
@@ -168,6 +167,17 @@ def evidence(row: dict, root: Path) -> dict:
         "verdict": max((word(one) for _, one in judged), key=WORDS.index),
         "details": details(row, records, judged, source(root)),
     }
+
+
+def stored(row: dict, root: Path) -> list[dict]:
+    """A row's records."""
+    folder = root / "amemlib" / "records"
+    return [json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for name in several(row["record"])]
+
+
+def filled(text: str, records: list[dict], rounding: type[Rounding] = Rounding) -> str:
+    """A row's text with the records' numbers, and the minus that a page has."""
+    return re.sub(r"(?<!\w)-(?=\d)", "−", rounding().format(text, *records, **records[0]))
 
 
 def source(root: Path) -> str:

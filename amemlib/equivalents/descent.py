@@ -10,11 +10,8 @@ import math
 import numpy as np
 
 from amemlib.checks import check_count, check_instance, check_positive
-from amemlib.equivalents.free_energy import LARGEST_SD
-from amemlib.equivalents.mean_field import LEAST_SQUARE, MeanFieldIterates, Stream, averaged, strata
+from amemlib.equivalents.mean_field import LEAST_SQUARE, MOST_RIVALS, MeanFieldIterates, Stream, averaged, strata
 from amemlib.problem import Problem
-
-MOST_ITEMS = 65_536
 
 
 def descent_iterates(problem: Problem, lr_over_root_dim: float, steps: int, streams: int = 8) -> MeanFieldIterates:
@@ -29,8 +26,8 @@ def descent_iterates(problem: Problem, lr_over_root_dim: float, steps: int, stre
     Raises `ValueError` for more items and for logits whose standard deviation exceeds 50.
     """
     check_instance("problem", problem, Problem)
-    if problem.n_items > MOST_ITEMS:
-        raise ValueError(f"problem must have at most {MOST_ITEMS:,} items, got {problem.n_items:,}")
+    if problem.n_items > MOST_RIVALS:
+        raise ValueError(f"problem must have at most {MOST_RIVALS:,} items, got {problem.n_items:,}")
     c = check_positive("lr_over_root_dim", lr_over_root_dim)
     steps, streams = check_count("steps", steps), check_count("streams", streams)
     p = np.sort(problem.frequencies.numpy(force=True))[::-1]
@@ -71,18 +68,14 @@ class _Descent(Stream):
             flat.append(G.ravel() / norm)
             overlaps = np.array(flat) @ np.array(flat).T / dim
             W = W + c / norm * G
-            sd = math.sqrt((W**2).sum() / dim)
-            if sd > LARGEST_SD:
-                least = f"logits of a standard deviation of at most {LARGEST_SD:g}"
-                raise ValueError(f"lr_over_root_dim must give {least}, got {c!r} and {sd:.3g}")
+            sd = self._interaction_sd(W)
             known, fresh, factors = self._conditional(overlaps, noise[:, :t])
             noise[:, t] = self._noise(answers - own, known, fresh)
             signal = signal + c * root_d * own
-            images, size = self.V @ W.T, (W**2).sum() / dim
             # whoever takes a neighbour's rivals takes its scale with them
-            images, outputs = images[self.neighbour], self.U[self.neighbour]
-            input_scale = _scale((images**2).sum(1), size)
-            own_scale = _scale((images**2).sum(1) - _along(images, outputs), size)
+            images, outputs = (self.V @ W.T)[self.neighbour], self.U[self.neighbour]
+            input_scale = _scale((images**2).sum(1), sd**2)
+            own_scale = _scale((images**2).sum(1) - _along(images, outputs), sd**2)
             # a row for many items has no noise of its own, which would come with its scale
             scale = c * np.where(self.single, 1, own_scale)
             expected = signal + scale * (noise[:, :t].sum(1) + known)

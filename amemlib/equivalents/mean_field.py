@@ -26,7 +26,7 @@ _WHOLE_ITEMS = 8
 """Up to rank 8 d every item of the d′-dimensional matrices stands for d/d′ items; beyond, for more and more."""
 _LOG_STEP = 0.2
 _CLASS_WIDTH = 0.02
-_MOST_RIVALS = 65_536
+MOST_RIVALS = 65_536
 _RIVAL_LOGITS = 2_000_000
 _POOL = 2**20
 _GROUPS = 64
@@ -188,7 +188,7 @@ class Stream:
         shape = len(ranks), self.matrix_dim
         self.U, self.V = (rng.standard_normal(shape) / math.sqrt(self.matrix_dim) for _ in range(2))
         self.outputs_of_rivals = rng.integers(0, len(ranks), (_GROUPS, len(ranks)))
-        rivals = _SampledRivals if self.n_items <= _MOST_RIVALS else _TypicalRivals
+        rivals = _SampledRivals if self.n_items <= MOST_RIVALS else _TypicalRivals
         self.rivals = rivals(self.n_items, ranks, rng)
 
     def run(self, steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -232,10 +232,7 @@ class Stream:
             flat.append(update.ravel())
             overlaps = np.array(flat) @ np.array(flat).T / self.matrix_dim
             W = W + c * update
-            sd = math.sqrt((W**2).sum() / self.matrix_dim)
-            if sd > LARGEST_SD:
-                least = f"logits of a standard deviation of at most {LARGEST_SD:g}"
-                raise ValueError(f"lr_over_root_dim must give {least}, got {c!r} and {sd:.3g}")
+            sd = self._interaction_sd(W)
             known, fresh, factors = self._conditional(overlaps, noise[:, :t])
             noise[:, t] = self._noise(answers - own, known, fresh)
             lengths, scale = self._spread(W)
@@ -253,6 +250,14 @@ class Stream:
             logits.append(z)
             lefts.append(share)
         return np.array(rows), overlaps, np.array(logits), np.array(lefts)
+
+    def _interaction_sd(self, W: np.ndarray) -> float:
+        """σ, the standard deviation of a logit between rare items; `ValueError` where float64 would be left."""
+        sd = math.sqrt((W**2).sum() / self.matrix_dim)
+        if sd > LARGEST_SD:
+            least = f"logits of a standard deviation of at most {LARGEST_SD:g}"
+            raise ValueError(f"lr_over_root_dim must give {least}, got {self.c!r} and {sd:.3g}")
+        return sd
 
     def _conditional(self, overlaps: np.ndarray, noise: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
         """Of the newest noise, given those before, (K, t): its mean, its standard deviation, its Cholesky factors."""

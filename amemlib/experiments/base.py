@@ -157,8 +157,8 @@ def draws(config, seeds: int | None = None) -> range:
     return range(config.first_seed, config.first_seed + (config.seeds if seeds is None else seeds))
 
 
-def standard_error(draws: np.ndarray, axis: int = 1) -> np.ndarray:
-    """Standard error of the mean over the draws along an axis, NaN for a single draw."""
+def standard_error(draws: np.ndarray, axis: int = 1) -> np.ndarray | np.floating:
+    """Standard error of the mean over the draws along an axis, NaN for a single draw; of a single row a number."""
     count = draws.shape[axis]
     if count < 2:
         return np.full(draws.mean(axis).shape, np.nan)

@@ -73,7 +73,7 @@ def test_a_race_without_rivals_ends_with_one_neuron_each():
 def test_samples_needed_are_inverse_squares_of_the_amplitude_and_tend_to_a_power_of_the_dimension():
     one, half = (expected.samples_needed(a, 64, 3, 4.0) for a in (0.2, 0.1))
     assert half == pytest.approx(4 * one, rel=1e-6)
-    dims = np.array([4000, 8000, 16_000])
+    dims = (4000, 8000, 16_000)
     assert expected.slope(dims, [expected.samples_needed(0.1, d, 3, 4.0) for d in dims]) == pytest.approx(2, abs=0.06)
 
 

@@ -24,7 +24,7 @@ def test_the_first_update_is_the_gradient_of_the_loss():
     generator = np.random.default_rng(0)
     assert counts.tolist() == generator.multinomial(40, training.shares).tolist()
     loss = 0.0
-    for k, (length, count) in enumerate(zip(training.lengths, counts, strict=True)):
+    for k, (length, count) in enumerate(zip(training.lengths.tolist(), counts, strict=True)):
         tokens = sequences.sample_tokens(2 * length, np.full(count, length), V, generator)
         answers = torch.from_numpy(tokens[:, length])
         query = torch.zeros(3, dtype=torch.float64)

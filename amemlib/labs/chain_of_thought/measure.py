@@ -1,5 +1,7 @@
 """What the lab measures: trained networks with and without a chain of thought, and what one step of V₃₁ makes."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 
@@ -29,7 +31,7 @@ def measure_thinking(
     ratio: int,
     rate: float,
     thoughts: int,
-    kept: tuple[int, ...],
+    kept: Sequence[int],
     steps: int,
     batch_size: int,
     lr: float,
@@ -63,7 +65,7 @@ def measure_step(
     exponent: float,
     thoughts: int,
     step_batch: int,
-    step_kept: tuple[int, ...],
+    step_kept: Sequence[int],
     n_prompts: int,
     seed: int,
 ) -> dict:

@@ -42,7 +42,7 @@ def next_thoughts(V: Matrix, W: Matrix, prompts: Prompts, path: Float[Tensor, "B
     return path + torch.cat([read_x, read_y, read_own], -1) @ V[d + 1 : 2 * d + 1].mT
 
 
-def think(V: Matrix, W: Matrix, prompts: Prompts, steps: int) -> Float[Tensor, "B steps+1 d"]:
+def think(V: Matrix, W: Matrix, prompts: Prompts, steps: int) -> Float[Tensor, "B {steps+1} d"]:
     """The network's own chain from w_0 = 0: every thought is read back as it was written."""
     path = torch.zeros_like(prompts.w)[:, None]
     for _ in range(steps):

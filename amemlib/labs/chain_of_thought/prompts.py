@@ -59,7 +59,7 @@ def residuals(prompts: Prompts, w: Float[Tensor, "B d"]) -> Float[Tensor, "B d"]
     return (prompts.S @ (w - prompts.w)[:, :, None])[:, :, 0]
 
 
-def teacher_path(prompts: Prompts, rate: float, steps: int) -> Float[Tensor, "B steps+1 d"]:
+def teacher_path(prompts: Prompts, rate: float, steps: int) -> Float[Tensor, "B {steps+1} d"]:
     """The chain of thought that the teacher writes: w_0 = 0, w_{i+1} = w_i − η S (w_i − w)."""
     path = [torch.zeros_like(prompts.w)]
     for _ in range(steps):

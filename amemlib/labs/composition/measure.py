@@ -1,6 +1,7 @@
 """What the lab measures: the built network, correlations of functions, samples that one step needs, training."""
 
 import itertools
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -54,7 +55,7 @@ def measure_dense(k: int, n_things: int, n_repeats: int, seed: int) -> dict:
     return {"needed": float(np.mean(needed))}
 
 
-def measure_sparse(k: int, n_things: int, per_place: tuple[int, ...], n_repeats: int, seed: int) -> dict:
+def measure_sparse(k: int, n_things: int, per_place: Sequence[int], n_repeats: int, seed: int) -> dict:
     """Share of places whose right key is alone after one step, each sample answering one place, by optimizer and mean
     number of answers a place."""
     generator = np.random.default_rng([seed, k, n_things, 13])
@@ -98,7 +99,7 @@ def measure_transformer(
     return _told(transformer.train(pi, regime, steps, n_samples, dim, layers, lr, seed), steps)
 
 
-def expected_sparse(k: int, n_things: int, per_place: tuple[int, ...]) -> dict:
+def expected_sparse(k: int, n_things: int, per_place: Sequence[int]) -> dict:
     """The law of the gradient step's share."""
     return {"sgd": [expected.share_alone(k, n_things, per) for per in per_place]}
 

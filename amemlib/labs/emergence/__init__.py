@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from amemlib.checks import check_count, check_dims, check_positive
 from amemlib.experiments.base import Experiment, Grid, draws
 from amemlib.labs.emergence.expected import amplitudes
-from amemlib.labs.emergence.judge import judge, summarise
+from amemlib.labs.emergence.judge import judge, lines, summarise
 from amemlib.labs.emergence.measure import measure_flow, measure_muon, measure_samples, measure_sgd
 
 PAPER = "arXiv:2504.19983"
@@ -113,8 +113,6 @@ def grids(config: EmergenceConfig) -> dict[str, Grid]:
     few = {"exponent": config.first_exponent}
     last = float(amplitudes(config.first_exponent, config.n_teachers)[-1])
     sgd_last = float(amplitudes(config.first_exponent, config.sgd_teachers)[-1])
-    chain = {"degree": config.chain_degree, "overlap": config.chain_overlap}
-    least = {"amplitude": config.chain_amplitudes[0]} | chain
     return {
         "flow": Grid(measure_flow, {"case": cases(config)} | seeds, until=config.n_teachers),
         "first": Grid(
@@ -145,10 +143,13 @@ def grids(config: EmergenceConfig) -> dict[str, Grid]:
             step=config.sgd_lr,
             horizon=config.patience / sgd_last,
         ),
-        "samples-amplitude": Grid(
-            measure_samples, {"amplitude": config.chain_amplitudes} | seeds, **chain, dim=config.chain_dims[0]
+        "samples": Grid(
+            measure_samples,
+            {"point": {f"{a} {d}": {"amplitude": a, "dim": d} for line in lines(config).values() for a, d in line}}
+            | seeds,
+            degree=config.chain_degree,
+            overlap=config.chain_overlap,
         ),
-        "samples-dim": Grid(measure_samples, {"dim": config.chain_dims} | seeds, **least),
         "muon": Grid(measure_muon, {"dim": config.muon_dims} | seeds, **few, width=config.muon_width),
     }
 

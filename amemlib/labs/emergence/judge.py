@@ -23,6 +23,15 @@ POLAR_BAND = 0.03
 """How far a time of Muon may lie from √(a_p/2), relative: the start has the length 0.01."""
 
 
+def lines(config) -> dict[str, list[tuple[float, int]]]:
+    """Amplitudes and dimensions of the one neuron's samples, along either; the lines meet in their first point."""
+    amplitude, dim = config.chain_amplitudes[0], config.chain_dims[0]
+    return {
+        "amplitude": [(a, dim) for a in config.chain_amplitudes],
+        "dim": [(amplitude, d) for d in config.chain_dims],
+    }
+
+
 def summarise(config, results: Results) -> tuple[dict, dict]:
     """Numbers by case.
 
@@ -122,23 +131,22 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     }
 
     measured["samples"], predicted["samples"] = {}, {}
-    base = config.chain_amplitudes[0], config.chain_dims[0]
-    for key, x, axis in (
-        ("amplitude", 1 / np.array(config.chain_amplitudes), "amplitude"),
-        ("dim", config.chain_dims, "dim"),
-    ):
-        found = _numbers(results.array(f"samples-{axis}", "n"))
+    xs = {"amplitude": 1 / np.array(config.chain_amplitudes), "dim": config.chain_dims}
+    for key, line in lines(config).items():
+        x = xs[key]
+        found, edge = (
+            np.array([results.array("samples", name, point=f"{a} {d}") for a, d in line]) for name in ("n", "edge")
+        )
+        found = _numbers(found)
         slopes = np.array([expected.slope(x, column) for column in found.T])
         measured["samples"][key] = {
             "n": found.mean(1).tolist(),
             "error": standard_error(found).tolist(),
             "exponent": float(slopes.mean()),
             "exponent_error": float(standard_error(slopes, 0)),
-            "edge": float(results.array(f"samples-{axis}", "edge").mean()),
+            "edge": float(edge.mean()),
         }
-        sizes = [(a, base[1]) for a in config.chain_amplitudes] if key == "amplitude" else []
-        sizes = sizes or [(base[0], d) for d in config.chain_dims]
-        law = [expected.samples_needed(a, d, config.chain_degree, config.chain_overlap) for a, d in sizes]
+        law = [expected.samples_needed(a, d, config.chain_degree, config.chain_overlap) for a, d in line]
         predicted["samples"][key] = {"n": law, "exponent": expected.slope(x, law)}
 
     a = expected.amplitudes(config.first_exponent, config.n_teachers)

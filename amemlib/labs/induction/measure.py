@@ -1,6 +1,6 @@
 """What the lab measures: at which scale of the positions the shortcut wins, after one step and after many."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -27,7 +27,7 @@ def measure_transition(
     n_tokens: int,
     n_sequences: int,
     value_scale: float,
-    scales: tuple[float, ...],
+    scales: Sequence[float],
     seed: int,
 ) -> dict:
     """After one step on a sample: the critical scale by map, at lengths of training and at a new one; and by scale the
@@ -75,7 +75,7 @@ def measure_cost(
             return {"count": count, "tokens": expected.mean_length(power_lengths(first_length, count, power))}
 
 
-def measure_training(first_length: int, train_lengths: int, train_steps: tuple[int, ...], seed: int) -> dict:
+def measure_training(first_length: int, train_lengths: int, train_steps: Sequence[int], seed: int) -> dict:
     """Critical scale after some numbers of gradient steps on every length once, with random rates q_l / l."""
     lengths = np.arange(first_length, first_length + train_lengths)
     rates = np.random.default_rng([seed, train_lengths]).dirichlet(np.full(train_lengths, 2.0))
@@ -128,19 +128,21 @@ def _finds(rows: np.ndarray, lengths: np.ndarray, scale: float) -> bool:
 
 def _tests(training: Pretraining, n_tokens: int, generator: np.random.Generator) -> list[np.ndarray]:
     """Sequences with the first trigger where none stood in training: at each length of training, then one longer."""
-    places = [generator.choice(sequences.new_places(l, training.lengths), _TESTS) for l in training.lengths]  # noqa: E741
-    totals = [*(2 * training.lengths), 2 * training.lengths.max() + 1]
-    places.append(generator.integers(1, training.lengths.min(), size=_TESTS))
+    lengths = training.lengths.tolist()
+    places = [generator.choice(sequences.new_places(length, training.lengths), _TESTS) for length in lengths]
+    totals = [*(2 * length for length in lengths), 2 * max(lengths) + 1]
+    places.append(generator.integers(1, min(lengths), size=_TESTS))
     return [sequences.sample_tokens(T, at, n_tokens, generator) for T, at in zip(totals, places, strict=True)]
 
 
 def _probes(training: Pretraining, n_tokens: int) -> list[np.ndarray]:
     """The same with one sequence a place, of noise tokens that are all alike and an answer that is not: population
     scores do not tell noise tokens apart."""
-    totals = [*(2 * training.lengths), 2 * training.lengths.max() + 1]
-    places = [sequences.new_places(l, training.lengths) for l in training.lengths]  # noqa: E741
+    lengths = training.lengths.tolist()
+    totals = [*(2 * length for length in lengths), 2 * max(lengths) + 1]
+    places = [sequences.new_places(length, training.lengths) for length in lengths]
     found = []
-    for total, at in zip(totals, [*places, np.arange(1, training.lengths.min())], strict=True):
+    for total, at in zip(totals, [*places, np.arange(1, min(lengths))], strict=True):
         tokens = np.zeros((len(at), total), dtype=int)
         rows = np.arange(len(at))
         tokens[rows, at - 1], tokens[rows, at] = n_tokens, 1

@@ -11,7 +11,7 @@ and k_j = (token, token before, g e_j). g is the scale of the positions. Token V
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from amemlib.checks import check_count
 
@@ -79,7 +79,7 @@ def sample_moments(
     sequences of each length there were. The first gradient is Σ_l b_l c_lᵀ, b_l the query of that length."""
     counts = generator.multinomial(n_sequences, training.shares)
     rows = []
-    for length, count in zip(training.lengths, counts, strict=True):
+    for length, count in zip(training.lengths.tolist(), counts, strict=True):
         tokens = sample_tokens(2 * length, np.full(count, length), n_tokens, generator)
         h = pulls(tokens, tokens[:, length], n_tokens, value_scale)
         token = np.bincount(tokens.ravel(), h.ravel(), n_tokens + 1)
@@ -103,7 +103,7 @@ def hits(
     answers: Int[np.ndarray, " M"],
     n_tokens: int,
     scale: float,
-) -> Float[np.ndarray, " M"]:
+) -> Bool[np.ndarray, " M"]:
     """Whether the place with the largest score holds the answer, for a query qᵀ A = row: saturated attention."""
     token, before, place = np.split(row, [n_tokens + 1, 2 * n_tokens + 2])
     scores = token[tokens] + scale * place[: tokens.shape[1]]

@@ -128,7 +128,7 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
 
     def is_floor(ranks) -> bool:
         lams = {case: expected.coefficients(float(case), config.floor_rank) for case in names}
-        laws = {case: np.array([expected.floor(lam, m) for m in ranks]) for case, lam in lams.items()}
+        laws = {case: np.array([expected.floor(lam, int(m)) for m in ranks]) for case, lam in lams.items()}
         return all(bool((np.abs(floor[case] / laws[case] - 1) <= FLOOR_BAND).all()) for case in names)
 
     rivals = {"half the width": widths // 2, "one direction fewer": widths - 1, "one direction more": widths + 1}

@@ -33,7 +33,8 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
         _tell(measured, f"one pass, {name}", dims, found[np.arange(len(dims)), :, best])
         measured["rate"][name] = [config.rates[k] for k in best]
         law = [
-            [expected.one_pass_samples(*ACTIVATIONS[name], d, c, config.level) / d for c in config.rates] for d in dims
+            [expected.one_pass_samples(*ACTIVATIONS[name], d, c, config.level) / d for c in config.rates]
+            for d in config.dims
         ]
         _tell(predicted, f"one pass, {name}", dims, np.nanmin(np.array(law), axis=1)[:, None])
     full = results.array("full-batch", "ratio").astype(float)
