@@ -13,7 +13,7 @@ from portable import INLINE, THEOREMS, Book
 ROOT = Path(__file__).resolve().parents[1]
 HTML = ROOT / "_build" / "html"
 PAGES = list(Book(ROOT).pages())
-START = ("guide", "budget-game")
+START = ("guide", "budget-game", "puzzles")
 
 
 pytestmark = [pytest.mark.process, pytest.mark.usefixtures("html")]
