@@ -146,7 +146,7 @@ def made_up():
     config = dataclasses.replace(CPU, first_seed=5050)
     cases = metastable_chain.time_cases(config)
     leading = np.array([(c["clusters"] - 1) * c["states"] / c["edge"] for c in cases.values()])
-    steps = np.where([name.startswith("circle") for name in cases], 2 * leading, 1.001 * leading).tolist()
+    steps = np.where([case["kind"] == "circle" for case in cases.values()], 2 * leading, 1.001 * leading).tolist()
     slopes = {"edge": -1.0, "size": 1.0, "ring": 1.0}
     share = [[expected.hard_share(b, 24, e, 8) for b in config.budgets] for e in config.search_edges]
     flat = np.ones((2, len(config.budgets))).tolist()

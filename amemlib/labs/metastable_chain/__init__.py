@@ -14,6 +14,7 @@ from amemlib.labs.metastable_chain.measure import (
     measure_search,
     measure_step,
     measure_time,
+    time_axes,
 )
 
 PAPER = "arXiv:2502.01694"
@@ -92,13 +93,8 @@ def _check_chance(name: str, value: float) -> None:
 
 
 def time_cases(config: MetastableChainConfig) -> dict[str, dict]:
-    """What varies of a chain whose times are solved for, by name."""
-    base = {"kind": "random", "clusters": config.clusters, "states": config.states, "edge": config.edge}
-    cases = {f"edge {edge:g}": base | {"edge": edge} for edge in config.edges}
-    cases |= {f"size {M}": base | {"states": M} for M in config.sizes}
-    cases |= {f"ring {K}": base | {"clusters": K} for K in config.rings}
-    circle = base | {"kind": "circle", "edge": config.circle_edge}
-    return cases | {f"circle {M}": circle | {"states": M} for M in config.sizes}
+    """What varies of a chain whose times are solved for, every case once, by name."""
+    return {name: case for axis in time_axes(config).values() for name, case in axis.items()}
 
 
 def step_cases(config: MetastableChainConfig) -> dict[str, dict]:

@@ -60,14 +60,14 @@ def sizes_figure(record: dict) -> Figure:
     """Steps a cluster over M/ε, by M: random clusters, and circles, which take long to cross; lines: the exact law."""
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
     figure, axes = new_axes()
-    cases, told = measured["time"]["cases"], predicted["time"]
+    told = predicted["time"]
     found, law, leading = (_numbers(values) for values in (measured["time"]["steps"], told["steps"], told["leading"]))
     labels = {
         "size": rf"random, $\varepsilon = {config['edge']:g}$",
         "circle": rf"circles, $\varepsilon = {config['circle_edge']:g}$",
     }
     for (look, _), name in zip(kinds(labels.values(), "{}"), labels, strict=True):
-        along = [k for k, case in enumerate(cases) if case.startswith(name)]
+        along = measured["time"]["axes"][name]
         points(axes[0], config["sizes"], (found / leading)[along], look, law=(law / leading)[along])
     axes[0].axhline(1, color=GREY, ls=":", lw=1)
     frame(axes[0], "states of a cluster $M$", r"steps over $M/\varepsilon$", log="x", base=2, zero=True)

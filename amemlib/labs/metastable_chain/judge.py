@@ -4,7 +4,7 @@ import numpy as np
 
 from amemlib.experiments.base import Results, standard_error
 from amemlib.labs.metastable_chain import expected
-from amemlib.labs.metastable_chain.measure import MAPS
+from amemlib.labs.metastable_chain.measure import MAPS, time_axes
 from amemlib.labs.metastable_chain.search import search_rounds
 from amemlib.scaling import fit_exponent
 from amemlib.verdicts import refuse, verdict
@@ -34,10 +34,12 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     measured["time"] = {"steps": times.tolist(), "cases": list(cases)}
     predicted["time"] = {"steps": laws.tolist()}
     predicted["time"]["leading"] = [(c["clusters"] - 1) * c["states"] / c["edge"] for c in cases.values()]
+    measured["time"]["axes"] = {
+        axis: [list(cases).index(name) for name in own] for axis, own in time_axes(config).items()
+    }
     axes = {"edge": config.edges, "size": config.sizes, "ring": np.array(config.rings) - 1, "circle": config.sizes}
     measured["time"]["slopes"] = {
-        name: fit_exponent(x, times[[k for k, case in enumerate(cases) if case.startswith(name)]]).slope
-        for name, x in axes.items()
+        name: fit_exponent(x, times[measured["time"]["axes"][name]]).slope for name, x in axes.items()
     }
     predicted["time"]["slopes"] = {"edge": -1.0, "size": 1.0, "ring": 1.0}
 

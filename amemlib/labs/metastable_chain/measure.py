@@ -14,6 +14,19 @@ MAPS = {"sgd": identity, "polar": polar}
 _TIME, _SEARCH, _PIPELINE, _REWARD, _STEP = range(5)
 
 
+def time_axes(config) -> dict[str, dict[str, dict]]:
+    """Chains whose times are solved for, by what varies among them: ε, M, K, and M of circles; by name."""
+    base = {"kind": "random", "clusters": config.clusters, "states": config.states, "edge": config.edge}
+    circle = base | {"kind": "circle", "edge": config.circle_edge}
+    axes = {
+        "edge": [base | {"edge": edge} for edge in config.edges],
+        "size": [base | {"states": M} for M in config.sizes],
+        "ring": [base | {"clusters": K} for K in config.rings],
+        "circle": [circle | {"states": M} for M in config.sizes],
+    }
+    return {axis: {" ".join(map(str, case.values())): case for case in cases} for axis, cases in axes.items()}
+
+
 def measure_time(kind: str, clusters: int, states: int, edge: float, degree: int, seed: int) -> dict:
     """Expected steps to the last of K clusters, solved for, and by the law from the times inside."""
     generator = np.random.default_rng([seed, clusters, states, round(1e6 * edge), _TIME])
