@@ -513,11 +513,11 @@
     return { p, q, t0, probability, capacity: dot(q.counts, probability) };
   }
 
-  /* The tokens that give half of the population's capacity; null if even the fewest do. */
-  function halfBatch(state) {
+  /* The tokens that give this share of the population's capacity, half of it; null if even the fewest do. */
+  function halfBatch(state, share = 0.5) {
     const rough = { ...state, experts: 1, topK: 1, draws: 16 };
     const count = (logB) => predict({ ...rough, batchSize: Math.round(Math.exp(logB)) }, 0.1).capacity;
-    const target = predict({ ...rough, batchSize: Infinity }, 0.1).capacity / 2;
+    const target = predict({ ...rough, batchSize: Infinity }, 0.1).capacity * share;
     let low = Math.log(2), high = Math.log(1e12);
     if (count(low) >= target) return null;
     for (let step = 0; step < 12; step++) {
@@ -775,9 +775,9 @@
         / (full === full ? full : core.predict({ ...state, optimizer, steps: 1, batchSize: Infinity }).capacity));
       show("kept", shares.map((share) => `${Math.round(100 * share)} %`).join(" and "));
       box.dataset.kept = shares[0];
-      const one = core.halfBatch(state), half = one === null ? null : one * state.experts / state.topK;
-      show("half", half === null ? "below 2" : one > 9e11 ? "beyond 10¹²" : short(half));
-      box.dataset.half = half;
+      const batches = [0.5, 0.9].map((share) => core.halfBatch(state, share));
+      const said = (one) => one === null ? "below 2" : one > 9e11 ? "beyond 10¹²" : short(one * state.experts / state.topK);
+      show("half", batches.map(said).join(" and "));
       box.setAttribute("aria-busy", "false");
       drawDimensions(mine, state, names, () => drawBatches(mine, state, names, () => { box.dataset.drawn = "true"; }));
     });

@@ -166,6 +166,21 @@ def test_experts_and_a_list_of_ones_own_are_what_the_library_says_of_them():
 
 
 @needs_node
+def test_the_batch_for_a_share_gives_that_share_by_the_library():
+    state = {"source": "power", "alpha": 1.5, "dim": 64, "nItems": 1000, "lamOverT0": 1, "optimizer": "polar"}
+    script = f"""JSON.stringify([0.5, 0.9].map((share) => {{
+        const size = amemExplorer.halfBatch({json.dumps(state)}, share);
+        const {{values, counts}} = amemExplorer.predict({{...{json.dumps(state)}, batchSize: Math.round(size)}}).q;
+        return [share, [...values], [...counts]];
+    }}))"""
+    problem = problem_of("power", 1.5, 64, 1000)
+    whole = am.expected_capacity(problem, "polar")
+    for share, values, counts in in_node(script):
+        q = torch.from_numpy(np.repeat(values, np.array(counts, dtype=int)))
+        assert am.expected_capacity(problem, "polar", 0.0, q) == pytest.approx(share * whole, rel=0.03)
+
+
+@needs_node
 def test_a_list_is_read_in_any_order_and_refused_with_its_line():
     texts = ["b 2\na 5\n\nc,3", "5 a\n2 b\n3 c", "the\n", "a 1", "a 1\nb none", "a 0\nb 1"]
     script = f"""JSON.stringify({json.dumps(texts)}.map((text) => [amemExplorer.readList(text), amemExplorer.predict(
