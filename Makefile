@@ -16,14 +16,14 @@ SETUP := $(VENV)/.done$(if $(LOCK),-locked)
 HTML := _build/html/.done
 BENCH := _build/bench
 BENCH_RECORD := $(BENCH)/cpu.json
-PAGES := README.md _config.yml _toc.yml $(shell find chapters assets tools -type f -not -path '*/__pycache__/*')
+PAGES := README.md _config.yml _toc.yml $(shell find chapters assets slides tools -type f -not -path '*/__pycache__/*')
 # Shapes and dtypes in the signatures are checked everywhere but where bad input must meet the library's own errors.
 SHAPES := --jaxtyping-packages=amemlib,typecheck.check
 UNCHECKED := tests/test_bad_input.py tests/test_hostile.py
 NOTEBOOKS = $(wildcard chapters/*.ipynb)
 
 .DELETE_ON_ERROR:
-.PHONY: help setup notebooks figures html book test quick weekly lint bench gpu gpu-bench gpu-pack commit-file pages serve pdf links dist clean distclean
+.PHONY: help setup notebooks figures html book test quick weekly lint bench gpu gpu-bench gpu-pack commit-file pages serve pdf sheet slides links dist clean distclean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -109,6 +109,12 @@ serve: $(HTML)  ## show the book at http://localhost:8000, where the search can 
 
 pdf: $(SETUP)  ## the whole book as one PDF, printed by Chromium
 	$(BIN)/python tools/pdf.py
+
+sheet: $(HTML)  ## the cheat sheet as one sheet of A4, _build/cheat-sheet.pdf
+	$(BIN)/python tools/cheat_sheet.py print
+
+slides: $(SETUP)  ## the seminar's slides, _build/slides, which need no network; make html puts them into the book
+	$(BIN)/python tools/decks.py
 
 links: $(SETUP)  ## ask every address outside the book whether it still answers
 	$(BIN)/jupyter-book build . --builder linkcheck --quiet

@@ -513,11 +513,11 @@
     return { p, q, t0, probability, capacity: dot(q.counts, probability) };
   }
 
-  /* The tokens that give half of the population's capacity; null if even the fewest do. */
-  function halfBatch(state) {
+  /* The tokens that give this share of the population's capacity, half of it; null if even the fewest do. */
+  function halfBatch(state, share = 0.5) {
     const rough = { ...state, experts: 1, topK: 1, draws: 16 };
     const count = (logB) => predict({ ...rough, batchSize: Math.round(Math.exp(logB)) }, 0.1).capacity;
-    const target = predict({ ...rough, batchSize: Infinity }, 0.1).capacity / 2;
+    const target = predict({ ...rough, batchSize: Infinity }, 0.1).capacity * share;
     let low = Math.log(2), high = Math.log(1e12);
     if (count(low) >= target) return null;
     for (let step = 0; step < 12; step++) {
@@ -527,10 +527,25 @@
     return Math.exp((low + high) / 2);
   }
 
-  /* One step's expected counts at each of `dims`, on bins of a tenth. */
-  function againstDimension(state, dims) {
-    return dims.map((dim) => [dim, predict({ ...state, dim, draws: 16 }, 0.1).capacity]);
+  /* One step's expected counts at each of `dims`, on bins of a tenth, one after the other. */
+  function* dimensionCounts(state, dims) {
+    for (const dim of dims) yield [dim, predict({ ...state, dim }, 0.1).capacity];
   }
+
+  /* One step's expected counts from `sizes` tokens, in increasing order, typical batches all of them. From where two in
+     a row are within 0.5 % of what the population gives, that is what the rest give. */
+  function* batchCounts(state, sizes) {
+    const alone = { ...state, experts: 1, topK: 1 }, whole = predict({ ...alone, batchSize: Infinity }, 0.1).capacity;
+    let near = 0;
+    for (const batchSize of sizes) {
+      const count = near === 2 ? whole : predict({ ...alone, batchSize }, 0.1).capacity;
+      near = Math.abs(count / whole - 1) < 0.005 ? Math.min(near + 1, 2) : 0;
+      yield [batchSize, count];
+    }
+  }
+
+  const againstDimension = (state, dims) => [...dimensionCounts(state, dims)];
+  const againstBatch = (state, sizes) => [...batchCounts(state, sizes)];
 
   /* Density of ln s: Re M(s(ε − i)) by Newton's method, followed down from large s: equivalents.SpectralLaw. */
   function spectrum(q, dim, smoothing) {
@@ -584,7 +599,7 @@
   }
 
   root.amemExplorer = {
-    logNdtr, powerLaw, language, readList, listSize, tokensOf, batch, bulkScale, lambdaUnit, predict, againstDimension, manySteps, halfBatch, spectrum, exponent,
+    logNdtr, powerLaw, language, readList, listSize, tokensOf, batch, bulkScale, lambdaUnit, predict, dimensionCounts, againstDimension, batchCounts, againstBatch, manySteps, halfBatch, spectrum, exponent,
   };
 })(globalThis);
 
@@ -595,6 +610,7 @@
   const core = root.amemExplorer, SVG = "http://www.w3.org/2000/svg";
   const DEFAULTS = { source: "power", alpha: 1.5, d: 8, n: 4.7, b: 41, experts: 0, k: 0, lambda: 0, steps: 1, optimizer: "polar", other: "sgd" };
   const INFINITE_BATCH = 41;
+  const BATCHES = Array.from({ length: 13 }, (_, k) => 4 ** (k + 1));
   const NAMES = { polar: "Muon (polar)", smoothed: "Muon (h_λ)", sgd: "SGD", newton: "Newton" };
   let box, inputs, timer, job = 0;
 
@@ -734,6 +750,7 @@
     const mine = ++job, names = [raw.optimizer];
     if (raw.other !== "none" && raw.other !== raw.optimizer) names.push(raw.other);
     box.setAttribute("aria-busy", "true");
+    box.dataset.drawn = "false";
     const answers = names.map((name) => answer(raw, state, name)), [first, second] = answers;
     show("name", `Recovered items, ${NAMES[first.optimizer]}`);
     show("capacity", known(first.capacity, short));
@@ -753,18 +770,31 @@
     drawSpectrum(core.spectrum(first.one.q, state.dim, 0.01), first.one.t0, state, names);
     box.dataset.capacity = first.capacity;
     box.dataset.other = second ? second.capacity : "";
-    setTimeout(() => {
-      if (mine !== job) return;
+    later(mine, () => {
       const shares = answers.map(({ optimizer, one, full }) => one.capacity
         / (full === full ? full : core.predict({ ...state, optimizer, steps: 1, batchSize: Infinity }).capacity));
       show("kept", shares.map((share) => `${Math.round(100 * share)} %`).join(" and "));
       box.dataset.kept = shares[0];
-      const one = core.halfBatch(state), half = one === null ? null : one * state.experts / state.topK;
-      show("half", half === null ? "below 2" : one > 9e11 ? "beyond 10¹²" : short(half));
-      box.dataset.half = half;
-      drawDimensions(state, names);
+      const batches = [0.5, 0.9].map((share) => core.halfBatch(state, share));
+      const said = (one) => one === null ? "below 2" : one > 9e11 ? "beyond 10¹²" : short(one * state.experts / state.topK);
+      show("half", batches.map(said).join(" and "));
       box.setAttribute("aria-busy", "false");
-    }, 30);
+      drawDimensions(mine, state, names, () => drawBatches(mine, state, names, () => { box.dataset.drawn = "true"; }));
+    });
+  }
+
+  /* Work that waits until the page has answered, and is not done if the controls have moved by then. */
+  function later(mine, work) { setTimeout(() => { if (mine === job) work(); }, 10); }
+
+  /* All curves point by point, so that the controls never wait for more than one; then `done` with them. */
+  function gathered(mine, curves, done) {
+    const open = curves.find((one) => !one.full);
+    if (!open) { done(curves); return; }
+    later(mine, () => {
+      const { value, done: full } = open.points.next();
+      if (full) open.full = true; else open.curve.push(value);
+      gathered(mine, curves, done);
+    });
   }
 
   function show(name, text) { box.querySelector(`[data-show="${name}"]`).textContent = text; }
@@ -846,27 +876,53 @@
     for (const name of [...shown].reverse()) line(plot, inside.map(([s]) => [s, maps[name](s)]), "curve " + name);
   }
 
-  /* One step's items against d, and what was counted for the same exponent and (to 3 %) the same number of items. */
-  function drawDimensions(state, names) {
-    const near = (x, y) => Math.abs(Math.log(x / y)) < 0.03, same = (point, name) => point.optimizer === name && state.source === "power"
-      && !isFinite(state.batchSize) && near(point.alpha, state.alpha) && near(point.nItems, state.nItems)
-      && (name !== "smoothed" || near(point.lam, state.lamOverT0));
-    const points = names.flatMap((name) => root.amemExplorerData.records.filter((point) => same(point, name)));
-    const highest = Math.max(4096, ...points.map(({ dim }) => dim)), dims = [];
-    for (let dim = 32; dim <= highest; dim *= 2) dims.push(dim);
-    const curves = names.map((name) => core.againstDimension({ ...state, optimizer: name }, dims));
-    const values = [...curves.flat().map(([, count]) => count), ...points.map(({ count }) => count)];
+  /* What was counted under this name for the same exponent and (to 3 %) the same number of items. */
+  function counted(records, name, state) {
+    const near = (x, y) => Math.abs(Math.log(x / y)) < 0.03;
+    return state.source !== "power" ? [] : records.filter((point) => point.optimizer === name && near(point.alpha, state.alpha)
+      && near(point.nItems, state.nItems) && (name !== "smoothed" || near(point.lam, state.lamOverT0)));
+  }
+
+  /* Curves of counts and stored points on two logarithmic axes, with a line at what the controls say. */
+  function drawCounts(plotName, curves, points, labels, range, here) {
+    const values = [...curves.flatMap(({ curve }) => curve), ...points].map(([, count]) => count);
     const low = Math.floor(Math.log10(Math.max(Math.min(...values), 1))), high = Math.ceil(Math.log10(Math.max(...values, 10)));
     const ticks = Array.from({ length: high - low + 1 }, (_, k) => 10 ** (low + k));
-    const text = `Items after one step against d, ${names.map((name, k) => `${NAMES[name]}: ${short(curves[k][0][1])} at d = 32 `
-      + `and ${short(curves[k][curves[k].length - 1][1])} at d = ${highest}`).join("; ")}. ${points.length} counted points.`;
-    const plot = axes("dimensions", [32, highest], ticks, "dimension d", "items after one step", text, true);
-    names.forEach((name, k) => line(plot, curves[k].map(([dim, count]) => [dim, Math.max(count, ticks[0])]), "curve " + name));
-    for (const { optimizer, dim, count } of points) {
-      element("circle", { cx: plot.x(dim).toFixed(1), cy: plot.y(count).toFixed(1), r: 4, class: "point " + optimizer }, plot.svg);
+    const ends = curves.map(({ name, curve }) => `${NAMES[name]}: ${short(curve[0][1])} at ${labels.letter} = ${format(curve[0][0])} `
+      + `and ${short(curve[curve.length - 1][1])} at ${labels.letter} = ${format(curve[curve.length - 1][0])}`);
+    const text = `Items after one step against ${labels.letter}, ${ends.join("; ")}. ${points.length} counted points.`;
+    const plot = axes(plotName, range, ticks, labels.axis, "items after one step", text, true);
+    const shown = (count) => Math.max(count, ticks[0]);
+    for (const { name, curve } of curves) line(plot, curve.map(([at, count]) => [at, shown(count)]), "curve " + name);
+    for (const [at, count, name] of points) {
+      element("circle", { cx: plot.x(at).toFixed(1), cy: plot.y(shown(count)).toFixed(1), r: 4, class: "point " + name }, plot.svg);
     }
-    element("line", { x1: plot.x(state.dim), x2: plot.x(state.dim), y1: 10, y2: 208, class: "here" }, plot.svg);
-    box.dataset.points = points.length;
+    if (here >= range[0] && here <= range[1]) element("line", { x1: plot.x(here), x2: plot.x(here), y1: 10, y2: 208, class: "here" }, plot.svg);
+  }
+
+  function drawDimensions(mine, state, names, done) {
+    const records = isFinite(state.batchSize) ? [] : root.amemExplorerData.records;
+    const points = names.flatMap((name) => counted(records, name, state).map(({ dim, count }) => [dim, count, name]));
+    const highest = Math.max(4096, ...points.map(([dim]) => dim)), dims = [];
+    for (let dim = 32; dim <= highest; dim *= 2) dims.push(dim);
+    const curves = names.map((name) => ({ name, curve: [], points: core.dimensionCounts({ ...state, optimizer: name }, dims) }));
+    gathered(mine, curves, () => {
+      drawCounts("dimensions", curves, points, { letter: "d", axis: "dimension d" }, [32, highest], state.dim);
+      box.dataset.points = points.length;
+      done();
+    });
+  }
+
+  function drawBatches(mine, state, names, done) {
+    const records = root.amemExplorerData.batches.filter(({ dim }) => dim === state.dim);
+    const points = names.flatMap((name) => counted(records, name, state).map(({ batchSize, count }) => [batchSize, count, name]));
+    const curves = names.map((name) => ({ name, curve: [], points: core.batchCounts({ ...state, optimizer: name }, BATCHES) }));
+    const range = [BATCHES[0], BATCHES[BATCHES.length - 1]];
+    gathered(mine, curves, () => {
+      drawCounts("batches", curves, points, { letter: "B", axis: "tokens that the memory sees" }, range, core.tokensOf(state));
+      box.dataset.batchPoints = points.length;
+      done();
+    });
   }
 
   /* The reader's list becomes one of the sources, and stays on this page: no link holds it. */

@@ -27,7 +27,7 @@ LAYERS = [(1024, 16, 1), (1024, 16, 4), (3000, 1, 1)]
 PASTED = "\n".join(f"word{i} {round(1e6 / i**1.2)}" for i in range(1, 1501))
 """A list of words and counts, many of them equal."""
 
-COMPUTED = "document.querySelector('#amem-explorer').getAttribute('aria-busy') === 'false'"
+COMPUTED = "document.querySelector('#amem-explorer').dataset.drawn === 'true'"
 
 pytestmark = pytest.mark.process
 needs_node = pytest.mark.skipif(which("node") is None, reason="no node on this machine: the browser's tests run alone")
@@ -166,6 +166,21 @@ def test_experts_and_a_list_of_ones_own_are_what_the_library_says_of_them():
 
 
 @needs_node
+def test_the_batch_for_a_share_gives_that_share_by_the_library():
+    state = {"source": "power", "alpha": 1.5, "dim": 64, "nItems": 1000, "lamOverT0": 1, "optimizer": "polar"}
+    script = f"""JSON.stringify([0.5, 0.9].map((share) => {{
+        const size = amemExplorer.halfBatch({json.dumps(state)}, share);
+        const {{values, counts}} = amemExplorer.predict({{...{json.dumps(state)}, batchSize: Math.round(size)}}).q;
+        return [share, [...values], [...counts]];
+    }}))"""
+    problem = problem_of("power", 1.5, 64, 1000)
+    whole = am.expected_capacity(problem, "polar")
+    for share, values, counts in in_node(script):
+        q = torch.from_numpy(np.repeat(values, np.array(counts, dtype=int)))
+        assert am.expected_capacity(problem, "polar", 0.0, q) == pytest.approx(share * whole, rel=0.03)
+
+
+@needs_node
 def test_a_list_is_read_in_any_order_and_refused_with_its_line():
     texts = ["b 2\na 5\n\nc,3", "5 a\n2 b\n3 c", "the\n", "a 1", "a 1\nb none", "a 0\nb 1"]
     script = f"""JSON.stringify({json.dumps(texts)}.map((text) => [amemExplorer.readList(text), amemExplorer.predict(
@@ -243,7 +258,7 @@ def test_two_optimizers_are_laid_over_each_other_with_the_records_points(tmp_pat
     values, _ = open_page(tmp_path, curves, hashes=("", "#other=none", "#alpha=1.3"))
     (plots, points, records, predicted), (alone, _, _, _), (_, none, _, _) = map(json.loads, values)
     assert {name: set(shown) for name, shown in plots} == dict.fromkeys(
-        ("ranks", "dimensions", "spectrum"), {"polar", "sgd"}
+        ("ranks", "dimensions", "batches", "spectrum"), {"polar", "sgd"}
     )
     assert all(shown == ["polar"] for _, shown in alone) and none == 0
     [record] = am.read_records("one-step", "confirm-alpha-1.5")
@@ -254,6 +269,43 @@ def test_two_optimizers_are_laid_over_each_other_with_the_records_points(tmp_pat
     for dim, count in predicted:
         # bins of a tenth, for a picture
         assert count == pytest.approx(am.expected_capacity(problem[dim], "polar"), rel=0.02)
+
+
+@needs_node
+def test_counts_against_the_batch_are_the_librarys_and_run_through_what_was_counted():
+    [record] = am.read_records("critical-batch", "confirm-alpha-1.5")
+    sizes, n_items = (64, 1024, 16_384, 262_144), record["config"]["n_items"]
+    state = {"source": "power", "alpha": 1.5, "nItems": n_items, "dim": 128, "lamOverT0": 1, "experts": 8, "topK": 2}
+    asked = [state | {"optimizer": name} for name in ("polar", "sgd")]
+    script = f"""JSON.stringify({json.dumps(asked)}.map((state) => [amemExplorer.againstBatch(state, {list(sizes)}),
+        {list(sizes)}.map((batchSize) => amemExplorer.predict({{...state, batchSize, experts: 1, topK: 1}}).q)
+            .map(({{values, counts}}) => [[...values], [...counts]]), amemExplorerData.batches]))"""
+    problem = problem_of("power", 1.5, 128, n_items)
+    for one, (curve, batches, points) in zip(asked, in_node(script), strict=True):
+        name = one["optimizer"]
+        assert [size for size, _ in curve] == list(sizes)
+        for (size, count), (values, numbers) in zip(curve, batches, strict=True):
+            q = torch.from_numpy(np.repeat(values, np.array(numbers, dtype=int)))
+            # bins of a tenth, for a picture
+            assert count == pytest.approx(am.expected_capacity(problem, name, 0.0, q), rel=0.03), (name, size)
+            [point] = [one["count"] for one in points if (one["optimizer"], one["dim"], one["batchSize"])
+                       == (name, 128, size)]  # fmt: skip
+            row = record["measured"]["counts"]["polar" if name == "polar" else "sgd_at_dims"][1]
+            assert point == pytest.approx(row[record["config"]["batch_sizes"].index(size)], abs=0.01)
+            # means of eight draws, of about ten for SGD
+            assert count == pytest.approx(point, rel=0.06 if name == "polar" else 0.2)
+
+
+@needs_browser
+def test_the_batches_counted_are_shown_where_the_controls_meet_them(tmp_path):
+    script = """[document.querySelectorAll('svg[data-plot=batches] circle.polar').length,
+        document.querySelector('svg[data-plot=batches] title').textContent]"""
+    values, complaints = open_page(
+        tmp_path, script, hashes=("#d=7&n=4.2", "#d=7.25&n=4.2", "#d=7&n=4.2&other=none&b=12")
+    )
+    [record] = am.read_records("critical-batch", "confirm-alpha-1.5")
+    assert [points for points, _ in values] == [len(record["config"]["batch_sizes"]), 0, 17]
+    assert "against B" in values[0][1] and "34 counted points" in values[0][1] and not complaints
 
 
 @needs_browser
@@ -306,7 +358,7 @@ def test_the_tables_are_those_that_their_tool_makes():
     assert {code: table["name"] for code, table in stored["languages"].items()} == explorer_data.LANGUAGES
     # one language here, all of them by `python tools/generate.py check`
     assert stored["languages"]["en"] == {"name": "English"} | explorer_data.language_table("en")
-    assert stored["records"] == explorer_data.counted()
+    assert stored["records"] == explorer_data.counted() and stored["batches"] == explorer_data.counted_batches()
     assert len(stored["normals"]) == 128 and len(stored["hermite"]["24"][0]) == 24
 
 

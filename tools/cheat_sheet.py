@@ -15,6 +15,7 @@ import yaml
 
 ROOT = ledger.ROOT
 PAGE = "practice/cheat-sheet"
+PDF = ROOT / "_build" / "cheat-sheet.pdf"
 HEADER = """\
 # Cheat sheet for people who train with Muon
 
@@ -80,18 +81,27 @@ def pages(root: Path) -> dict[Path, str]:
     return {root / "chapters" / f"{PAGE}.md": page(root)}
 
 
-def sheets(html: Path) -> int:
-    """Sheets of A4 that the built page takes in Chromium's print."""
+def printed(html: Path) -> bytes:
+    """The built page as a PDF, by Chromium's print on A4."""
     import browse
 
     with browse.chromium() as browser, browse.tab(browser, "desktop") as (tab, _):
         tab.set_default_timeout(0)
         browse.open_page(tab, html)
-        pdf = tab.pdf(format="A4", print_background=True)
-    return len(re.findall(rb"/Type\s*/Page\b(?!s)", pdf))
+        return tab.pdf(format="A4", print_background=True)
+
+
+def sheets(html: Path) -> int:
+    """Sheets of A4 that the built page takes in print."""
+    return len(re.findall(rb"/Type\s*/Page\b(?!s)", printed(html)))
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] != ["sheets"]:
-        sys.exit("usage: python tools/cheat_sheet.py sheets, after make book; tools/generate.py writes the page")
-    print(sheets(ROOT / "_build" / "html" / "chapters" / f"{PAGE}.html"))
+    page_built = ROOT / "_build" / "html" / "chapters" / f"{PAGE}.html"
+    if sys.argv[1:] == ["sheets"]:
+        print(sheets(page_built))
+    elif sys.argv[1:] == ["print"]:
+        PDF.write_bytes(printed(page_built))
+        print(PDF.relative_to(ROOT))
+    else:
+        sys.exit("usage: python tools/cheat_sheet.py sheets|print, after make book; tools/generate.py writes the page")

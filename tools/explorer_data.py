@@ -49,6 +49,25 @@ def counted() -> list[dict]:
     return points
 
 
+def counted_batches() -> list[dict]:
+    """Stored means of one step's counts from batches, both optimizers at the same d and N."""
+    [record] = am.read_records("critical-batch", "confirm-alpha-1.5")
+    config, counts = record["config"], record["measured"]["counts"]
+    return [
+        {
+            "optimizer": optimizer,
+            "alpha": config["alpha"],
+            "nItems": config["n_items"],
+            "dim": dim,
+            "batchSize": batch_size,
+            "count": round(count, 2),
+        }
+        for optimizer, key in (("polar", "polar"), ("sgd", "sgd_at_dims"))
+        for dim, row in zip(config["dims"], counts[key], strict=True)
+        for batch_size, count in zip(config["batch_sizes"], row, strict=True)
+    ]
+
+
 def data() -> dict:
     """Everything the page's script reads, plain numbers."""
     hermite = {str(n): [x.tolist() for x in np.polynomial.hermite_e.hermegauss(n)] for n in (3, 24)}
@@ -56,6 +75,7 @@ def data() -> dict:
     return {
         "languages": {code: {"name": name} | language_table(code) for code, name in LANGUAGES.items()},
         "records": counted(),
+        "batches": counted_batches(),
         "hermite": hermite,
         "normals": np.round(draws, 5).tolist(),
     }
