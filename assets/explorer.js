@@ -4,7 +4,7 @@
   "use strict";
 
   const DATA = root.amemExplorerData;
-  const BIN = 0.02, SGD_BIN = 0.05, STEP_BIN = 0.01, LOG_STEP = 0.2, CLASSES = 32, HEAD = 8, DRAWS = 128;
+  const BIN = 0.02, SGD_BIN = 0.05, LOG_STEP = 0.2, CLASSES = 32, HEAD = 8, DRAWS = 128;
   const sum = (x) => { let total = 0; for (let i = 0; i < x.length; i++) total += x[i]; return total; };
   const dot = (x, y) => { let total = 0; for (let i = 0; i < x.length; i++) total += x[i] * y[i]; return total; };
 
@@ -401,81 +401,26 @@
     return result;
   }
 
-  /* Many polar steps on the thresholded gradient, each with what is recovered by then removed: ManyStepEquivalent. */
-  function manySteps(state) {
-    const p = frequencies({ ...state, width: STEP_BIN }), { values, counts } = p, K = values.length, dim = state.dim;
-    const steps = [], overlaps = [], removed = [0], total = new Float64Array(K), history = [];
-    const [g, gauss] = DATA.hermite[24], exponent = 1 - 1 / sum(counts), number = sum(counts);
-    for (let t = 0; t < state.steps; t++) {
-      const first = p.start.findIndex((start) => start >= removed[t]);
-      const rest = { values: values.subarray(first), counts: counts.subarray(first) };
-      const { weights, M } = grid(rest.values, rest.counts, dim, 0, bulkScale(rest, dim));
-      const unresolved = Math.max(0, 1 - sum(rest.counts) / dim);
-      const damping = new Float64Array(K).fill(1);
-      if (unresolved > 0) damping.fill(0, first);
-      for (let i = first; i < K; i++) {
-        for (let k = 0; k < M.length; k++) {
-          const x = values[i] * M[k];
-          total[i] += 2 / Math.PI * x * M[k] / (1 + x * x) * weights[k];
-        }
-      }
-      steps.push({ first, weights, M, unresolved, damping });
-      overlaps.push(steps.map((other, s) => s === t ? 1 - unresolved : overlap(other, steps[t], p, dim)));
-      let most = 0;
-      for (let a = 0; a <= t; a++) for (let b = 0; b <= a; b++) most += a === b ? 1 : 2 * overlaps[a][b];
-      // a polar step of full rank leaves nothing unresolved; otherwise its damping is 0 for what it has seen
-      const probability = values.map((_, i) => {
-        const lost = steps.reduce((sofar, step) => sofar + step.unresolved * step.damping[i], 0);
-        const groups = new Map();
-        if (lost > 0) for (let j = 0; j < K; j++) {
-          const pair = steps.reduce((sofar, step) => sofar + step.unresolved * step.damping[i] * step.damping[j], 0);
-          groups.set(pair, (groups.get(pair) || 0) + counts[j]);
-        } else groups.set(0, number);
-        const own = Math.sqrt(Math.max(most - lost, 1e-12));
-        let mean = 0;
-        for (let k = 0; k < g.length; k++) {
-          let log = 0;
-          for (const [pair, rivals] of groups) {
-            log += rivals * logNdtr((Math.sqrt(dim) * total[i] + own * g[k]) / Math.sqrt(Math.max(most - pair, 1e-12)));
-          }
-          mean += gauss[k] * Math.exp(log * exponent);
-        }
-        return mean / Math.sqrt(2 * Math.PI);
-      });
-      let last = -1;
-      probability.forEach((value, i) => { if (value >= 0.5) last = i; });
-      const threshold = last < 0 ? 1 : p.start[last] + counts[last];
-      removed.push(Math.max(removed[t], threshold, 1));
-      history.push({ probability, capacity: dot(counts, probability), threshold: removed[t + 1] });
-      if (removed[t + 1] >= number) break;
-    }
-    return { p, history };
+  /* The two nodes of a sorted list around x, or nearest to it, and their weights. */
+  function between(nodes, x) {
+    const after = nodes.findIndex((node) => node > x), last = nodes.length - 1, k = after < 0 ? last - 1 : Math.max(after - 1, 0);
+    const share = (x - nodes[k]) / (nodes[k + 1] - nodes[k]);
+    return [[k, 1 - share], [k + 1, share]];
   }
 
-  /* lim (1/d) tr of two steps' polar factors, by the ladder of two resolvents. */
-  function overlap(one, other, p, dim) {
-    const from = Math.max(one.first, other.first), n = one.M.length, m = other.M.length;
-    let total = 0;
-    const right = Array.from({ length: m }, () => new Float64Array(p.values.length - from));
-    const rightOdd = right.map((row) => new Float64Array(row.length));
-    for (let b = 0; b < m; b++) for (let i = from; i < p.values.length; i++) {
-      const x = p.values[i] * other.M[b];
-      rightOdd[b][i - from] = x / (1 + x * x);
-      right[b][i - from] = x * x / (1 + x * x);
-    }
-    for (let a = 0; a < n; a++) {
-      const left = new Float64Array(p.values.length - from), leftOdd = new Float64Array(left.length);
-      for (let i = from; i < p.values.length; i++) {
-        const x = p.values[i] * one.M[a];
-        leftOdd[i - from] = p.counts[i] * x / (1 + x * x) / dim;
-        left[i - from] = leftOdd[i - from] * x;
+  /* Muon's true iterates, η = √d, on a power law's population: the counts after 1 … `steps` steps, between the stored
+     solutions of equivalents.power_law_iterates. Interpolated is what would be counted without an end of the list. */
+  function trueSteps({ alpha, dim, nItems, steps }) {
+    const { alphas, dims, nItems: numbers, logCounts, sharpness } = DATA.steps;
+    const places = [between(alphas, alpha), between(dims.map(Math.log), Math.log(dim)), between(numbers.map(Math.log), Math.log(nItems))];
+    return Array.from({ length: steps }, (_, t) => {
+      let total = 0;
+      for (const [a, wa] of places[0]) for (const [d, wd] of places[1]) for (const [n, wn] of places[2]) {
+        total += wa * wd * wn * logCounts[a][d][n][t];
       }
-      for (let b = 0; b < m; b++) {
-        const E = dot(left, right[b]), O = dot(leftOdd, rightOdd[b]);
-        total += one.weights[a] * other.weights[b] * one.M[a] * other.M[b] * O / ((1 - E) ** 2 - O * O);
-      }
-    }
-    return 4 / Math.PI ** 2 * total;
+      const endless = Math.exp(total);
+      return endless * Math.pow(1 + Math.pow(endless / nItems, sharpness), -1 / sharpness);
+    });
   }
 
   /* t₀ of theory.bulk_scale for a power law, in the units of G's singular values; 1/M(0) for a list, which has no α. */
@@ -599,7 +544,7 @@
   }
 
   root.amemExplorer = {
-    logNdtr, powerLaw, language, readList, listSize, tokensOf, batch, bulkScale, lambdaUnit, predict, dimensionCounts, againstDimension, batchCounts, againstBatch, manySteps, halfBatch, spectrum, exponent,
+    logNdtr, powerLaw, language, readList, listSize, tokensOf, batch, bulkScale, lambdaUnit, predict, dimensionCounts, againstDimension, batchCounts, againstBatch, trueSteps, halfBatch, spectrum, exponent,
   };
 })(globalThis);
 
@@ -720,11 +665,9 @@
     const result = { optimizer, one, exponent, capacity: one.capacity, history: null };
     result.curve = byRank(one.p, one.q, one.probability, core.tokensOf(state));
     result.full = isFinite(state.batchSize) ? NaN : result.one.capacity;
-    if (raw.steps > 1 && optimizer === "polar" && !isFinite(state.batchSize)) {
-      const many = core.manySteps(mine), last = many.history[many.history.length - 1];
-      result.history = many.history.map((step) => step.capacity);
-      result.capacity = last.capacity;
-      result.curve = Array.from(many.p.start, (start, i) => [start + (many.p.counts[i] + 1) / 2, last.probability[i]]);
+    if (raw.steps > 1 && optimizer === "polar" && raw.source === "power" && !isFinite(state.batchSize)) {
+      result.history = core.trueSteps(state);
+      result.capacity = result.history[raw.steps - 1];
     } else if (raw.steps > 1) result.capacity = NaN;
     return result;
   }
@@ -733,15 +676,12 @@
     if (raw.steps === 1) return "";
     const stepped = answers.find(({ history }) => history), without = answers.filter(({ history }) => !history);
     const lines = [];
-    if (stepped) {
-      lines.push(`${NAMES.polar}, ${stepped.history.length} steps on the thresholded gradient of Eq. (7): step by step `
-        + stepped.history.map(short).join(", ") + " items.");
-    }
+    if (stepped) lines.push(`${NAMES.polar}, step by step: ${stepped.history.map(short).join(", ")} items.`);
     if (without.length) {
-      lines.push("For more than one step only the polar map on the whole population has a sharp count here: none is shown for "
-        + without.map(({ optimizer }) => NAMES[optimizer]).join(" and ") + ", and its curves are those of one step.");
+      lines.push("For more than one step only the polar map has a count here, on a power law's whole population: none is shown for "
+        + without.map(({ optimizer }) => NAMES[optimizer]).join(" and ") + ".");
     }
-    return lines.join(" ");
+    return lines.concat("All curves are those of one step.").join(" ");
   }
 
   const known = (x, text) => x === x ? text(x) : "none known";

@@ -8,12 +8,15 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import steps_table
 from scipy.special import ndtri
 from scipy.stats.qmc import Sobol
 
 import amemlib as am
 from amemlib import vocabularies
 
+SHARPNESS, NEARLY_ALL, ALL = 8, 0.9, 0.999
+"""How sudden the end of a list is; the shares of it from which on a count says little more than that, and nothing."""
 PAGE_NAMES = {"polar": "polar", "smoothed_sign": "smoothed", "sgd": "sgd"}
 LANGUAGES = {"en": "English", "de": "German", "es": "Spanish", "fi": "Finnish", "ru": "Russian", "zh": "Chinese"}
 
@@ -68,6 +71,22 @@ def counted_batches() -> list[dict]:
     ]
 
 
+def endless(counts: np.ndarray, n_items: np.ndarray) -> np.ndarray:
+    """Logarithms of what would be counted if the list did not end, x with count = x (1 + (x/N)^k)^(−1/k).
+
+    counts: (…, N, steps). Where nearly all N items are stored the count says little of x: there it goes on as a power
+    of N from the next two larger N, but never below what the count says.
+    """
+    share = counts / n_items[:, None]
+    x = np.log(counts) - np.log1p(-(np.minimum(share, ALL) ** SHARPNESS)) / SHARPNESS
+    logs = np.log(n_items)
+    for k in range(len(n_items) - 3, -1, -1):
+        slope = (x[..., k + 2, :] - x[..., k + 1, :]) / (logs[k + 2] - logs[k + 1])
+        further = x[..., k + 1, :] - slope * (logs[k + 1] - logs[k])
+        x[..., k, :] = np.where(share[..., k, :] > NEARLY_ALL, np.maximum(x[..., k, :], further), x[..., k, :])
+    return x
+
+
 def data() -> dict:
     """Everything the page's script reads, plain numbers."""
     hermite = {str(n): [x.tolist() for x in np.polynomial.hermite_e.hermegauss(n)] for n in (3, 24)}
@@ -76,6 +95,13 @@ def data() -> dict:
         "languages": {code: {"name": name} | language_table(code) for code, name in LANGUAGES.items()},
         "records": counted(),
         "batches": counted_batches(),
+        "steps": {
+            "alphas": steps_table.ALPHAS,
+            "dims": steps_table.DIMS,
+            "nItems": steps_table.N_ITEMS,
+            "logCounts": np.round(endless(steps_table.counts(), np.array(steps_table.N_ITEMS)), 4).tolist(),
+            "sharpness": SHARPNESS,
+        },
         "hermite": hermite,
         "normals": np.round(draws, 5).tolist(),
     }
