@@ -1,4 +1,4 @@
-"""When the median overlap arrives, with nothing fitted: the chain's own jumps, on a grid.
+"""When a share of the neurons arrives, with nothing fitted: the chain's own jumps, on a grid.
 
 Ours; the chapter `smoothing` derives it.
 """
@@ -14,7 +14,7 @@ _ENDS = (0.0, 0.74196378, 3**0.5, 2.33441422, 7.0)
 """Where signs change: the roots of h_4 and of its derivative; between them Gauss and Legendre's nodes."""
 
 
-def generator(pull: Callable, dim: int, rate: float) -> np.ndarray:
+def generator(label: Callable, slope: Callable, dim: int, rate: float) -> np.ndarray:
     """L with p(t) = exp(tL) p(0) for the law p of |m| on cells of [0, 1]; a step of the chain is one unit of time.
 
     Moves of at most 0.03 act by their mean and variance, as a diffusion with the rates of Scharfetter and Gummel;
@@ -33,11 +33,12 @@ def generator(pull: Callable, dim: int, rate: float) -> np.ndarray:
     weights /= weights.sum()
     q, s = half[:, None, None], np.concatenate([-half[::-1], half])[None, :, None]
     squared = s**2 + rest
+    g = slope(q, squared)
     edges, middle = _cells()
     L, drift, spread = np.zeros((_CELLS, _CELLS)), np.empty(_CELLS), np.empty(_CELLS)
     for i, m in enumerate(middle):
         across = math.sqrt(1 - m * m) * s
-        step = rate * pull(m * q + across, q, squared)
+        step = rate * g * label(m * q + across)
         moved = (m + step * across) / np.sqrt(1 + step**2 * squared)
         move = moved - m
         far = np.abs(move) > _JUMP
@@ -56,12 +57,12 @@ def generator(pull: Callable, dim: int, rate: float) -> np.ndarray:
     return L - np.diag(L.sum(0))
 
 
-def samples_needed(pull: Callable, dim: int, rate: float, level: float, share: float) -> float:
+def samples_needed(label: Callable, slope: Callable, dim: int, rate: float, level: float, share: float) -> float:
     """Samples after which a share of the neurons has |m| above `level`; NaN where it never has.
 
     Implicit steps of 3 % of the time. At the start |m| has the density (1 − m²)^{(d−3)/2}.
     """
-    L = generator(pull, dim, rate)
+    L = generator(label, slope, dim, rate)
     edges, middle = _cells()
     p = np.diff(edges) * (1 - middle**2) ** ((dim - 3) / 2)
     p /= p.sum()

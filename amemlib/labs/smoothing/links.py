@@ -13,7 +13,13 @@ _NORM = math.sqrt(24)
 
 def label(z: np.ndarray) -> np.ndarray:
     """h_4(z): of norm one, and nothing of degree below four."""
-    return (z**4 - 6 * z**2 + 3) / _NORM
+    square = z * z
+    return ((square - 6) * square + 3) / _NORM
+
+
+def label_sign(z: np.ndarray) -> np.ndarray:
+    """The sign of h_4(z)."""
+    return np.sign(label(z))
 
 
 def smoothed_pull(q: np.ndarray, squared: np.ndarray, smoothing: float, dim: int) -> np.ndarray:
@@ -30,6 +36,6 @@ def smoothed_pull(q: np.ndarray, squared: np.ndarray, smoothing: float, dim: int
     return (along - 2 * q * across) / _NORM
 
 
-def sign_pull(q: np.ndarray) -> np.ndarray:
-    """sign h_4′(q): with the label's sign all that is left of a sample's gradient once it is divided by its length."""
-    return np.sign(q**3 - 3 * q)
+def sign_pull(q: np.ndarray, squared: np.ndarray) -> np.ndarray:
+    """sign h_4′(q)/r: with the label's sign all of a gradient that its division by its length leaves."""
+    return np.sign(q**3 - 3 * q) / np.sqrt(squared)
