@@ -5,6 +5,7 @@ import posixpath
 import re
 from collections import Counter
 from dataclasses import dataclass
+from itertools import pairwise
 from math import ceil
 from pathlib import Path
 
@@ -22,7 +23,10 @@ UNREAD = re.compile(
     r"\A---\n.*?\n---\n|^```\{code-cell\}.*?^```$|<!--.*?-->|<[^>]+>|\]\([^)]*\)|^[`:]{3,}.*?$|^:\w+:.*?$",
     re.MULTILINE | re.DOTALL,
 )
+CLOSING = re.compile(r"^\*Next:\*.*$", re.MULTILINE)
 CAPTION = re.compile(r"caption: >-\n\s+(.+)")
+BEHIND = "evidence"
+"""What follows the last chapter."""
 WORDS_A_MINUTE = 150
 """For a page or first screen of words, numbers and one picture: slower than a novel, faster than a proof."""
 
@@ -94,7 +98,7 @@ def chapter(name: str, text: str) -> Chapter:
 
 def words(text: str) -> int:
     """The words and formulas that a reader of the page reads, captions among them, folded cells not."""
-    return len((UNREAD.sub(" ", text) + " ".join(CAPTION.findall(text))).split())
+    return len((UNREAD.sub(" ", CLOSING.sub("", text)) + " ".join(CAPTION.findall(text))).split())
 
 
 def lanes(root: Path, book: dict[str, list[Chapter]]) -> list[Lane]:
@@ -225,14 +229,33 @@ def entries(book: dict[str, list[Chapter]], titles: dict[str, str]) -> str:
 
 def with_map(text: str, root: Path) -> str:
     """The guide's text with what stands between its marks made anew."""
+    book, routes, titles = whole(root)
+    raw = f"```{{raw}} html\n{drawing(book, routes, titles)}\n```"
+    text = replaced(text, WAYS, ways(routes, titles))
+    return replaced(text, MAP, f"{raw}\n\nWhat each chapter teaches and builds on:\n\n{entries(book, titles)}")
+
+
+def whole(root: Path) -> tuple[dict[str, list[Chapter]], list[Lane], dict[str, str]]:
+    """The chapters by part, the lanes, and the short titles of all that they name."""
     book = parts(root)
     routes = lanes(root, book)
     names = [one.name for chapters in book.values() for one in chapters]
     stops = [stop.name for lane in routes for stop in lane.stops]
-    titles = short_titles(root, list(dict.fromkeys(names + stops)))
-    raw = f"```{{raw}} html\n{drawing(book, routes, titles)}\n```"
-    text = replaced(text, WAYS, ways(routes, titles))
-    return replaced(text, MAP, f"{raw}\n\nWhat each chapter teaches and builds on:\n\n{entries(book, titles)}")
+    return book, routes, short_titles(root, list(dict.fromkeys([*names, *stops, BEHIND])))
+
+
+def closing(name: str, order: list[str], routes: list[Lane], titles: dict[str, str]) -> str:
+    """The last line of a chapter: what comes next in the order of the book, and on each lane that stops here."""
+    following = {after: ["the next chapter"] for one, after in pairwise([*order, BEHIND]) if one == name}
+    for lane in routes:
+        for one, after in pairwise(stop.name for stop in lane.stops):
+            if one == name:
+                following.setdefault(after, []).append(f"lane {lane.letter}")
+    links = []
+    for after, told in following.items():
+        path = posixpath.relpath(after, posixpath.dirname(name) or ".")
+        links.append(f"[{titles[after]}]({path}.md) ({', '.join(told)})")
+    return f"*Next:* {'; '.join(links)}."
 
 
 def replaced(text: str, between: tuple[str, str], new: str) -> str:
@@ -242,6 +265,13 @@ def replaced(text: str, between: tuple[str, str], new: str) -> str:
 
 
 def pages(root: Path) -> dict[Path, str]:
-    """What the guide should hold."""
+    """What the guide should hold, and the chapters with their last line made anew."""
     page = root / "chapters" / "guide.md"
-    return {page: with_map(page.read_text(encoding="utf-8"), root)}
+    book, routes, titles = whole(root)
+    order = [one.name for chapters in book.values() for one in chapters]
+    texts = {name: source(root, name) for name in order}
+    closed = {
+        root / "chapters" / f"{name}.md": CLOSING.sub(lambda _, name=name: closing(name, order, routes, titles), text)
+        for name, text in texts.items()
+    }
+    return {page: with_map(page.read_text(encoding="utf-8"), root)} | closed
