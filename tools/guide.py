@@ -4,7 +4,7 @@ import html
 import posixpath
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import ceil
 from pathlib import Path
@@ -33,13 +33,17 @@ WORDS_A_MINUTE = 150
 
 @dataclass(frozen=True)
 class Chapter:
-    """A chapter's path below chapters, its title, the paths of those it needs, what it teaches, how long it takes."""
+    """A chapter's path below chapters, its title, the paths of those it needs, what it teaches, how long it takes.
+
+    `numbered` says whether its part numbers its chapters.
+    """
 
     name: str
     title: str
     needs: tuple[str, ...]
     learns: str
     minutes: int
+    numbered: bool = True
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,8 @@ def parts(root: Path) -> dict[str, list[Chapter]]:
         texts = {name: source(root, name) for name in names}
         on_map = {name: text for name, text in texts.items() if FIRST_LINE.search(text) or part.get("numbered")}
         if on_map:
-            found[part["caption"]] = [chapter(name, text) for name, text in on_map.items()]
+            numbered = part.get("numbered", False)
+            found[part["caption"]] = [replace(chapter(name, text), numbered=numbered) for name, text in on_map.items()]
     return found
 
 
@@ -167,23 +172,25 @@ def ways(routes: list[Lane], titles: dict[str, str]) -> str:
 def drawing(book: dict[str, list[Chapter]], routes: list[Lane], titles: dict[str, str]) -> str:
     """A band for every part, its chapters as boxes in reading order; on a box its needs and the lanes that stop there.
 
-    Chapters have the book's own numbers, because every page of a numbered part is drawn.
+    Chapters have the book's own numbers, because every page of a numbered part is drawn; other pages have none.
     The choice of a lane works by the style sheet alone.
     """
     choice = ['<label><input type="radio" name="lane" value="" checked> all</label>']
     for lane in routes:
         button = f'<input type="radio" name="lane" value="{lane.letter}">'
         choice.append(f"<label>{button} {mark(lane)} {html.escape(lane.name)}</label>")
-    numbers = {name: number for number, name in enumerate(direct_needs(book), start=1)}
+    counted = (one.name for chapters in book.values() for one in chapters if one.numbered)
+    numbers = {name: number for number, name in enumerate(counted, start=1)}
     below, bands = direct_needs(book), []
     for at, (caption, chapters) in enumerate(book.items(), start=1):
-        told = hours(sum(one.minutes for one in chapters))
-        heading = f'<p><strong id="band-{at}">{html.escape(caption)}</strong> <small>{told}</small></p>'
+        long = hours(sum(one.minutes for one in chapters))
+        heading = f'<p><strong id="band-{at}">{html.escape(caption)}</strong> <small>{long}</small></p>'
         bands.append(f'<section class="band" aria-labelledby="band-{at}">{heading}\n<ol>')
         for one in chapters:
-            needs = ", ".join(map(str, sorted(numbers[name] for name in below[one.name])))
+            needs = ", ".join(map(str, sorted(numbers[name] for name in below[one.name] if name in numbers)))
             facts = f"{one.minutes} min" + (f", needs {needs}" if needs else "")
-            link = f'<a href="{one.name}.html">{numbers[one.name]} {html.escape(titles[one.name])}</a>'
+            told = f"{numbers.get(one.name, '')} {html.escape(titles[one.name])}".strip()
+            link = f'<a href="{one.name}.html">{told}</a>'
             bands.append(f"<li>{link} <small>{facts}</small>{''.join(marks(one.name, routes))}</li>")
         bands.append("</ol></section>")
     opening = '<nav class="map" aria-label="Map of the book: its parts, their chapters, the lanes through them">'
