@@ -18,8 +18,8 @@ SIZE_BAND = 0.2
 looked at in steps of 12 %."""
 NOTHING, RAW, ONE_OF_THREE, SOMETHING = 0.08, 0.25, 0.36, 0.5
 """Mean overlaps: of a control of too low an order, of one with raw labels, of one that may find a direction of three,
-and of one that must succeed. Raw labels have no signal, but their noise is larger along the direction than elsewhere: of
-He₃(z) by E[He₃² z²]/E[He₃²] = 7, an overlap of 0.09 at d = 64 whatever n is."""
+and of one that must succeed. Raw labels have no signal, but their noise is larger along the direction than elsewhere:
+of He₃(z) by E[He₃² z²]/E[He₃²] = 7, an overlap of 0.09 at d = 64 whatever n is."""
 MEMORY_BAND, NOISE_BAND, UNTOUCHED = 0.25, 0.35, 0.85
 """How far the exponents of the batch in d and in σ may lie from α and 2; the share of its items that SGD must keep."""
 MISSING = {
