@@ -25,6 +25,9 @@ def samples_figure(record: dict) -> Figure:
         law = None if law is None else np.array(law) / dims
         points(axis, dims, found, look._replace(label=_NAMES[task]), error=error, law=law)
     frame(axis, "dimension $d$", "samples over $d$", log="xy")
+    ticks = sorted({*config["sign_dims"][:3], *config["bump_dims"][2::2], max(config["low_dims"])})
+    axis.set_xticks(ticks, [str(tick) for tick in ticks])
+    axis.minorticks_off()
     key(axis, {"Gaussian noise, nothing fitted": "-"}, below=2)
     return figure
 
