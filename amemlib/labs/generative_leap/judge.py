@@ -99,8 +99,12 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     verdicts["controls"] = verdict(None, nothing and found and leap <= ONE_OF_THREE, refused)
 
     def is_memory(exponents) -> bool:
-        pairs = zip(("batch", "noise"), exponents, (MEMORY_BAND, NOISE_BAND), strict=True)
-        return all(abs(measured[f"{key}_exponent"] - value) <= band for key, value, band in pairs)
+        pairs = list(zip(("batch", "noise"), exponents, (MEMORY_BAND, NOISE_BAND), strict=True))
+        # a record has None where an exponent is no number
+        found = {
+            key: math.nan if measured[f"{key}_exponent"] is None else measured[f"{key}_exponent"] for key, *_ in pairs
+        }
+        return all(abs(found[key] - value) <= band for key, value, band in pairs)
 
     law = (predicted["batch_exponent"], predicted["noise_exponent"])
     rivals = {"σ²d": (1.0, 2.0), "σ²d²": (2.0, 2.0), "σd^α": (law[0], 1.0), "any noise": (law[0], 0.0)}
