@@ -40,8 +40,11 @@ SWAPS = {
 }  # fmt: skip
 SKIPPED = ("test_book.py", "test_architecture.py", "test_weekly.py", "test_notebooks.py")
 """About pages and files, not about what functions return."""
-OWN = {"spectral": ("spectral", "frechet"), "equivalents": ("equivalents", "covariance", "newton")}
-"""The files of tests/ that are of a room, test_NAME.py, where they are not just one of its name."""
+OWN = {
+    "spectral": ("spectral", "frechet"),
+    "equivalents": ("equivalents_numbers", "equivalents", "covariance", "newton"),
+}
+"""The files of tests/ that are of a room, test_NAME.py, the cheapest first, where they are not just one of its name."""
 ALWAYS = ("test_elsewhere.py",)
 """About every room, through the cells of the experiments."""
 DEFAULT_MARKS = "not weekly and not process"
@@ -92,9 +95,16 @@ def sources_of(room: str) -> list[Path]:
     return sorted(place.glob("[!_]*.py")) if place.is_dir() else [place.with_suffix(".py")]
 
 
+def own_place(test: str | Path, room: str) -> int:
+    """The place of a file of tests among those of the room itself, and behind all of them if it is none."""
+    names = OWN.get(room, (room,))
+    name = Path(test).name.removeprefix("test_").removesuffix(".py")
+    return names.index(name) if name in names else len(names)
+
+
 def is_own(test: str | Path, room: str) -> bool:
     """Whether a file of tests is of the room itself."""
-    return Path(test).name.removeprefix("test_").removesuffix(".py") in OWN.get(room, (room,))
+    return own_place(test, room) < len(OWN.get(room, (room,)))
 
 
 def tests_of(room: str) -> list[str]:
@@ -105,7 +115,7 @@ def tests_of(room: str) -> list[str]:
     named = {path: len(used.findall(path.read_text(encoding="utf-8"))) for path in (ROOT / "tests").rglob("test_*.py")}
     found = [path for path, count in named.items() if (count or path.name in ALWAYS) and path.name not in SKIPPED]
     # who notices most comes first, for the first failure ends a run: the room's own tests, then who names it most
-    found.sort(key=lambda path: (not is_own(path, room), -named[path], path.name))
+    found.sort(key=lambda path: (own_place(path, room), -named[path], path.name))
     return [str(path.relative_to(ROOT)) for path in found]
 
 
@@ -134,9 +144,13 @@ def _run_and_exit(copied: Path, tests: list[str], marks: str) -> None:
     os.dup2(nothing, 1)
     os.dup2(nothing, 2)
     sys.path.insert(0, str(copied))
-    status = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-m", marks, *tests]))
-    # a file may hold nothing but tests that are left out
-    os._exit(status if status != pytest.ExitCode.NO_TESTS_COLLECTED else 0)
+    # one file after the other: what the first one notices need not wait until the others are imported
+    for test in tests:
+        status = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-m", marks, test]))
+        # a file may hold nothing but tests that are left out
+        if status not in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
+            os._exit(status)
+    os._exit(0)
 
 
 def _import_what_tests_import() -> None:
