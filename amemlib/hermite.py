@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from amemlib.arithmetic import without_autocast
 from amemlib.checks import check_count, check_function
 from amemlib.problem import check_tensor
 
@@ -48,6 +49,7 @@ def gauss_hermite(count: int) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]
     return nodes.clone(), weights.clone()
 
 
+@without_autocast
 def coefficients(function: Callable[[Tensor], Tensor], degree: int, count: int = 200) -> Float[Tensor, " degrees"]:
     """E f(z) h_k(z) for k = 0, …, degree, by Gauss–Hermite quadrature with `count` nodes; float64.
 
@@ -79,6 +81,7 @@ def correlation_slope(
     return _finite("a, b and overlap", _polynomial(slopes, overlap))
 
 
+@without_autocast
 def field(
     u: Float[Tensor, "n d"],
     theta: Float[Tensor, "P d"],
@@ -99,6 +102,7 @@ def field(
     return _finite("u, theta and masses", values), _finite("u, theta and masses", slopes)
 
 
+@without_autocast
 def squared_norm(
     theta: Float[Tensor, "P d"], masses: Float[Tensor, " P"], a: Float[Tensor, " degrees"]
 ) -> Float[Tensor, ""]:
@@ -112,6 +116,7 @@ def squared_norm(
     return _finite("theta and masses", masses @ correlation(a, a, overlaps) @ masses)
 
 
+@without_autocast
 def two_homogeneous_velocity(
     W: Float[Tensor, "m d"],
     theta: Float[Tensor, "P d"],

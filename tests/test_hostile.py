@@ -297,6 +297,21 @@ def test_the_good_arguments_are_good_and_no_public_function_is_left_out():
         assert {value.__qualname__ for value in own if inspect.isfunction(value)} <= listed | {"expected_prefix"}
 
 
+@pytest.mark.parametrize("name", experiments.names())
+def test_no_experiment_takes_a_number_that_means_nothing(name, monkeypatch, capsys):
+    """NaN for every number of its config, a negative one for every whole number: an error that names the field."""
+    monkeypatch.setattr(sweep, "run", lambda *arguments: pytest.fail("it would have run"))
+    config = experiments.find_experiment(name).profiles["smoke"]
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        kind = type(value[0] if isinstance(value, tuple) and value else value)
+        if kind in (int, float):
+            text = "nan" if kind is float else "-9"
+            assert main(["run", name, "--profile", "smoke", "--set", f"{field.name}={text}"]) == 2
+            said = capsys.readouterr().err
+            assert said.startswith("amemlib: ") and said.count("\n") == 1 and field.name in said
+
+
 WORDS = ["", " ", "-", "--", "0", "-1", "2.5", "nan", "inf", "1e400", "9" * 5000, "1_0", "0x10", "٣", "1,2", ","]
 WORDS += ["64,,128", "None", "true", "a\nb", "a\0b", "\udcff", "é" * 300, ".", "/dev/null", "/dev/full", "%s", "{}"]
 WORDS += ["/proc/self/mem/x", "=", "alpha=", "=1", "alpha=1=2", "--set", "--json", "one-step", "cpu", "smoke"]
