@@ -10,8 +10,8 @@ a first pass with --limit, tests for what it found, and then --again, which trie
 
 import argparse
 import ast
-import copy
 import datetime
+import functools
 import importlib.metadata
 import json
 import math
@@ -24,7 +24,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -54,22 +54,28 @@ MARKS = {"sweep": "not weekly"}
 """What pytest selects for a room: no processes, but where starting them is what the room does."""
 
 
-def mutants(source: str) -> Iterator[tuple[int, str, str]]:
-    """Every change of a module: the line, `before → after`, and the whole changed source.
+def mutants(source: str) -> Iterator[tuple[int, str, Callable[[], str]]]:
+    """Every change of a module: the line, `before → after`, and what gives the whole changed source.
 
     A comparison becomes its neighbour, + becomes −, × becomes ÷, `and` becomes `or`, a number grows by 1; annotations
     and the text of messages are left alone.
     """
     tree = ast.parse(source)
-    places = list(_places(tree))
-    for index, node in enumerate(places):
+    for node in list(_places(tree)):
         for attribute, new in _changes(node):
-            changed = copy.deepcopy(tree)
-            twin = list(_places(changed))[index]
-            setattr(twin, attribute, new)
-            after, before = ast.unparse(twin), ast.unparse(node)
+            before, after = ast.unparse(node), _changed(node, node, attribute, new)
             if after != before:
-                yield node.lineno, f"{before} → {after}", ast.unparse(changed)
+                yield node.lineno, f"{before} → {after}", functools.partial(_changed, tree, node, attribute, new)
+
+
+def _changed(tree: ast.AST, node: ast.AST, attribute: str, new: object) -> str:
+    """The source of a tree as it is with one attribute of one of its nodes replaced."""
+    old = getattr(node, attribute)
+    setattr(node, attribute, new)
+    try:
+        return ast.unparse(tree)
+    finally:
+        setattr(node, attribute, old)
 
 
 def _places(tree: ast.AST) -> Iterator[ast.AST]:
@@ -220,9 +226,7 @@ def try_room(room: str, seconds: float, limit: float, again: list[dict] | None =
     random.Random(0).shuffle(drawn)
     possible = len(drawn)
     if again is not None:
-        texts = {path: path.read_text(encoding="utf-8").splitlines() for path in sources}
-        rows = [(str(path.relative_to(ROOT)), texts[path][line - 1].strip(), change) for path, line, change, _ in drawn]
-        drawn = [mutant for mutant, row in zip(drawn, rows, strict=True) if row in set(map(key, again))]
+        drawn = [mutant for mutant in drawn if place(*mutant[:3]) in set(map(key, again))]
     survivors = []
     with tempfile.TemporaryDirectory() as folder:
         copied = Path(folder) / "copy"
@@ -245,18 +249,22 @@ def try_room(room: str, seconds: float, limit: float, again: list[dict] | None =
                 break
             target = copied / path.relative_to(ROOT)
             whole = target.read_text(encoding="utf-8")
-            target.write_text(source, encoding="utf-8")
+            target.write_text(source(), encoding="utf-8")
             word, spent = outcome(copied, tests, 3 * taken + 10, MARKS.get(room, DEFAULT_MARKS))
             target.write_text(whole, encoding="utf-8")
             tried += 1
             if word == "passed":
-                code = path.read_text(encoding="utf-8").splitlines()[line - 1].strip()
-                survivors.append({"file": str(path.relative_to(ROOT)), "code": code, "change": change})
+                survivors.append(dict(zip(("file", "code", "change"), place(path, line, change), strict=True)))
             print(f"{word:9s} {spent:5.1f} s {path.name}:{line}: {change}", flush=True)
     return {
         "date": datetime.date.today().isoformat(), "possible": possible, "tried": tried,
         "killed": tried - len(survivors), "survivors": survivors,
     }  # fmt: skip
+
+
+def place(path: Path, line: int, change: str) -> tuple[str, str, str]:
+    """The file of a change, the line of code it is in, and the change."""
+    return str(path.relative_to(ROOT)), path.read_text(encoding="utf-8").splitlines()[line - 1].strip(), change
 
 
 def key(row: dict) -> tuple[str, str, str]:
