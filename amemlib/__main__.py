@@ -4,10 +4,12 @@ import argparse
 import functools
 import io
 import json
+import math
 import os
 import sys
 import traceback
 from asyncio import CancelledError
+from collections.abc import Iterable
 from concurrent.futures import BrokenExecutor
 from contextlib import nullcontext
 from pathlib import Path
@@ -97,7 +99,9 @@ def _list(options) -> None:
 def _run(options) -> None:
     experiment = experiments.find_experiment(options.experiment)
     profile = runtime.profile() if options.profile is None else options.profile
-    config = experiments.configure(experiment, profile, _overrides(options.set))
+    overrides = _overrides(options.set)
+    config = experiments.configure(experiment, profile, overrides)
+    _check_settings(experiment.profiles[profile], config, overrides)
     if options.output is not None:
         records.check_writable(options.output)
     with _ranks(options, experiment), _executor(options) as executor:
@@ -107,6 +111,24 @@ def _run(options) -> None:
     if options.output is not None:
         records.write_record(record, options.output)
     print(json.dumps(record) if options.json else table(record))
+
+
+def _check_settings(base, config, keys: Iterable[str]) -> None:
+    """Raise `ValueError` where a config took a number that is none, or a negative count that no profile has.
+
+    A config checks its mathematics; what it passes on unseen would end up as a result that means nothing.
+    """
+    for key in keys:
+        found, known = (_numbers_in(getattr(one, key)) for one in (config, base))
+        if not all(math.isfinite(x) or x in known for x in found):
+            raise ValueError(f"{key} must be finite, got {found}")
+        least = min([0, *known])
+        if any(isinstance(x, int) and x < least for x in found):
+            raise ValueError(f"{key} must be at least {least}, got {found}")
+
+
+def _numbers_in(value) -> list[int | float]:
+    return [x for x in (value if isinstance(value, tuple) else (value,)) if isinstance(x, (int, float))]
 
 
 def _ranks(options, experiment):

@@ -14,22 +14,28 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from amemlib.checks import check_count
+from amemlib.arithmetic import without_autocast
+from amemlib.checks import check_count, check_function
+from amemlib.problem import check_tensor
 
 _MOST_NODES = 300
 """Beyond, the outer weights fall below what float64 holds."""
+_HIGHEST_DEGREE = 1000
 
 
 def hermite(z: Float[Tensor, "*shape"], degree: int) -> Float[Tensor, "degrees *shape"]:
     """h_0(z), …, h_degree(z), the probabilists' polynomials of norm one: E h_j(z) h_k(z) = 1{j = k} for z ~ N(0, 1).
 
-    By h_{k+1} = (z h_k − √k h_{k−1})/√(k + 1). Raises `ValueError` for a negative degree.
+    By h_{k+1} = (z h_k − √k h_{k−1})/√(k + 1). Raises `ValueError` for a degree outside 0 … 1000, and for a z whose
+    polynomials leave the numbers of its dtype.
     """
-    check_count("degree", degree, least=0)
+    check_tensor("z", z, (...,))
+    if check_count("degree", degree, least=0) > _HIGHEST_DEGREE:
+        raise ValueError(f"degree must be at most {_HIGHEST_DEGREE}, got {degree}")
     rows = [torch.ones_like(z), z][: degree + 1]
     for k in range(1, degree):
         rows.append((z * rows[k] - math.sqrt(k) * rows[k - 1]) / math.sqrt(k + 1))
-    return torch.stack(rows)
+    return _finite("z", torch.stack(rows))
 
 
 def gauss_hermite(count: int) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
@@ -43,6 +49,7 @@ def gauss_hermite(count: int) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]
     return nodes.clone(), weights.clone()
 
 
+@without_autocast
 def coefficients(function: Callable[[Tensor], Tensor], degree: int, count: int = 200) -> Float[Tensor, " degrees"]:
     """E f(z) h_k(z) for k = 0, …, degree, by Gauss–Hermite quadrature with `count` nodes; float64.
 
@@ -50,24 +57,31 @@ def coefficients(function: Callable[[Tensor], Tensor], degree: int, count: int =
     power of 1/count alone: this is not the way to the coefficients of a sign.
     """
     nodes, weights = gauss_hermite(count)
-    return hermite(nodes, degree) @ (weights * function(nodes))
+    check_function("function", function)
+    values = function(nodes)
+    check_tensor("function", values, (count,))
+    return _finite("function", hermite(nodes, degree) @ (weights * values))
 
 
 def correlation(
     a: Float[Tensor, " degrees"], b: Float[Tensor, " degrees"], overlap: Float[Tensor, "*shape"]
 ) -> Float[Tensor, "*shape"]:
     """κ(t) = Σ_k a_k b_k t^k = E f(x) g(y) for standard normal x and y of correlation t."""
-    return _polynomial(a * b, overlap)
+    _check_expansions(a, b, overlap)
+    return _finite("a, b and overlap", _polynomial(a * b, overlap))
 
 
 def correlation_slope(
     a: Float[Tensor, " degrees"], b: Float[Tensor, " degrees"], overlap: Float[Tensor, "*shape"]
 ) -> Float[Tensor, "*shape"]:
     """κ′(t) = Σ_k k a_k b_k t^{k−1} = E f′(x) g′(y) (Stein)."""
+    _check_expansions(a, b, overlap)
     products = a * b
-    return _polynomial(products[1:] * torch.arange(1, len(products)).to(products), overlap)
+    slopes = products[1:] * torch.arange(1, len(products)).to(products)
+    return _finite("a, b and overlap", _polynomial(slopes, overlap))
 
 
+@without_autocast
 def field(
     u: Float[Tensor, "n d"],
     theta: Float[Tensor, "P d"],
@@ -80,11 +94,15 @@ def field(
     the values E f(⟨x, u_i⟩) F(x) = Σ_p m_p κ(⟨u_i, θ_p⟩), and their gradients on the sphere, which are
     (I − u_i u_iᵀ) Σ_p m_p κ′(⟨u_i, θ_p⟩) θ_p.
     """
-    overlaps = u @ theta.T
+    check_tensor("u", u, ("n", "d"))
+    _check_network(theta, masses, u)
+    overlaps = _finite("u and theta", u @ theta.T)
     pull = correlation_slope(a, b, overlaps) * masses
-    return correlation(a, b, overlaps) @ masses, pull @ theta - (pull * overlaps).sum(1, keepdim=True) * u
+    values, slopes = correlation(a, b, overlaps) @ masses, pull @ theta - (pull * overlaps).sum(1, keepdim=True) * u
+    return _finite("u, theta and masses", values), _finite("u, theta and masses", slopes)
 
 
+@without_autocast
 def squared_norm(
     theta: Float[Tensor, "P d"], masses: Float[Tensor, " P"], a: Float[Tensor, " degrees"]
 ) -> Float[Tensor, ""]:
@@ -92,9 +110,13 @@ def squared_norm(
 
     With teacher and student in one list, the student's masses negative, it is the student's squared error.
     """
-    return masses @ correlation(a, a, theta @ theta.T) @ masses
+    check_tensor("theta", theta, ("P", "d"))
+    _check_network(theta, masses, theta)
+    overlaps = _finite("theta", theta @ theta.T)
+    return _finite("theta and masses", masses @ correlation(a, a, overlaps) @ masses)
 
 
+@without_autocast
 def two_homogeneous_velocity(
     W: Float[Tensor, "m d"],
     theta: Float[Tensor, "P d"],
@@ -104,13 +126,43 @@ def two_homogeneous_velocity(
     """−∇L at the neurons w_i, L = ½ E (F(x) − Σ_i ‖w_i‖² f(⟨x, w_i⟩/‖w_i‖))², F(x) = Σ_p m_p f(⟨x, θ_p⟩):
 
     ‖w_i‖ times 2 u_i (value of F − value of the student) and the difference of their `field`s on the sphere, at
-    u_i = w_i/‖w_i‖. A step of gradient descent is W + η · this. A neuron at 0 has no direction; its row is NaN.
+    u_i = w_i/‖w_i‖. A step of gradient descent is W + η · this. Raises `ValueError` for a neuron at 0, which has no
+    direction.
     """
+    check_tensor("W", W, ("m", "d"))
+    _check_network(theta, masses, W)
     norms = W.norm(dim=1, keepdim=True)
+    if not (norms > 0).all() or not torch.isfinite(norms).all():
+        raise ValueError(f"W must have rows of lengths that are finite and > 0, got {norms.min():g} … {norms.max():g}")
     u = W / norms
     value, slope = field(u, theta, masses, a, a)
     own_value, own_slope = field(u, u, norms[:, 0].square(), a, a)
-    return norms * (2 * u * (value - own_value)[:, None] + slope - own_slope)
+    return _finite("W and a", norms * (2 * u * (value - own_value)[:, None] + slope - own_slope))
+
+
+def _check_expansions(a: Tensor, b: Tensor, overlap: Tensor) -> None:
+    check_tensor("a", a, ("degrees",))
+    check_tensor("b", b, tuple(a.shape))
+    check_tensor("overlap", overlap, (...,))
+    _check_dtypes("overlap", overlap, a=a, b=b)
+
+
+def _check_network(theta: Tensor, masses: Tensor, u: Tensor) -> None:
+    check_tensor("theta", theta, ("P", u.shape[1]))
+    check_tensor("masses", masses, (len(theta),))
+    _check_dtypes("the directions", u, theta=theta, masses=masses)
+
+
+def _check_dtypes(name: str, like: Tensor, **others: Tensor) -> None:
+    for other, X in others.items():
+        if X.dtype != like.dtype:
+            raise TypeError(f"{other} must have the dtype of {name}, {like.dtype}, got {X.dtype}")
+
+
+def _finite(name: str, result: Tensor) -> Tensor:
+    if not torch.isfinite(result).all():
+        raise ValueError(f"{name} must keep the result within {result.dtype}, got infinite numbers")
+    return result
 
 
 def _polynomial(rising: Tensor, t: Tensor) -> Tensor:

@@ -117,7 +117,7 @@ def judge_stored(path: str | Path) -> dict:
         if not isinstance(record, dict):
             raise TypeError("it is no JSON object")
         judged = judge(record) | {"judged": runtime.commit()}
-    except (files.NotAFile, OSError, KeyError, TypeError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (files.NotAFile, OSError, KeyError, TypeError, RecursionError, UnicodeError, json.JSONDecodeError) as error:
         raise ValueError(f"record must be the file of a record, got {str(path)!r}: {error}") from None
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None

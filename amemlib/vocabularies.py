@@ -120,6 +120,7 @@ def whitened(table: Float[Tensor, "N d"]) -> Float[Tensor, "N d"]:
 
 def table_variants(table: Float[Tensor, "N d"]) -> dict[str, Tensor]:
     """The table raw, centred, then whitened, then with every row of length 1."""
+    check_tensor("table", table, ("N", "d"))
     centred = table - table.mean(0)
     white = whitened(centred)
     return dict(zip(VARIANTS, (table, centred, white, torch.nn.functional.normalize(white)), strict=True))

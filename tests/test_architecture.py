@@ -22,7 +22,7 @@ ARROWS = {
     "runtime": "fingerprint",
     "scaling": "checks",
     "arithmetic": "checks",
-    "hermite": "checks",
+    "hermite": "problem",
     "problem": "theory arithmetic",
     "spectral": "problem",
     "sampling": "problem",
@@ -36,7 +36,7 @@ ARROWS = {
     "tasks": "sampling",
     "attention": "tasks",
     "training": "files spectral",
-    "adam": "checks",
+    "adam": "problem",
     "verdicts": "",
     "records": "files runtime verdicts",
     "experiments": "optim sampling recovery equivalents expansions scaling sharding tasks attention training runtime "

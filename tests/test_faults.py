@@ -192,6 +192,16 @@ def test_a_link_that_leads_to_itself_is_no_output(tmp_path):
         records.check_writable(tmp_path / "circle")
 
 
+@pytest.mark.parametrize("content", [b"[" * 100_000, b"\xff", b"{", b"[]", b'{"experiment": 1}', b"NaN"])
+def test_a_file_that_is_no_record_is_named_and_stays(content, tmp_path, capsys):
+    path = tmp_path / "record.json"
+    path.write_bytes(content)
+    assert main(["judge", str(path)]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("amemlib: ") and said.count("\n") == 1 and str(path) in said and "cells" not in said
+    assert path.read_bytes() == content
+
+
 RUN = ["run", "one-step", "--profile", "smoke"]
 FAULTS = [
     (MemoryError(), 1, "not enough memory"),

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from amemlib import hermite as he
+from amemlib.adam import adam
 
 COEFFICIENTS = torch.tensor([0.3, -0.7, 0.0, 0.5, 0.2], dtype=torch.float64)
 OTHER = torch.tensor([-0.1, 0.4, 0.9, 0.0, -0.6], dtype=torch.float64)
@@ -104,3 +105,28 @@ def test_a_quadrature_that_float64_cannot_hold_is_refused(count):
 def test_a_negative_degree_is_refused():
     with pytest.raises(ValueError, match="degree"):
         he.hermite(torch.zeros(2), -1)
+
+
+def test_autocast_changes_no_digit_and_what_has_no_direction_is_refused():
+    u, theta = unit(5, 4, 0).float(), unit(3, 4, 1).float()
+    masses, a = torch.tensor([1.0, -2.0, 0.5]), COEFFICIENTS.float()
+    calls = [
+        lambda: he.squared_norm(theta, masses, a),
+        lambda: he.field(u, theta, masses, a, a)[1],
+        lambda: he.two_homogeneous_velocity(3 * u, theta, masses, a),
+    ]
+    expected = [call() for call in calls]
+    with torch.autocast("cpu", torch.bfloat16):
+        assert all(torch.equal(call(), one) for call, one in zip(calls, expected, strict=True))
+    with pytest.raises(ValueError, match=r"W must have rows of lengths that are finite and > 0, got 0 …"):
+        he.two_homogeneous_velocity(torch.zeros(1, 4), theta, masses, a)
+
+
+@pytest.mark.parametrize("rows", [1, 4])
+def test_adam_refuses_gradients_that_would_be_broadcast(rows):
+    steps = adam([torch.ones(4, 2)], lambda step, weights: [torch.ones(rows, 2)], 0.1)
+    if rows == 4:
+        torch.testing.assert_close(next(steps)[0], torch.full((4, 2), 0.9))
+    else:
+        with pytest.raises(ValueError, match=r"gradients must have the shapes of the weights, \[\(4, 2\)\], got"):
+            next(steps)

@@ -7,6 +7,7 @@ These are the library's own errors, so this file runs without the shape checks o
 
 import dataclasses
 import inspect
+import itertools
 import math
 import re
 import warnings
@@ -18,9 +19,11 @@ import torch
 
 import amemlib as am
 from amemlib import (
+    adam,
     equivalents,
     experiments,
     gradients,
+    hermite,
     optim,
     recovery,
     runtime,
@@ -45,6 +48,17 @@ G = am.initial_gradient(EMB, Q)
 LAW = equivalents.SpectralLaw.power_law(1.5)
 EYE = torch.eye(D, dtype=torch.float64)
 CURVE = (torch.tanh, lambda z: torch.cosh(z) ** -2, lambda z: -2 * torch.tanh(z) / torch.cosh(z) ** 2)
+
+SOLVED = equivalents.SpectralEquivalent.solve(Q, D, 0.1)
+LONGER = am.Problem.power_law(200, D, 1.5).frequencies
+UNIT, A = torch.nn.functional.normalize(EMB.U), torch.tensor([0.1, 0.5, 0.2], dtype=torch.float64)
+
+
+def three_steps(weights, gradients, lr):
+    return list(itertools.islice(adam.adam(weights, gradients, lr), 3))
+
+
+three_steps.__qualname__ = "adam"
 
 # public functions of the numerical rooms, with arguments that are right
 GOOD = {
@@ -136,7 +150,44 @@ GOOD = {
     equivalents.SpectralEquivalent.solve: dict(q=Q, dim=D, lam=0.1),
     equivalents.NewtonEquivalent.solve: dict(q=Q, dim=D),
     equivalents.SpectralLaw.power_law: dict(alpha=1.5, scale=1.0),
+    equivalents.descent_iterates: dict(problem=P, lr_over_root_dim=1.0, steps=2, streams=2),
+    equivalents.mean_field_iterates: dict(
+        problem=P, lr_over_root_dim=1.0, steps=2, momentum=0.5, batch_size=9, streams=2
+    ),
+    equivalents.power_law_iterates: dict(alpha=1.5, n_items=64, dim=8, lr_over_root_dim=1.0, steps=2, streams=2),
+    equivalents.expected_map_capacity: dict(problem=P, f=torch.tanh, frequencies=Q, law=LAW),
+    equivalents.CovarianceEquivalent.solve: dict(
+        q=Q, output_eigenvalues=torch.ones(D), input_eigenvalues=torch.ones(D), lam=0.1
+    ),
+    equivalents.ManyStepEquivalent.solve: dict(w=torch.stack([Q, Q]), dim=D, lams=[0.1, 0.2]),
+    equivalents.SpectralLaw.solve: dict(q=Q, dim=D, noise=0.1),
+    LAW.share_below: dict(s=1.0),
+    LAW.quantile: dict(share=0.5),
+    LAW.integrate: dict(values=np.ones(len(LAW.singular_values))),
+    LAW.signal: dict(f=torch.tanh, q=Q),
+    LAW.interaction: dict(f=torch.tanh, q=Q),
+    SOLVED.signal_of: dict(q=Q),
+    equivalents.best_monotone_map: dict(law=LAW),
+    equivalents.best_smoothing: dict(law=LAW),
+    equivalents.half_recovered_schedule: dict(p=LONGER, dim=D, steps=2),
+    equivalents.half_recovered_sgd_schedule: dict(p=LONGER, dim=D, steps=2),
+    equivalents.half_recovered_smoothed_schedule: dict(p=LONGER, dim=D, steps=2),
+    equivalents.half_recovered_thresholds: dict(p=LONGER, dim=D, steps=2),
+    equivalents.inverse_sum_limit: dict(alpha=1.5, dim=8, gaussian=0.5),
+    equivalents.sgd_capacity_constant: dict(alpha=1.5, batch_over_root_dim=2.0),
+    equivalents.sgd_recovery_probabilities: dict(values=np.array([2.0, 1.0]), counts=np.array([1.0, 3.0]), dim=8),
+    equivalents.typical_absolute_maximum: dict(n=9.0),
+    hermite.hermite: dict(z=Q, degree=3),
+    hermite.gauss_hermite: dict(count=5),
+    hermite.coefficients: dict(function=torch.tanh, degree=3, count=9),
+    hermite.correlation: dict(a=A, b=A, overlap=Q),
+    hermite.correlation_slope: dict(a=A, b=A, overlap=Q),
+    hermite.field: dict(u=UNIT, theta=UNIT, masses=Q, a=A, b=A),
+    hermite.squared_norm: dict(theta=UNIT, masses=Q, a=A),
+    hermite.two_homogeneous_velocity: dict(W=EMB.U, theta=UNIT, masses=Q, a=A),
+    three_steps: dict(weights=[EYE], gradients=lambda step, weights: [W.detach() for W in weights], lr=0.1),
     vocabularies.whitened: dict(table=EMB.U),
+    vocabularies.table_variants: dict(table=EMB.U),
     vocabularies.second_moment_eigenvalues: dict(table=EMB.U),
     vocabularies.spelling_table: dict(words=("one", "two", "three"), dim=2),
 }
@@ -172,14 +223,19 @@ HOSTILE = NUMBERS + tensors() + [P, EMB, LAW, slice(None, None, -1), slice("a"),
 def finite(result) -> bool:
     """Whether every number in a result is one; complex only where it was meant to be, in numpy's resolvents."""
     if isinstance(result, torch.Tensor):
-        return not result.is_complex() and bool(torch.isfinite(result.double()).all())
+        return not result.is_complex() and not result.is_meta and bool(torch.isfinite(result.double()).all())
     if isinstance(result, np.ndarray):
         return result.dtype.kind in "iufbc" and bool(np.isfinite(result).all())
     if isinstance(result, (tuple, list)):
         return all(map(finite, result))
+    if isinstance(result, dict):
+        return all(map(finite, result.values()))
+    if isinstance(result, theory.Schedule):
+        # λ = ∞ says that a step has no map
+        return finite(result.learning_rates)
     if dataclasses.is_dataclass(result):
         return all(finite(getattr(result, field.name)) for field in dataclasses.fields(result))
-    return result is None or callable(result) or isinstance(result, str) or math.isfinite(result)
+    return result is None or callable(result) or isinstance(result, str) or bool(np.isfinite(result).all())
 
 
 def complaint(function, bad: dict) -> str | None:
@@ -195,8 +251,8 @@ def complaint(function, bad: dict) -> str | None:
             return None if "\n" not in message and " must " in message and names else message
         except Exception as error:
             return f"{type(error).__name__}: {error}"
-    # a margin beyond float64 is infinite, and so is the interval of two points
-    allowed = function in (recovery.margins, scaling.fit_exponent)
+    # a margin beyond float64 is infinite, and so are the interval of two points and a weight after steps of 1e308
+    allowed = function in (recovery.margins, scaling.fit_exponent, three_steps)
     return None if allowed or finite(result) else str(result)
 
 
@@ -233,6 +289,27 @@ def test_the_good_arguments_are_good_and_no_public_function_is_left_out():
         value = getattr(am, name)
         if inspect.isfunction(value) and name not in ("trajectory", "read_records"):
             assert value.__qualname__ in listed, name
+    for room in (equivalents, hermite, adam):
+        names = getattr(room, "__all__", vars(room))
+        values = [getattr(room, name) for name in names if not name.startswith("_")]
+        own = [value for value in values if getattr(value, "__module__", "").startswith(room.__name__)]
+        # of a class, what solves for it is listed
+        assert {value.__qualname__ for value in own if inspect.isfunction(value)} <= listed | {"expected_prefix"}
+
+
+@pytest.mark.parametrize("name", experiments.names())
+def test_no_experiment_takes_a_number_that_means_nothing(name, monkeypatch, capsys):
+    """NaN for every number of its config, a negative one for every whole number: an error that names the field."""
+    monkeypatch.setattr(sweep, "run", lambda *arguments: pytest.fail("it would have run"))
+    config = experiments.find_experiment(name).profiles["smoke"]
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        kind = type(value[0] if isinstance(value, tuple) and value else value)
+        if kind in (int, float):
+            text = "nan" if kind is float else "-9"
+            assert main(["run", name, "--profile", "smoke", "--set", f"{field.name}={text}"]) == 2
+            said = capsys.readouterr().err
+            assert said.startswith("amemlib: ") and said.count("\n") == 1 and field.name in said
 
 
 WORDS = ["", " ", "-", "--", "0", "-1", "2.5", "nan", "inf", "1e400", "9" * 5000, "1_0", "0x10", "٣", "1,2", ","]

@@ -10,19 +10,21 @@ a first pass with --limit, tests for what it found, and then --again, which trie
 
 import argparse
 import ast
-import copy
 import datetime
+import functools
 import importlib.metadata
+import json
 import math
 import os
 import random
 import re
+import resource
 import shutil
 import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -40,8 +42,11 @@ SWAPS = {
 }  # fmt: skip
 SKIPPED = ("test_book.py", "test_architecture.py", "test_weekly.py", "test_notebooks.py")
 """About pages and files, not about what functions return."""
-OWN = {"spectral": ("spectral", "frechet"), "equivalents": ("equivalents", "covariance", "newton")}
-"""The files of tests/ that are of a room, test_NAME.py, where they are not just one of its name."""
+OWN = {
+    "spectral": ("spectral", "frechet"),
+    "equivalents": ("equivalents_numbers", "equivalents", "covariance", "newton"),
+}
+"""The files of tests/ that are of a room, test_NAME.py, the cheapest first, where they are not just one of its name."""
 ALWAYS = ("test_elsewhere.py",)
 """About every room, through the cells of the experiments."""
 DEFAULT_MARKS = "not weekly and not process"
@@ -49,22 +54,28 @@ MARKS = {"sweep": "not weekly"}
 """What pytest selects for a room: no processes, but where starting them is what the room does."""
 
 
-def mutants(source: str) -> Iterator[tuple[int, str, str]]:
-    """Every change of a module: the line, `before → after`, and the whole changed source.
+def mutants(source: str) -> Iterator[tuple[int, str, Callable[[], str]]]:
+    """Every change of a module: the line, `before → after`, and what gives the whole changed source.
 
     A comparison becomes its neighbour, + becomes −, × becomes ÷, `and` becomes `or`, a number grows by 1; annotations
     and the text of messages are left alone.
     """
     tree = ast.parse(source)
-    places = list(_places(tree))
-    for index, node in enumerate(places):
+    for node in list(_places(tree)):
         for attribute, new in _changes(node):
-            changed = copy.deepcopy(tree)
-            twin = list(_places(changed))[index]
-            setattr(twin, attribute, new)
-            after, before = ast.unparse(twin), ast.unparse(node)
+            before, after = ast.unparse(node), _changed(node, node, attribute, new)
             if after != before:
-                yield node.lineno, f"{before} → {after}", ast.unparse(changed)
+                yield node.lineno, f"{before} → {after}", functools.partial(_changed, tree, node, attribute, new)
+
+
+def _changed(tree: ast.AST, node: ast.AST, attribute: str, new: object) -> str:
+    """The source of a tree as it is with one attribute of one of its nodes replaced."""
+    old = getattr(node, attribute)
+    setattr(node, attribute, new)
+    try:
+        return ast.unparse(tree)
+    finally:
+        setattr(node, attribute, old)
 
 
 def _places(tree: ast.AST) -> Iterator[ast.AST]:
@@ -92,9 +103,16 @@ def sources_of(room: str) -> list[Path]:
     return sorted(place.glob("[!_]*.py")) if place.is_dir() else [place.with_suffix(".py")]
 
 
+def own_place(test: str | Path, room: str) -> int:
+    """The place of a file of tests among those of the room itself, and behind all of them if it is none."""
+    names = OWN.get(room, (room,))
+    name = Path(test).name.removeprefix("test_").removesuffix(".py")
+    return names.index(name) if name in names else len(names)
+
+
 def is_own(test: str | Path, room: str) -> bool:
     """Whether a file of tests is of the room itself."""
-    return Path(test).name.removeprefix("test_").removesuffix(".py") in OWN.get(room, (room,))
+    return own_place(test, room) < len(OWN.get(room, (room,)))
 
 
 def tests_of(room: str) -> list[str]:
@@ -105,27 +123,52 @@ def tests_of(room: str) -> list[str]:
     named = {path: len(used.findall(path.read_text(encoding="utf-8"))) for path in (ROOT / "tests").rglob("test_*.py")}
     found = [path for path, count in named.items() if (count or path.name in ALWAYS) and path.name not in SKIPPED]
     # who notices most comes first, for the first failure ends a run: the room's own tests, then who names it most
-    found.sort(key=lambda path: (not is_own(path, room), -named[path], path.name))
+    found.sort(key=lambda path: (own_place(path, room), -named[path], path.name))
     return [str(path.relative_to(ROOT)) for path in found]
 
 
 def outcome(copied: Path, tests: list[str], limit: float, marks: str) -> tuple[str, float]:
     """What the tests say of a copy of the repository: "passed", "killed" or "timed out", and the seconds it took.
 
-    In a forked child, which need not import again what `_import_what_tests_import` did.
+    In a forked child, which need not import again what `_import_what_tests_import` did. Seconds and `limit` are of the
+    processor, so that a busy machine does not look like a change that never ends; ten times as long by the clock ends
+    a child that waits for nothing.
     """
     began = time.monotonic()
     child = os.fork()
     if child == 0:
+        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(limit), math.ceil(limit)))
         _run_and_exit(copied, tests, marks)
-    while time.monotonic() - began < limit:
-        ended, status = os.waitpid(child, os.WNOHANG)
+    while True:
+        ended, status, used = os.wait4(child, os.WNOHANG)
         if ended:
-            return "killed" if status else "passed", time.monotonic() - began
+            break
+        if time.monotonic() - began > 10 * limit + 60:
+            os.kill(child, signal.SIGKILL)
+            _, status, used = os.wait4(child, 0)
+            break
         time.sleep(0.02)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return "timed out", limit
+    seconds = used.ru_utime + used.ru_stime
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGKILL, signal.SIGXCPU):
+        return "timed out", seconds
+    return "killed" if status else "passed", seconds
+
+
+class _QuickestFirst:
+    """Orders tests by how long they took where nothing was changed, which it notes in a file of the copy."""
+
+    def __init__(self, file: Path):
+        self.file, self.known = file, json.loads(file.read_text()) if file.exists() else {}
+
+    def pytest_collection_modifyitems(self, items):
+        items.sort(key=lambda item: self.known.get(item.nodeid, 0))
+
+    def pytest_runtest_logreport(self, report):
+        self.known[report.nodeid] = self.known.get(report.nodeid, 0) + report.duration
+
+    def pytest_sessionfinish(self, exitstatus):
+        if exitstatus == 0 and not self.file.exists():
+            self.file.write_text(json.dumps(self.known))
 
 
 def _run_and_exit(copied: Path, tests: list[str], marks: str) -> None:
@@ -134,9 +177,15 @@ def _run_and_exit(copied: Path, tests: list[str], marks: str) -> None:
     os.dup2(nothing, 1)
     os.dup2(nothing, 2)
     sys.path.insert(0, str(copied))
-    status = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-m", marks, *tests]))
-    # a file may hold nothing but tests that are left out
-    os._exit(status if status != pytest.ExitCode.NO_TESTS_COLLECTED else 0)
+    # one file after the other: what the first one notices need not wait until the others are imported
+    for test in tests:
+        durations = copied / f".durations-{Path(test).stem}.json"
+        command = ["-x", "-q", "-p", "no:cacheprovider", "-m", marks, test]
+        status = int(pytest.main(command, plugins=[_QuickestFirst(durations)]))
+        # a file may hold nothing but tests that are left out
+        if status not in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
+            os._exit(status)
+    os._exit(0)
 
 
 def _import_what_tests_import() -> None:
@@ -177,9 +226,7 @@ def try_room(room: str, seconds: float, limit: float, again: list[dict] | None =
     random.Random(0).shuffle(drawn)
     possible = len(drawn)
     if again is not None:
-        texts = {path: path.read_text(encoding="utf-8").splitlines() for path in sources}
-        rows = [(str(path.relative_to(ROOT)), texts[path][line - 1].strip(), change) for path, line, change, _ in drawn]
-        drawn = [mutant for mutant, row in zip(drawn, rows, strict=True) if row in set(map(key, again))]
+        drawn = [mutant for mutant in drawn if place(*mutant[:3]) in set(map(key, again))]
     survivors = []
     with tempfile.TemporaryDirectory() as folder:
         copied = Path(folder) / "copy"
@@ -202,18 +249,22 @@ def try_room(room: str, seconds: float, limit: float, again: list[dict] | None =
                 break
             target = copied / path.relative_to(ROOT)
             whole = target.read_text(encoding="utf-8")
-            target.write_text(source, encoding="utf-8")
+            target.write_text(source(), encoding="utf-8")
             word, spent = outcome(copied, tests, 3 * taken + 10, MARKS.get(room, DEFAULT_MARKS))
             target.write_text(whole, encoding="utf-8")
             tried += 1
             if word == "passed":
-                code = path.read_text(encoding="utf-8").splitlines()[line - 1].strip()
-                survivors.append({"file": str(path.relative_to(ROOT)), "code": code, "change": change})
+                survivors.append(dict(zip(("file", "code", "change"), place(path, line, change), strict=True)))
             print(f"{word:9s} {spent:5.1f} s {path.name}:{line}: {change}", flush=True)
     return {
         "date": datetime.date.today().isoformat(), "possible": possible, "tried": tried,
         "killed": tried - len(survivors), "survivors": survivors,
     }  # fmt: skip
+
+
+def place(path: Path, line: int, change: str) -> tuple[str, str, str]:
+    """The file of a change, the line of code it is in, and the change."""
+    return str(path.relative_to(ROOT)), path.read_text(encoding="utf-8").splitlines()[line - 1].strip(), change
 
 
 def key(row: dict) -> tuple[str, str, str]:

@@ -91,6 +91,7 @@ class CovarianceEquivalent:
         g_u = 1 - K_u * fourth * np.outer(M_v, M_v)
         g_v = 1 - K_v * fourth * np.outer(M_u, M_u)
         determinant = g_u * g_v - K_u * K_v * second**2
+        check_result("q, eigenvalues and lam", np.r_[weights, F_u.ravel(), F_v.ravel(), (1 / determinant).ravel()])
         return cls(
             values,
             counts,

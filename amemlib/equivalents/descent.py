@@ -9,8 +9,16 @@ import math
 
 import numpy as np
 
-from amemlib.checks import check_count, check_instance, check_positive
-from amemlib.equivalents.mean_field import LEAST_SQUARE, MOST_RIVALS, MeanFieldIterates, Stream, averaged, strata
+from amemlib.checks import check_instance
+from amemlib.equivalents.mean_field import (
+    LEAST_SQUARE,
+    MOST_RIVALS,
+    MeanFieldIterates,
+    Stream,
+    averaged,
+    check_course,
+    strata,
+)
 from amemlib.problem import Problem
 
 
@@ -28,8 +36,7 @@ def descent_iterates(problem: Problem, lr_over_root_dim: float, steps: int, stre
     check_instance("problem", problem, Problem)
     if problem.n_items > MOST_RIVALS:
         raise ValueError(f"problem must have at most {MOST_RIVALS:,} items, got {problem.n_items:,}")
-    c = check_positive("lr_over_root_dim", lr_over_root_dim)
-    steps, streams = check_count("steps", steps), check_count("streams", streams)
+    c, steps, streams = check_course(lr_over_root_dim, steps, streams)
     p = np.sort(problem.frequencies.numpy(force=True))[::-1]
     edges = strata(problem.n_items, problem.dim, problem.dim)
     generators = (np.random.default_rng([stream, problem.n_items, problem.dim]) for stream in range(streams))

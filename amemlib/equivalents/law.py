@@ -16,8 +16,10 @@ from amemlib.checks import (
     check_function,
     check_instance,
     check_non_negative,
+    check_numbers,
     check_positive,
     check_result,
+    shown,
 )
 from amemlib.equivalents.fixed_point import BIN_WIDTH, GAUSS_HERMITE, NOISE_CLASSES, binned, check_span, typical_scale
 from amemlib.problem import Problem, check_tensor
@@ -96,7 +98,7 @@ class SpectralLaw:
                 if converged:
                     break
             resolvent[k] = M
-        return cls(s[::-1], resolvent[::-1])
+        return cls(s[::-1], check_result("q and noise", resolvent[::-1]))
 
     @property
     def density(self) -> np.ndarray:
@@ -105,29 +107,36 @@ class SpectralLaw:
 
     def share_below(self, s: float | np.ndarray) -> float | np.ndarray:
         """∫₀^s ρ: the share of the d singular values that lie in (0, s]; zeros of a rank-deficient G do not count."""
+        s = _check_within("s", s, math.inf)
         steps = np.diff(self.singular_values) * (self.density[1:] + self.density[:-1]) / 2
         # below the grid the density is flat
         cumulative = np.cumsum(np.r_[self.density[0] * self.singular_values[0], steps])
         return np.interp(s, np.r_[0.0, self.singular_values], np.r_[0.0, cumulative])
 
     def quantile(self, share: float | np.ndarray) -> float | np.ndarray:
-        """The s below which a `share` of the non-zero singular values lies (0 < share < 1)."""
+        """The s below which a `share` of the non-zero singular values lies (0 ≤ share ≤ 1)."""
+        share = _check_within("share", share, 1.0)
         cumulative = self.share_below(self.singular_values)
         return np.interp(share, cumulative / cumulative[-1], self.singular_values)
 
     def integrate(self, values: np.ndarray) -> float:
         """∫ values dμ over the law μ of the singular values, for values (n,) at `singular_values`."""
-        return float(self._weights() * self.density @ values)
+        values = check_numbers("values", values)
+        if values.shape != self.singular_values.shape:
+            raise ValueError(f"values must have shape {self.singular_values.shape}, got {values.shape}")
+        return check_result("values", float(self._weights() * self.density @ values))
 
     def signal(self, f: Callable[[Tensor], Tensor], q: Float[Tensor, " n"]) -> np.ndarray:
         """(n,) mean own logit u_iᵀ f(G) v_i of items of weights q; f as in `spectral.spectral_map`."""
         x = _check_weights(q)[:, None] * self.resolvent
-        return 2 / math.pi * (x * self.resolvent / (1 + x**2)).imag @ (self._weights() * self._values(f))
+        signal = 2 / math.pi * (x * self.resolvent / (1 + x**2)).imag @ (self._weights() * self._values(f))
+        return check_result("f and q", signal)
 
     def interaction(self, f: Callable[[Tensor], Tensor], q: Float[Tensor, " n"]) -> np.ndarray:
         """(n,) variance, times d, of the logits between items of weights q and rare ones; q = 0: among rare ones."""
         x = _check_weights(q)[:, None] * self.resolvent
-        return 2 / math.pi * (self.resolvent / (1 + x**2)).real @ (self._weights() * self._values(f) ** 2)
+        variance = 2 / math.pi * (self.resolvent / (1 + x**2)).real @ (self._weights() * self._values(f) ** 2)
+        return check_result("f and q", variance)
 
     def _values(self, f: Callable[[Tensor], Tensor]) -> np.ndarray:
         check_function("f", f)
@@ -184,6 +193,14 @@ def expected_map_capacity(
         log_wins = number @ log_ndtr(score / sd[:, None]) * (1 - 1 / counts.sum())
         probabilities[i] = gauss @ np.exp(log_wins) / math.sqrt(2 * math.pi)
     return check_result("f and frequencies", float(counts @ probabilities))
+
+
+def _check_within(name: str, values, most: float) -> np.ndarray:
+    """`values` as an array of float64; raise `ValueError` unless all of them lie in [0, `most`]."""
+    array = check_numbers(name, values)
+    if not ((array >= 0) & (array <= most)).all():
+        raise ValueError(f"{name} must lie in [0, {most:g}], got {shown(values)}")
+    return array
 
 
 def _check_weights(q: Tensor) -> np.ndarray:

@@ -6,7 +6,15 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import digamma, ndtri
 
-from amemlib.checks import check_alpha, check_choice, check_count, check_non_negative, check_positive
+from amemlib.checks import (
+    check_alpha,
+    check_choice,
+    check_count,
+    check_non_negative,
+    check_positive,
+    check_real,
+    check_result,
+)
 
 SMALLEST_MEDIAN = math.sqrt(1 + 2 * math.log(2)) - 1
 """Median of d s_min / t₀: its law is that of √d s_min of a real Gaussian d × d matrix, 1 − exp(−x²/2 − x) (Edelman)."""
@@ -38,8 +46,11 @@ def inverse_sum_limit(alpha: float, dim: int, gaussian: float) -> float:
     of their smallest singular values in units of t₀, and the rest of the sum is (2/π) ∫ M(μ) dμ/μ above a cut, which is
     −H_α up to terms that do not know α; the plain Gaussian matrix is α = 1/2.
     """
+    alpha, gaussian = check_alpha(alpha, above=0.0), check_real("gaussian", gaussian)
+    check_count("dim", dim)
     harmonic = lambda x: float(digamma(x + 1) + np.euler_gamma)  # noqa: E731
-    return 2 / math.pi * (math.log(dim) + gaussian + harmonic(0.5) - harmonic(alpha))
+    limit = 2 / math.pi * (math.log(dim) + gaussian + harmonic(0.5) - harmonic(alpha))
+    return check_result("gaussian", limit)
 
 
 def rare_item_snr(spectral_map: str, alpha: float, lam_over_t0: float = 0.0) -> float:

@@ -21,6 +21,7 @@ from amemlib.problem import Problem
 from amemlib.theory import power_law_sum
 
 _LEAST_RATE = 1e-6
+_MOST_STEPS, _MOST_STREAMS = 1000, 10_000
 _MATRIX_DIM = 128
 _WHOLE_ITEMS = 8
 """Up to rank 8 d every item of the d′-dimensional matrices stands for d/d′ items; beyond, for more and more."""
@@ -35,6 +36,7 @@ _NEGLIGIBLE = 1e-4
 LEAST_SQUARE = 0.2
 """No logit has a smaller variance, in units of the mean one: beside it a neighbour's free energy would say nothing."""
 _NO_DIRECTION = 1e-12
+_NO_GRADIENT = 1e-290
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +105,7 @@ def power_law_iterates(
     alpha: float, n_items: int, dim: int, lr_over_root_dim: float, steps: int, streams: int = 8
 ) -> MeanFieldIterates:
     """`mean_field_iterates` for p_i ∝ i^{−α}, α > 1/2, on the population, where not even the N frequencies fit."""
-    check_alpha(alpha)
+    alpha = check_alpha(alpha)
     n_items = check_count("n_items", n_items, least=2)
     total = power_law_sum(alpha, n_items)
     return _solve(
@@ -112,10 +114,7 @@ def power_law_iterates(
 
 
 def _solve(frequency_at, n_items, dim, lr_over_root_dim, steps, momentum, batch_size, streams) -> MeanFieldIterates:
-    steps, dim, streams = check_count("steps", steps), check_count("dim", dim), check_count("streams", streams)
-    c = check_positive("lr_over_root_dim", lr_over_root_dim)
-    if not _LEAST_RATE <= c <= LARGEST_SD:
-        raise ValueError(f"lr_over_root_dim must lie in [{_LEAST_RATE:g}, {LARGEST_SD:g}], got {lr_over_root_dim!r}")
+    dim, (c, steps, streams) = check_count("dim", dim), check_course(lr_over_root_dim, steps, streams)
     momentum = float(check_real("momentum", momentum))
     if not 0 <= momentum < 1:
         raise ValueError(f"momentum must lie in [0, 1), got {momentum!r}")
@@ -126,6 +125,17 @@ def _solve(frequency_at, n_items, dim, lr_over_root_dim, steps, momentum, batch_
     generators = (np.random.default_rng([stream, n_items, dim]) for stream in range(streams))
     solutions = (Stream(frequency_at, edges, dim, matrix_dim, c, rng, momentum, batch_size) for rng in generators)
     return averaged([stream.run(steps) for stream in solutions], edges)
+
+
+def check_course(lr_over_root_dim: float, steps: int, streams: int) -> tuple[float, int, int]:
+    """The three arguments that every recursion has; raise `ValueError` for a rate or numbers that it cannot follow."""
+    c = check_positive("lr_over_root_dim", lr_over_root_dim)
+    if not _LEAST_RATE <= c <= LARGEST_SD:
+        raise ValueError(f"lr_over_root_dim must lie in [{_LEAST_RATE:g}, {LARGEST_SD:g}], got {lr_over_root_dim!r}")
+    for name, value, most in (("steps", steps, _MOST_STEPS), ("streams", streams, _MOST_STREAMS)):
+        if check_count(name, value) > most:
+            raise ValueError(f"{name} must be at most {most}, got {value}")
+    return c, int(steps), int(streams)
 
 
 def averaged(found: list[tuple[np.ndarray, ...]], edges: np.ndarray) -> MeanFieldIterates:
@@ -209,6 +219,8 @@ class Stream:
             pulled = self.momentum * pulled + W @ moment
             weights = self.momentum * weights + residual
             left, values, right = np.linalg.svd(free - pulled)
+            if not values[0] > _NO_GRADIENT:
+                raise ValueError(f"steps must leave something to learn, got a gradient that vanishes in step {t + 1}")
             # a batch of few items: no direction that they do not have
             kept = values > _NO_DIRECTION * values[0]
             left, values, right = left[:, kept], values[kept], right[kept]

@@ -8,7 +8,7 @@ import torch
 from scipy.optimize import minimize_scalar
 from torch import Tensor
 
-from amemlib.checks import check_function, check_instance, check_non_negative, check_result
+from amemlib.checks import check_function, check_instance, check_non_negative
 from amemlib.equivalents.law import SpectralLaw
 
 
@@ -24,12 +24,14 @@ def tail_snr(law: SpectralLaw, f: Callable[[Tensor], Tensor]) -> float:
     check_instance("law", law, SpectralLaw)
     check_function("f", f)
     values = f(torch.from_numpy(law.singular_values.copy())).numpy()
-    with np.errstate(all="ignore"):
-        energy = law.integrate(values**2)
-        signal = law.integrate(values * law.resolvent.imag)
-    if not 0 < energy < math.inf:
+    try:
+        with np.errstate(all="ignore"):
+            energy, signal = (law.integrate(values * other) for other in (values, law.resolvent.imag))
+    except ValueError:
+        energy = math.nan
+    if not energy > 0:
         raise ValueError(f"f must have a mean square that is finite and > 0 over the law, got {energy!r}")
-    return 2 * check_result("f and law", signal) / math.sqrt(energy)
+    return 2 * signal / math.sqrt(energy)
 
 
 def best_map(law: SpectralLaw, floor: float = 0.0) -> Callable[[Tensor], Tensor]:

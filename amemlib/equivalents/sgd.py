@@ -7,7 +7,7 @@ from scipy.integrate import quad
 from scipy.special import gammaln, log_ndtr, ndtri, zeta
 from scipy.stats.qmc import Sobol
 
-from amemlib.checks import check_alpha, check_count, check_numbers, check_positive, shown
+from amemlib.checks import check_alpha, check_count, check_numbers, check_positive, check_real, shown
 
 _HEAD = 8
 _LOG2_DRAWS = 7
@@ -81,6 +81,7 @@ def sgd_capacity_constant(alpha: float, batch_over_root_dim: float = math.inf) -
     rivals matter, not all N.
     Minibatch: (b/ζ)^{1/α} Σ_{m≥1} Γ(m − 1/α) / (α m!) F(m ζ/b), the sum over how often an item was seen; needs α > 1.
     """
+    batch_over_root_dim = check_real("batch_over_root_dim", batch_over_root_dim)
     if batch_over_root_dim != math.inf:
         return _sgd_minibatch_constant(check_alpha(alpha, above=1.0), batch_over_root_dim)
     alpha = check_alpha(alpha)

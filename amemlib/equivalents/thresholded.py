@@ -29,6 +29,7 @@ from amemlib.theory import Schedule
 
 _RIVAL_CLASSES = 24
 _SGD_BIN_WIDTH = 0.1
+_MOST_STEPS = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +62,7 @@ class ManyStepEquivalent:
         """
         dim = check_count("dim", dim)
         check_tensor("w", w, ("T", "N"))
+        lams = check_sequence("lams", lams)
         if len(lams) != len(w):
             raise ValueError(f"lams must hold one λ for each of the {len(w)} steps, got {len(lams)}")
         for row in w:
@@ -190,28 +192,37 @@ def half_recovered_sgd_schedule(p: Float[Tensor, " N"], dim: int, steps: int) ->
 
     A step's interactions are max{‖w‖_∞/√d, ‖w‖₂/d} in size, so η_t is one over that, of the order of Theorem 10's.
     """
+    dim, steps = _check_schedule(p, dim, steps)
     removed, rates = [0], []
-    for _ in range(check_count("steps", steps)):
+    for _ in range(steps):
         w = thresholded_weights(p, removed)
         rates.append(1 / max(float(w[-1].max()) / math.sqrt(dim), float(w[-1].norm()) / dim))
         values, counts = binned(sgd_weights(w, rates)[-1], _SGD_BIN_WIDTH)
         likely = np.repeat(sgd_recovery_probabilities(values, counts, dim) >= 0.5, counts.astype(int))
         # the weights of an SGD memory need not decrease with the rank
-        order = np.argsort(-sgd_weights(w, rates)[-1].numpy(force=True), kind="stable")
+        order = np.argsort(-sgd_weights(w, rates)[-1].double().numpy(force=True), kind="stable")
         removed.append(max(removed[-1], int(order[likely].max(initial=-1)) + 1, 1))
     return Schedule(tuple(removed[1:]), (math.inf,) * steps, tuple(rates))
 
 
 def _half_recovered_muon(p: Tensor, dim: int, steps: int, smoothing: Callable[[Tensor], float]) -> Schedule:
     """Thresholds at what is recovered, one after the other; smoothing: the weights that are left, decreasing ↦ λ."""
+    dim, steps = _check_schedule(p, dim, steps)
     removed, lams = [0], []
-    for _ in range(check_count("steps", steps)):
+    for _ in range(steps):
         w = thresholded_weights(p, removed)
         lams.append(smoothing(w[-1][removed[-1] :]))
         equivalent = ManyStepEquivalent.solve(w, dim, lams)
         likely = equivalent.recovery_probabilities()[-1][equivalent.classes] >= 0.5
         removed.append(max(removed[-1], int(np.flatnonzero(likely).max(initial=-1)) + 1, 1))
     return Schedule(tuple(removed[1:]), tuple(lams), (1.0,) * steps)
+
+
+def _check_schedule(p: Tensor, dim: int, steps: int) -> tuple[int, int]:
+    check_span("p", p)
+    if check_count("steps", steps) > _MOST_STEPS:
+        raise ValueError(f"steps must be at most {_MOST_STEPS}, got {steps}")
+    return check_count("dim", dim), int(steps)
 
 
 def sgd_weights(w: Float[Tensor, "T N"], learning_rates: Sequence[float]) -> Float[Tensor, "T N"]:
