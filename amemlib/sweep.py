@@ -282,6 +282,7 @@ def dask_executor(address: str, timeout: float = 10) -> Iterator[Executor]:
     """
     try:
         from distributed import Client
+        from distributed.client import ClosedClientError
     except ImportError:
         raise ImportError('distributed is not installed; pip install "amemlib[dask]" brings it') from None
     try:
@@ -297,7 +298,7 @@ def dask_executor(address: str, timeout: float = 10) -> Iterator[Executor]:
     try:
         with client:
             yield client.get_executor(pure=False)
-    except (CancelledError, asyncio.CancelledError):
+    except (CancelledError, asyncio.CancelledError, ClosedClientError):
         raise ConnectionError(f"lost the Dask scheduler at {address}") from None
     finally:
         log.setLevel(level)

@@ -249,6 +249,16 @@ def test_descent_takes_as_many_items_as_it_says(monkeypatch):
         equivalents.descent_iterates(am.Problem.power_law(7, 4, 1.5), 1.0, 1, 1)
 
 
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_the_unit_of_two_covariances_is_that_of_the_singular_values(unit):
+    """With Σ_u and Σ_v in other units, and λ with them, every item has the chance that it had."""
+    for lam in (0.0, BULK):
+        found = equivalents.CovarianceEquivalent.solve(P, unit * SIGMA[0], unit * SIGMA[1], unit * lam)
+        expected = equivalents.CovarianceEquivalent.solve(P, *SIGMA, lam)
+        np.testing.assert_allclose(found.signal, unit * expected.signal, rtol=1e-6)
+        np.testing.assert_allclose(found.recovery_probabilities(), expected.recovery_probabilities(), atol=1e-6)
+
+
 if __name__ == "__main__":
     lines = [f"{json.dumps(name)}: {json.dumps(summary(compute()))}" for name, (compute, _) in NUMBERS.items()]
     STORED.write_text("{\n" + ",\n".join(lines) + "\n}\n")

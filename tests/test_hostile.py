@@ -235,7 +235,9 @@ def finite(result) -> bool:
         return finite(result.learning_rates)
     if dataclasses.is_dataclass(result):
         return all(finite(getattr(result, field.name)) for field in dataclasses.fields(result))
-    return result is None or callable(result) or isinstance(result, str) or bool(np.isfinite(result).all())
+    if isinstance(result, complex):
+        return False
+    return result is None or callable(result) or isinstance(result, str) or math.isfinite(result)
 
 
 def complaint(function, bad: dict) -> str | None:

@@ -304,6 +304,15 @@ def test_gram_matrices_alone_say_what_a_step_of_sgd_recovers(batch_size):
         assert torch.equal(mask, am.recovered(am.initial_gradient(emb, q), emb)) and 0 < mask.sum() < 80
 
 
+def test_a_tie_is_not_recovered_by_gram_matrices_nor_in_a_format():
+    """Twins in whole numbers, which every format holds."""
+    eye = torch.eye(4, dtype=torch.float64)
+    twins, q = eye[[0, 0, 1, 1]], torch.full((4,), 0.25, dtype=torch.float64)
+    for U, count in ((twins, 0), (eye, 4)):
+        assert int(am.recovery.recovered_by_sgd(U @ U.T, eye, q).sum()) == count
+        assert int(am.recovery.recovered_in_format(U.T @ eye, am.Embeddings(U, eye), 7).sum()) == count
+
+
 @pytest.mark.parametrize("bits, twice_unit", [(23, 0.0), (10, 2.0**-10), (7, 2.0**-7)])
 def test_undecided_in_a_format_is_what_lies_inside_the_stated_bound(bits, twice_unit):
     eye = torch.eye(2, dtype=torch.float64)
