@@ -21,8 +21,8 @@ CLAIM = (
 class MeanFieldConfig:
     """Sizes of the lab.
 
-    dims, widths: d and m; polar_widths: those at which Muon runs as well. until: the share of the teacher that the infinite network has captured at the end. steps,
-    polar_steps: of the integration up to then, of gradient flow and of Muon.
+    dims, widths: d and m; polar_widths: those at which Muon runs as well. until: the share of the teacher that the
+    infinite network has captured at the end. steps, polar_steps: of the integration up to then, of flow and of Muon.
     """
 
     dims: tuple[int, ...] = (16, 32, 64)

@@ -9,8 +9,8 @@ from amemlib.verdicts import refuse, verdict
 
 WIDTH_LIMIT = -1.0
 WIDTH_BAND, SLOPE_SLACK = 0.15, 0.1
-"""How far the mean exponent in the width may lie from −1, and each from that of neurons that do not hear each other, beyond its
-interval: a third of the way to the rival −1/2, and a fifth."""
+"""How far the mean exponent in the width may lie from −1, and each from that of neurons that do not hear each other,
+beyond its interval: a third of the way to the rival −1/2, and a fifth."""
 ALONE_BAND = 0.35
 """How far a distance may lie from that of neurons that do not hear each other, relative and beyond two standard errors:
 neurons of a network give way to each other, which is left out there."""
@@ -53,7 +53,7 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
 
 
 def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
-    """width: distances and exponents in m are those of neurons that hear independent paths; the mean exponent is near −1.
+    """width: distances and exponents in m are those of neurons that hear independent paths; their mean is near −1.
     dimension: the exponent in d is that of such neurons; it is below one half, although the time grows as d.
     muon: at its largest width the distance is more than ten times that of the flow, in every dimension.
     """
