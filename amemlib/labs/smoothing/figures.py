@@ -1,26 +1,33 @@
-"""Pictures of the lab: samples by dimension for three kinds of gradient, and by the radius of the smoothing."""
+"""Pictures of the lab: samples by dimension at one rate and at the best one, and by the radius of the smoothing."""
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from amemlib.figures.style import GREY, frame, kinds, new_axes, points, reference_line
+from amemlib.figures.style import frame, kinds, new_axes, points, reference_line
 
 _NAMES = {"plain": "plain", "smoothed": r"smoothed, $\lambda=d^{1/4}$", "sign": "normalised"}
 _LIMITS = {"plain": 3, "smoothed": 2, "sign": 1}
 
 
 def samples_figure(record: dict) -> Figure:
-    """Samples against d for each kind of gradient on its law; dotted, its limiting power. Bars: two standard errors."""
-    figure, (axis,) = new_axes()
+    """Samples against d on their laws, left at a rate c/d^(k/2) with one c for all d, right at the best c of each d.
+
+    Dotted, the limiting powers through the first points. Bars: two standard errors.
+    """
+    figure, axes = new_axes(2, sharey=True)
     config, measured, laws = record["config"], record["measured"], record["predicted"]["samples"]
-    for (look, _), kind in zip(kinds(_NAMES.values(), "{}"), _NAMES, strict=True):
-        dims, found = config[f"{kind}_dims"], measured["samples"][kind]
-        error = np.array(measured["samples_error"][kind], dtype=float)
-        points(axis, dims, found, look, error=error, law=laws[kind])
-        reference_line(axis, dims, _LIMITS[kind], (dims[0], found[0]))
-    axis.plot([], [], ":", color=GREY, lw=1.2, label="$d^3$, $d^2$, $d$")
-    frame(axis, "dimension $d$", "samples", log="xy", base=2)
-    axis.legend()
+    looks = dict(zip(_NAMES, (look for look, _ in kinds(_NAMES.values(), "{}")), strict=True))
+    panels = (("", ("plain", "smoothed", "sign")), ("best_", ("plain", "smoothed")))
+    for axis, (prefix, names) in zip(axes, panels, strict=True):
+        for kind in names:
+            name = prefix + kind
+            dims, found = config[f"{name}_dims"], measured["samples"][name]
+            error = np.array(measured["samples_error"][name], dtype=float)
+            points(axis, dims, found, looks[kind], error=error, law=laws[name])
+            reference_line(axis, dims, _LIMITS[kind], (dims[0], found[0]))
+    frame(axes[0], "dimension $d$", "samples", "one $c$ for every $d$", log="xy", base=2)
+    frame(axes[1], "dimension $d$", "", "the best $c$ of each $d$", log="xy", base=2)
+    axes[0].legend()
     return figure
 
 
