@@ -1,0 +1,119 @@
+"""The mathematics of the lab `mean-field`: the reduced infinite network, its limit, and the polar step."""
+
+import copy
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from amemlib.hermite import squared_norm
+from amemlib.labs import mean_field
+from amemlib.labs.mean_field import dynamics
+from amemlib.labs.mean_field.judge import STRETCH
+
+CONFIG = mean_field.EXPERIMENT.profiles["smoke"]
+
+
+def test_the_velocity_is_minus_the_gradient_of_the_loss_on_the_sphere():
+    u = dynamics.start(5, 6, 0).double().requires_grad_()
+    v = u / u.norm(dim=1, keepdim=True)
+    directions, masses = torch.cat([torch.eye(1, 6), v]), torch.cat([torch.ones(1), -torch.full((5,), 0.2)]).double()
+    loss = squared_norm(directions.double(), masses, dynamics._LINK.double()) / 2
+    (slope,) = torch.autograd.grad(loss, u)
+    assert torch.allclose(dynamics.velocity(u.detach().float(), u.detach().float()), -5 * slope.float(), atol=1e-5)
+
+
+def test_the_reduced_pull_is_that_of_very_many_neurons():
+    """Heights of an evolved network, meridians drawn at random many times over."""
+    d, generator = 7, np.random.default_rng(0)
+    grid = np.repeat(dynamics.heights(d) ** 0.7, 500)
+    across = generator.standard_normal((len(grid), d - 1))
+    across /= np.linalg.norm(across, axis=1, keepdims=True)
+    many = dynamics._points(grid, torch.nn.functional.pad(torch.from_numpy(across).float(), (1, 0)))
+    s = np.array([0.1, 0.5, 0.9])
+    some = dynamics._points(s, torch.eye(d)[1:4].float())
+    moved = dynamics.velocity(some, many)
+    assert moved[:, 0].numpy() == pytest.approx(dynamics.flow(s, grid, d), abs=5e-3)
+    assert moved[:, 4:].abs().max() < 5e-3
+
+
+def test_the_reduced_polar_step_is_that_of_very_many_neurons():
+    """A network of which every height stands on both sides of every axis has no fluctuation across."""
+    d = 5
+    grid = dynamics.heights(d)[::4]
+    sides = torch.cat([torch.eye(d)[1:], -torch.eye(d)[1:]])
+    u = torch.cat([dynamics._points(np.full(len(sides), s), sides) for s in grid])
+    G = dynamics.velocity(u, u)
+    force = G[:, 0].numpy() / (1 - u[:, 0].numpy() ** 2)
+    second = (G.T @ G / len(u)).double()
+    along, across = second[0, 0].sqrt().item(), second[1:, 1:].diagonal().mean().sqrt().item()
+    assert np.abs((second - torch.diag(second.diagonal())).numpy()).max() < 1e-6
+    s = u[:, 0].numpy()
+    expected = (1 - s * s) * force * ((1 - s * s) / along + s * s / across)
+    assert dynamics.polar_velocity(u)[:, 0].numpy() == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_polar_step_has_equal_singular_values_before_it_is_projected():
+    u = dynamics.start(40, 6, 0)
+    G = dynamics.velocity(u, u)
+    left, _, right = torch.linalg.svd(G, full_matrices=False)
+    step = 40**0.5 * left @ right
+    step = step - (step * u).sum(1, keepdim=True) * u
+    assert torch.allclose(dynamics.polar_velocity(u), step, atol=1e-3)
+
+
+def test_wider_networks_stay_closer():
+    near, far = (np.mean([dynamics.distances("flow", 8, m, 0.4, 20, s)["own"] for s in range(3)]) for m in (128, 8))
+    assert near < far / 4
+
+
+def test_the_time_grows_as_the_dimension():
+    times = [dynamics.horizon(dynamics.flow, d, 0.5) for d in (16, 32)]
+    assert times[1] / times[0] == pytest.approx(2, rel=0.1)
+
+
+def test_groenwalls_rate_is_the_largest_local_derivative():
+    s = np.linspace(0, 1, 10001)
+    assert np.gradient((1 - s * s) * 4 * s**3, s).max() == pytest.approx(STRETCH, rel=1e-3)
+
+
+def made_up():
+    """Config, measured and predicted numbers that agree."""
+    config = dataclasses.replace(mean_field.EXPERIMENT.profiles["cpu"], first_seed=4850)
+    m = np.array(config.widths)
+    flow = [(1.5 / m**0.95).tolist()] * 3
+    predicted = {
+        "alone": [(1.8 / m**0.95).tolist()] * 3,
+        "width_slope": [-0.95] * 3,
+        "dim_slope": 0.05,
+        "time": {"flow": [0.42 * d for d in config.dims]},
+    }
+    measured = {
+        "flow": flow,
+        "flow_error": [[0.0001] * len(m)] * 3,
+        "width_slope": {"flow": [-0.93, -0.95, -0.9]},
+        "width_interval": {"flow": [[-1.0, -0.85]] * 3},
+        "dim_slope": 0.1,
+        "dim_interval": [0.0, 0.2],
+        "ratio": [20.0, 30.0, 50.0],
+    }
+    return config, copy.deepcopy(measured), predicted
+
+
+FLAWS = [
+    (("width_slope", "flow"), [-0.6, -0.7, -0.6], "width", "not reproduced"),
+    (("flow", 0, 0), 1.0, "width", "undecided"),
+    (("dim_slope",), 0.8, "dimension", "not reproduced"),
+    (("ratio", 1), 5.0, "muon", "not reproduced"),
+]
+"""Where in the measured numbers of `made_up`, what, and the word that this verdict then has."""
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("dims", (8,)), ("widths", (8, 8)), ("polar_widths", (8, 12)), ("until", 1.0), ("steps", 0), ("seeds", 0)],
+)
+def test_a_config_that_makes_no_sense_is_refused(name, value):
+    with pytest.raises(ValueError, match=name):
+        dataclasses.replace(CONFIG, **{name: value})
