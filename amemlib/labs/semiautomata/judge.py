@@ -15,8 +15,9 @@ RENAMED_BAND = 1e-4
 GAP_BAND, WHOLE = 0.05, 0.9
 """How far a pair's gap may lie from that of the product of the machines' own factors, in units of 1 − λ²; what share of
 it the largest alphabet must have."""
-CONNECTED_BAND = 0.02
-"""How far the share of connected machines may lie from its law, which is exact, beyond two standard errors."""
+CONNECTED_ERRORS = 3.0
+"""How many standard errors, which the exact law itself gives, the share of connected machines may lie from it; and one
+machine. Not the scatter of the few draws: a first record's was by chance half as large, and missed a bar made of it."""
 LONG, LONGER, WORDS_BAND, SLOPE_BAND = 1.5, 2.0, 0.15, 0.15
 """From how many turns on a word is long enough for its law, and for an exponent; how far a number of words may lie from
 the law, relative and beyond two standard errors: letters differ from their mean, and Gaussians from counts. How far the
@@ -154,11 +155,12 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     rivals["λ² at any alphabet"] = np.ones_like(pair)
     verdicts["gap"] = verdict(is_gap(own), bool((pair[:, -1] >= WHOLE).all()), refuse(is_gap, rivals), draws)
 
-    share, error = (_numbers(measured["connected"][key]) for key in ("share", "share_error"))
-    law = np.array(predicted["connected"])
+    share, law = _numbers(measured["connected"]["share"]), np.array(predicted["connected"])
+    machines = config.machines * draws
 
     def is_share(law) -> bool:
-        return bool((np.abs(share - law) <= CONNECTED_BAND + 2 * np.nan_to_num(error)).all())
+        error = np.sqrt(law * (1 - law) / machines)
+        return bool((np.abs(share - law) <= CONNECTED_ERRORS * error + 1 / machines).all())
 
     rivals = {"all": np.ones_like(law), "from N letters on": np.ones_like(law) * (np.array(config.few_per_state) > 1)}
     verdicts["connected"] = verdict(is_share(law), is_share(law), refuse(is_share, rivals), draws)
