@@ -136,7 +136,7 @@ def test_the_step_of_a_memory_is_the_gradient_of_its_loss():
 
 def made_up():
     """Config, measured and predicted numbers that agree, on the config of the cpu profile."""
-    config = dataclasses.replace(CPU, first_seed=5150)
+    config = dataclasses.replace(CPU, first_seed=6250)
     agreement, agreed = [], []
     for n in config.states:
         law = expected.excess(n, np.arange(1, config.turns * n + 1)).tolist()
