@@ -33,7 +33,7 @@ def growth_times(a: np.ndarray, power: float) -> np.ndarray:
     return constant * a ** ((1 - 3 * power) / 2)
 
 
-def time_exponent(exponent: float, power: float) -> float:
+def time_exponent(exponent: float | np.ndarray, power: float | np.ndarray) -> float | np.ndarray:
     """β(3γ − 1)/2, of T_p in p: for a start from nothing, and at γ = 1 for any."""
     return exponent * (3 * power - 1) / 2
 
