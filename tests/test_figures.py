@@ -574,6 +574,7 @@ def at_gpu_sizes():
         "parity": (({name: (flat, flat) for name in "abcdef"},), 6),
         "quintic_steps": ((flat, list(many), range(40), labelled), (0, 6)),
         "race": ((steps, 50.0), 2),
+        "recalled": (({"sgd": np.arange(64) < 3, "polar": np.arange(64) < 40},), 0),
         "race_laws": ((race(),), 2),
         "rates": ((recall_rates(),), 3),
         "recall_alphas": ((long,), 3),

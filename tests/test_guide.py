@@ -36,6 +36,29 @@ def test_a_chapter_says_what_it_needs_and_what_it_costs(name):
         assert "; the cells run in " in next(line for line in text.splitlines() if line.startswith("*You need:"))
 
 
+@pytest.mark.parametrize(
+    "name", [one.name for one in CHAPTERS.values() if one.learns and one.numbered and one.name != "explorer"]
+)
+def test_a_chapter_ends_with_what_one_can_do_now_and_what_comes_next(name):
+    last = (ROOT / "chapters" / f"{name}.md").read_text(encoding="utf-8").rpartition("\n## ")[2].splitlines()
+    assert last[:2] == ["What you can now do", ""]
+    assert 2 <= sum(line.startswith("- ") for line in last) <= 3
+    targets = re.findall(r"\]\(([\w./-]+)\.md\)", last[-1])
+    assert last[-1].startswith("*Next:* ") and len(set(targets)) == len(targets) > 0
+
+
+def test_every_step_of_a_lane_is_told_at_the_end_of_the_chapter_before():
+    titles = guide.whole(ROOT)[2]
+    for lane in LANES:
+        names = [stop.name for stop in lane.stops]
+        for name, after in zip(names, names[1:], strict=False):
+            told = guide.closing(name, list(CHAPTERS), LANES, titles)
+            assert re.search(rf"\[{re.escape(titles[after])}\]\([^)]*\) \([^)]*lane {lane.letter}\b", told), (
+                name,
+                after,
+            )
+
+
 def test_no_chapter_needs_a_later_one():
     """In reading order every need is met, except where the line says for what a later chapter would help."""
     order = list(CHAPTERS)
@@ -84,9 +107,10 @@ def test_a_share_of_a_chapter_takes_its_share_of_the_minutes():
 
 def test_the_map_leads_to_every_chapter_under_the_books_own_number():
     numbers = portable.Book(ROOT).pages()
-    shown = {link["href"].removesuffix(".html"): link.get_text().split(" ")[0] for link in MAP.find_all("a")}
+    number = re.compile(r"^\d* ?")
+    shown = {link["href"].removesuffix(".html"): number.match(link.get_text())[0].strip() for link in MAP.find_all("a")}
     assert shown == {name: numbers[f"chapters/{name}"] for name in CHAPTERS}
-    assert len({re.sub(r"^\d+ ", "", link.get_text()) for link in MAP.find_all("a")}) == len(shown)
+    assert len({number.sub("", link.get_text()) for link in MAP.find_all("a")}) == len(shown)
     assert "$" not in MAP.get_text()
 
 

@@ -145,6 +145,11 @@ def summary():
     return config, *json.loads(json.dumps(EXPERIMENT.read(config, results)))
 
 
+def test_fewer_items_than_dimensions_are_all_stored_and_stay_so():
+    iterates = am.equivalents.power_law_iterates(0.7, 316, 4096, 1.0, 5, streams=1)
+    np.testing.assert_allclose(iterates.counts, 316, rtol=1e-6)
+
+
 def test_bins_of_ranks_are_those_of_the_draws(summary):
     config, measured, predicted = summary
     logits, law = (np.array(side["logit"]) for side in (measured, predicted))

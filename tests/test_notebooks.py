@@ -77,6 +77,7 @@ BLOCKS = [
     ),
     ("```{code-block} text\nas {ref}`it` is\n```", "```text\nas {ref}`it` is\n```"),
     ("before\n% a comment\nafter", "before\nafter"),
+    ("```{raw} html\n<canvas></canvas>\n```", "*What stands here runs in [the page](URL).*"),
     ("<!-- a comment -->", ""),
 ]
 INLINES = [

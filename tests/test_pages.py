@@ -13,6 +13,7 @@ from PIL.PngImagePlugin import PngInfo
 SAMPLE = (
     "README",
     "search",
+    "chapters/budget-game",
     "chapters/deflation",
     "chapters/evidence",
     "chapters/explorer",

@@ -1,4 +1,4 @@
-"""The front page's pictures, drawn from their records, and which of them are out of date.
+"""The front page's pictures, and which of them are out of date.
 
 They are the only pictures that are not outputs of a notebook, because GitHub shows the README without building it.
 """
@@ -17,37 +17,50 @@ import amemlib as am
 from amemlib.figures import raster
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
+PAIRS, DIM, ALPHA, SEED = 1600, 256, 1.5, 0
+"""The memory of the first picture."""
+
+
+def recalled() -> dict:
+    """Which pairs one step of each optimizer recalls, in the memory of the first picture: map ↦ (N,)."""
+    problem = am.Problem.power_law(PAIRS, DIM, ALPHA)
+    emb = am.sample_embeddings(problem, seed=SEED)
+    G = am.initial_gradient(emb, problem.frequencies)
+    return {name: am.recovered(W, emb).tolist() for name, W in (("sgd", G), ("polar", am.polar(G)))}
+
+
+def record() -> dict:
+    """The counts of one step against d."""
+    [found] = am.read_records("one-step", "confirm-alpha-1.5")
+    return found
+
+
 PICTURES = {
-    "one-step.png": ("one-step", am.figures.capacity_figure, {}),
-    "critical-batch.png": ("critical-batch", am.figures.capacity_against_batch_figure, {"dim": 256}),
+    "recalled.png": (am.figures.recalled_figure, recalled),
+    "one-step.png": (am.figures.capacity_figure, record),
 }
-"""File ↦ the experiment whose record it shows, what draws it, and with which settings."""
+"""File ↦ what draws it, and what it shows."""
 
 
 def fingerprint(name: str) -> str:
-    """What a picture depends on: its record, its settings and the code that draws it."""
-    experiment, figure, settings = PICTURES[name]
-    content = [read_record(experiment), settings, am.fingerprint.code_hash(figure.__module__)]
+    """What a picture depends on: what it shows and the code that draws it."""
+    figure, shown = PICTURES[name]
+    content = [shown(), am.fingerprint.code_hash(figure.__module__)]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def stale() -> list[str]:
-    """The names of pictures that are missing or do not show their record any more."""
+    """The names of pictures that are missing or do not show what they should any more."""
     return [name for name in PICTURES if _source(ASSETS / name) != fingerprint(name)]
 
 
 def draw(names: list[str]) -> None:
-    """Draw these pictures from their records."""
+    """Draw these pictures."""
     am.runtime.start_chapter()
     for name in names:
-        experiment, figure, settings = PICTURES[name]
-        picture, _ = raster.sharp_png(figure(read_record(experiment), **settings), Source=fingerprint(name))
+        figure, shown = PICTURES[name]
+        picture, _ = raster.sharp_png(figure(shown()), Source=fingerprint(name))
         (ASSETS / name).write_bytes(picture)
-
-
-def read_record(experiment: str) -> dict:
-    [record] = am.read_records(experiment, "cpu-alpha-1.5")
-    return record
 
 
 def _source(path: Path) -> str | None:

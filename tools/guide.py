@@ -4,7 +4,8 @@ import html
 import posixpath
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import ceil
 from pathlib import Path
 
@@ -22,20 +23,27 @@ UNREAD = re.compile(
     r"\A---\n.*?\n---\n|^```\{code-cell\}.*?^```$|<!--.*?-->|<[^>]+>|\]\([^)]*\)|^[`:]{3,}.*?$|^:\w+:.*?$",
     re.MULTILINE | re.DOTALL,
 )
+CLOSING = re.compile(r"^\*Next:\*.*$", re.MULTILINE)
 CAPTION = re.compile(r"caption: >-\n\s+(.+)")
+BEHIND = "evidence"
+"""What follows the last chapter."""
 WORDS_A_MINUTE = 150
 """For a page or first screen of words, numbers and one picture: slower than a novel, faster than a proof."""
 
 
 @dataclass(frozen=True)
 class Chapter:
-    """A chapter's path below chapters, its title, the paths of those it needs, what it teaches, how long it takes."""
+    """A chapter's path below chapters, its title, the paths of those it needs, what it teaches, how long it takes.
+
+    `numbered` says whether its part numbers its chapters.
+    """
 
     name: str
     title: str
     needs: tuple[str, ...]
     learns: str
     minutes: int
+    numbered: bool = True
 
 
 @dataclass(frozen=True)
@@ -74,7 +82,8 @@ def parts(root: Path) -> dict[str, list[Chapter]]:
         texts = {name: source(root, name) for name in names}
         on_map = {name: text for name, text in texts.items() if FIRST_LINE.search(text) or part.get("numbered")}
         if on_map:
-            found[part["caption"]] = [chapter(name, text) for name, text in on_map.items()]
+            numbered = part.get("numbered", False)
+            found[part["caption"]] = [replace(chapter(name, text), numbered=numbered) for name, text in on_map.items()]
     return found
 
 
@@ -94,7 +103,7 @@ def chapter(name: str, text: str) -> Chapter:
 
 def words(text: str) -> int:
     """The words and formulas that a reader of the page reads, captions among them, folded cells not."""
-    return len((UNREAD.sub(" ", text) + " ".join(CAPTION.findall(text))).split())
+    return len((UNREAD.sub(" ", CLOSING.sub("", text)) + " ".join(CAPTION.findall(text))).split())
 
 
 def lanes(root: Path, book: dict[str, list[Chapter]]) -> list[Lane]:
@@ -163,23 +172,25 @@ def ways(routes: list[Lane], titles: dict[str, str]) -> str:
 def drawing(book: dict[str, list[Chapter]], routes: list[Lane], titles: dict[str, str]) -> str:
     """A band for every part, its chapters as boxes in reading order; on a box its needs and the lanes that stop there.
 
-    Chapters have the book's own numbers, because every page of a numbered part is drawn.
+    Chapters have the book's own numbers, because every page of a numbered part is drawn; other pages have none.
     The choice of a lane works by the style sheet alone.
     """
     choice = ['<label><input type="radio" name="lane" value="" checked> all</label>']
     for lane in routes:
         button = f'<input type="radio" name="lane" value="{lane.letter}">'
         choice.append(f"<label>{button} {mark(lane)} {html.escape(lane.name)}</label>")
-    numbers = {name: number for number, name in enumerate(direct_needs(book), start=1)}
+    counted = (one.name for chapters in book.values() for one in chapters if one.numbered)
+    numbers = {name: number for number, name in enumerate(counted, start=1)}
     below, bands = direct_needs(book), []
     for at, (caption, chapters) in enumerate(book.items(), start=1):
-        told = hours(sum(one.minutes for one in chapters))
-        heading = f'<p><strong id="band-{at}">{html.escape(caption)}</strong> <small>{told}</small></p>'
+        long = hours(sum(one.minutes for one in chapters))
+        heading = f'<p><strong id="band-{at}">{html.escape(caption)}</strong> <small>{long}</small></p>'
         bands.append(f'<section class="band" aria-labelledby="band-{at}">{heading}\n<ol>')
         for one in chapters:
-            needs = ", ".join(map(str, sorted(numbers[name] for name in below[one.name])))
+            needs = ", ".join(map(str, sorted(numbers[name] for name in below[one.name] if name in numbers)))
             facts = f"{one.minutes} min" + (f", needs {needs}" if needs else "")
-            link = f'<a href="{one.name}.html">{numbers[one.name]} {html.escape(titles[one.name])}</a>'
+            told = f"{numbers.get(one.name, '')} {html.escape(titles[one.name])}".strip()
+            link = f'<a href="{one.name}.html">{told}</a>'
             bands.append(f"<li>{link} <small>{facts}</small>{''.join(marks(one.name, routes))}</li>")
         bands.append("</ol></section>")
     opening = '<nav class="map" aria-label="Map of the book: its parts, their chapters, the lanes through them">'
@@ -225,14 +236,33 @@ def entries(book: dict[str, list[Chapter]], titles: dict[str, str]) -> str:
 
 def with_map(text: str, root: Path) -> str:
     """The guide's text with what stands between its marks made anew."""
+    book, routes, titles = whole(root)
+    raw = f"```{{raw}} html\n{drawing(book, routes, titles)}\n```"
+    text = replaced(text, WAYS, ways(routes, titles))
+    return replaced(text, MAP, f"{raw}\n\nWhat each chapter teaches and builds on:\n\n{entries(book, titles)}")
+
+
+def whole(root: Path) -> tuple[dict[str, list[Chapter]], list[Lane], dict[str, str]]:
+    """The chapters by part, the lanes, and the short titles of all that they name."""
     book = parts(root)
     routes = lanes(root, book)
     names = [one.name for chapters in book.values() for one in chapters]
     stops = [stop.name for lane in routes for stop in lane.stops]
-    titles = short_titles(root, list(dict.fromkeys(names + stops)))
-    raw = f"```{{raw}} html\n{drawing(book, routes, titles)}\n```"
-    text = replaced(text, WAYS, ways(routes, titles))
-    return replaced(text, MAP, f"{raw}\n\nWhat each chapter teaches and builds on:\n\n{entries(book, titles)}")
+    return book, routes, short_titles(root, list(dict.fromkeys([*names, *stops, BEHIND])))
+
+
+def closing(name: str, order: list[str], routes: list[Lane], titles: dict[str, str]) -> str:
+    """The last line of a chapter: what comes next in the order of the book, and on each lane that stops here."""
+    following = {after: ["the next chapter"] for one, after in pairwise([*order, BEHIND]) if one == name}
+    for lane in routes:
+        for one, after in pairwise(stop.name for stop in lane.stops):
+            if one == name:
+                following.setdefault(after, []).append(f"lane {lane.letter}")
+    links = []
+    for after, told in following.items():
+        path = posixpath.relpath(after, posixpath.dirname(name) or ".")
+        links.append(f"[{titles[after]}]({path}.md) ({', '.join(told)})")
+    return f"*Next:* {'; '.join(links)}."
 
 
 def replaced(text: str, between: tuple[str, str], new: str) -> str:
@@ -242,6 +272,13 @@ def replaced(text: str, between: tuple[str, str], new: str) -> str:
 
 
 def pages(root: Path) -> dict[Path, str]:
-    """What the guide should hold."""
+    """What the guide should hold, and the chapters with their last line made anew."""
     page = root / "chapters" / "guide.md"
-    return {page: with_map(page.read_text(encoding="utf-8"), root)}
+    book, routes, titles = whole(root)
+    order = [one.name for chapters in book.values() for one in chapters]
+    texts = {name: source(root, name) for name in order}
+    closed = {
+        root / "chapters" / f"{name}.md": CLOSING.sub(lambda _, name=name: closing(name, order, routes, titles), text)
+        for name, text in texts.items()
+    }
+    return {page: with_map(page.read_text(encoding="utf-8"), root)} | closed

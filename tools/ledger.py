@@ -42,8 +42,8 @@ COUNTED = {
     "beyond": "statements beyond the paper",
     "practice": "rules for people who train with Muon",
 }
-COMPANIONS = "statements of companion papers"
-"""What the front page calls the rows that it only counts: by group, and those of every other group."""
+FIGURES, COMPANIONS = "figures of the paper", "statements of companion papers"
+"""What the front page calls the rows that it only counts: by group, the paper's figures, and every other group's."""
 BEGIN, END = "<!-- status: tools/ledger.py writes what follows -->", "<!-- end of status -->"
 HEADLINE = "<!-- headline: tools/ledger.py writes what follows -->", "<!-- end of headline -->"
 MEANINGS = {
@@ -331,14 +331,15 @@ def link(row: dict, root: Path) -> str:
 
 
 def status(rows: list[dict]) -> str:
-    """The front page's table: a line for every theorem and figure, with at most two numbers; the rest by number."""
+    """The front page's table: a line for every theorem, with at most two numbers; the rest by number."""
     lines = ["| statement | verdict | measured |", "|---|---|---|"]
-    rest = {name: Counter() for name in (*COUNTED.values(), COMPANIONS)}
+    rest = {name: Counter() for name in (FIGURES, *COUNTED.values(), COMPANIONS)}
     for row in rows:
         if "short" in row:
             lines.append(table_row([f"**{row['statement']}** {row['short']}", row["verdict"], row["number"]]))
         else:
-            rest[COUNTED.get(row["group"], COMPANIONS)][row["verdict"]] += 1
+            name = FIGURES if row["statement"].startswith("Figure ") else COUNTED.get(row["group"], COMPANIONS)
+            rest[name][row["verdict"]] += 1
     rest = {name: counts for name, counts in rest.items() if counts}
     for name, counts in rest.items():
         tally = ", ".join(f"{number} {verdict}" for verdict, number in counts.most_common())

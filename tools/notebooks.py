@@ -26,6 +26,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PROFILE = "cpu"
 THREADS = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
 COLAB_TAG = "colab"
+FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}
+"""How JupyterLab and Colab are told to show a cell without its code; Colab wants a first line `# @title …` as well."""
 COLAB = """\
 import sys
 
@@ -65,9 +67,9 @@ def portable_notebook(source: Path, book: Book) -> NotebookNode:
                 raise Unportable(f"{page}.md:{start + 1}: {raw[0]!r} is left as it is")
             cells.extend([nbformat.v4.new_markdown_cell(text)] if text else [])
         else:
-            # what a page folds stays open here: a notebook is there to be run and changed
+            # what a page folds stays open here, a solution apart: a notebook is there to be run and changed
             tags = cell.metadata.get("tags", [])
-            cells.append(_code(cell.source, {"tags": tags} if tags else {}))
+            cells.append(_code(cell.source, ({"tags": tags} if tags else {}) | (FOLDED if "solution" in tags else {})))
             cells.extend(_legend(cell.metadata.get("mystnb", {}), book, page, start + 1))
     seen: dict[str, int] = {}
     for cell in cells:

@@ -292,6 +292,8 @@ class Cell:
             return "\n\n".join(entries) + "\n"
         if name in ("code", "code-block"):
             return f"```{block.argument}\n{block.body}\n```\n"
+        if name == "raw":
+            return f"*What stands here runs in [the page]({self.book.url(self.page)}).*\n"
         raise self.fail(here, f"the directive {{{name}}} has no plain form (tools/portable.py)")
 
     def heading(self, kind: str, block: Block, title: str, line: int) -> str:

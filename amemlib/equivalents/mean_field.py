@@ -273,7 +273,8 @@ class Stream:
 
     def _row(self, z, energy, wins, sd) -> tuple[np.ndarray, tuple[float, float, float, float]]:
         """1 − p̂_ii, (K,), and the count, loss, σ and number of learnt items."""
-        share = 1 / (1 + np.exp(np.clip(z - energy, -700, 700)))
+        # what is learnt to 44 digits is learnt: products of four inverse weights stay in range
+        share = 1 / (1 + np.exp(np.clip(z - energy, -700, 100)))
         loss = (self.numbers * self.p) @ np.logaddexp(0, energy - z)
         return share, (self.numbers @ wins, loss, sd, self.numbers @ (z > energy))
 

@@ -63,7 +63,7 @@ __getattr__, __dir__, __all__ = lazy.attach(
             "trajectory_overlaps_figure",
         ),
         "loss": ("loss_curves_figure", "over_mass_figure", "safe_rate_figure"),
-        "memory": ("counts_figure", "frequencies_figure", "model_figure", "overlap_figure"),
+        "memory": ("counts_figure", "frequencies_figure", "model_figure", "overlap_figure", "recalled_figure"),
         "minibatches": (
             "batch_collapse_figure",
             "capacity_against_batch_figure",

@@ -1,9 +1,11 @@
 """Pictures of the chapter on associative memories: counts of any list of facts, overlaps, real frequencies."""
 
+import math
+
 import numpy as np
 from matplotlib.figure import Figure
 
-from amemlib.figures.style import GREY, PALE, frame, key, kinds, log_middles, new_axes, optimizer, points
+from amemlib.figures.style import GREY, MAPS, PALE, frame, key, kinds, log_middles, new_axes, optimizer, points
 
 
 def counts_figure(dims, seed_counts: dict, predicted: dict, n_items: int) -> Figure:
@@ -43,6 +45,25 @@ def frequencies_figure(curves: dict) -> Figure:
     frame(left, "rank $i$", "frequency $p_i$", log="xy")
     frame(right, "rank $i$", "local exponent", log="x", zero=True)
     key(left)
+    return figure
+
+
+def recalled_figure(recalled: dict) -> Figure:
+    """A dot for every item, the most frequent first, row by row: those that a memory recalls in its map's colour.
+
+    recalled: map ↦ (n²,) whether an item is recalled.
+    """
+    figure, axes = new_axes(len(recalled), figsize=(5.0, 3.1))
+    for axis, (name, marks) in zip(axes, recalled.items(), strict=True):
+        marks = np.asarray(marks)
+        side = math.isqrt(len(marks))
+        row, column = np.divmod(np.arange(len(marks)), side)
+        axis.scatter(column, row, s=7, lw=0, c=np.where(marks, MAPS[name].colour, PALE))
+        axis.set(xticks=[], yticks=[], aspect="equal", ylim=(side, -1))
+        axis.grid(False)
+        axis.spines[:].set_visible(False)
+        title = f"{MAPS[name].label.split()[0]}: {marks.sum():,} of {len(marks):,}"
+        frame(axis, "", title=title)
     return figure
 
 

@@ -43,9 +43,9 @@ def capacity_figure(record: dict, names=("polar", "sgd")) -> Figure:
         if name == "sgd":
             look = optimizer(name)._replace(label=None)
             device_points(axis, record, partial(_counts, "sgd_at_dims", "dims"), look, mfc="white", zorder=3)
-    for name, place in (("polar", {"xytext": (8, -4)}), ("sgd", {"xytext": (-4, 8), "ha": "right"})):
-        end = (config["sgd_dims" if name == "sgd" else "dims"][-1], sharp[name][-1])
-        axis.annotate(MAPS[name].label.split()[0], end, textcoords="offset points", **place)
+    for name, field in (("polar", "dims"), ("sgd", "sgd_dims")):
+        end, label = (config[field][-1], sharp[name][-1]), MAPS[name].label.split()[0]
+        axis.annotate(label, end, (-4, 8), textcoords="offset points", ha="right")
     rows = np.array([min(config["dims"]), max(config["sgd_dims"])])
     axis.plot(rows, rows, "--", color=GREY, lw=1)
     axis.annotate("as many facts as rows", (rows[1], rows[1]), (-8, 0), textcoords="offset points", ha="right")
