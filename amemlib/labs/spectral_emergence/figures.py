@@ -34,7 +34,7 @@ def worlds_figure(record: dict) -> Figure:
         line = np.sort(law / law[0])
         axes[1].step(np.concatenate([[line[0]], line]), ranks, where="post", color=shade.colour, lw=1.2)
     frame(axes[1], "time, first direction's $T_1=1$", "directions learnt", "features", log="x")
-    axes[1].legend(loc="upper center", bbox_to_anchor=(0.56, 0.8))
+    key(axes[1], below=3)
     return figure
 
 
@@ -83,7 +83,7 @@ def rivals_figure(record: dict) -> Figure:
     points(axes[0], ranks, found, optimizer("polar", "polar factor"), law=law, ms=4)
     frame(axes[0], "direction $p$", "learnt at total length of steps", log="xy")
     axes[0].legend()
-    ratios, worst = config["samples_per_dim"], config["exponent"] / 2
+    ratios, limit = config["samples_per_dim"], -config["exponent"] / 2
     for look, dim in series(config["batch_dims"], "$d={}$"):
         found, error = (
             [measured["batch"][name][f"{dim} {ratio}"] for ratio in ratios] for name in ("exponent", "exponent_error")
@@ -94,8 +94,7 @@ def rivals_figure(record: dict) -> Figure:
     laws = [expected.batch_times(a, 1024, config["degree"], int(1024 * ratio)) for ratio in grid]
     p = np.arange(1, len(a) + 1)
     axes[1].plot(grid, [expected.slope(p, law) for law in laws], "-", color=GREY, lw=1.2, label="law, any $d$")
-    reference_line(axes[1], grid, 0.0, (grid[0], -worst))
-    reference_line(axes[1], grid, 0.0, (grid[0], worst), r"$\pm\beta/2$")
+    reference_line(axes[1], grid, 0.0, (grid[0], limit), r"$-\beta/2$")
     frame(axes[1], "samples a dimension, $B/d$", "exponent of $T_p$ in $p$", log="x", base=2)
     axes[1].legend()
     return figure
