@@ -18,7 +18,8 @@ def rates_figure(record: dict) -> Figure:
         error = np.array(told["loss_error"][n], dtype=float)
         points(axes[0], c, told["loss"][n], look, error=error, law=law["loss"][n], ms=4)
     frame(axes[0], r"$c=\eta/\sqrt{d}$", "loss (nats)", rf"Muon, $\alpha={last}$", log="xy", base=2)
-    axes[0].legend()
+    axes[0].set_ylim(top=60)
+    axes[0].legend(ncols=2)
     for name, label in (("sgd", "SGD"), ("polar", "Muon")):
         for alpha, line in zip(config["alphas"], ("o", "s"), strict=False):
             told = measured[name][str(alpha)]
@@ -31,7 +32,7 @@ def rates_figure(record: dict) -> Figure:
     reference_line(axes[1], dims, -0.5, (dims[0], start), r"$\eta$ free of $d$")
     frame(axes[1], "dimension $d$", r"best $c=\eta^*/\sqrt{d}$", log="xy", base=2)
     axes[1].set_yscale("log", base=2)
-    axes[1].legend()
+    key(axes[1], below=3)
     return figure
 
 
