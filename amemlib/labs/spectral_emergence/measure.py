@@ -1,0 +1,218 @@
+"""What the lab measures: when directions are learnt by steps along f(G), for spectral and other maps f; facts likewise.
+
+Teacher Σ_p a_p h_k(⟨x, θ_p⟩) with θ_p the first P coordinate vectors, student Σ_i ‖w_i‖² h_k(⟨x, w_i⟩/‖w_i‖), loss
+½ E (difference)², all float64; G is minus its gradient.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from amemlib.gradients import loss_and_gradient
+from amemlib.hermite import hermite, squared_norm, two_homogeneous_velocity
+from amemlib.labs.spectral_emergence.expected import amplitudes
+from amemlib.problem import Problem
+from amemlib.recovery import capacity
+from amemlib.sampling import sample_embeddings
+from amemlib.spectral import polar, spectral_map
+
+_LONGEST, _MOST_STEPS = 0.25, 100_000
+"""Of Euler's steps where the map is G itself; steps of one run."""
+
+Map = Callable[[Tensor], Tensor]
+
+
+def start(width: int, dim: int, init: float, seed: int) -> Float[Tensor, "m d"]:
+    """Neurons of length `init` in independent uniform directions."""
+    W = torch.from_numpy(np.random.default_rng([seed, width, dim]).standard_normal((width, dim)))
+    return init * W / W.norm(dim=1, keepdim=True)
+
+
+def captured(W: Float[Tensor, "m d"], count: int, degree: int) -> Float[Tensor, " P"]:
+    """A_p = Σ_i ‖w_i‖² ⟨u_i, θ_p⟩^k."""
+    squares = W.square().sum(1)
+    return (W[:, :count] / squares.sqrt()[:, None]).pow(degree).T @ squares
+
+
+def loss(W: Float[Tensor, "m d"], a: Float[Tensor, " P"], degree: int) -> float:
+    """½ E (teacher − student)² over all of the data."""
+    norms = W.norm(dim=1)
+    directions = torch.cat([torch.eye(len(a), W.shape[1], dtype=W.dtype), W / norms[:, None]])
+    return squared_norm(directions, torch.cat([a, -norms.square()]), _link(degree)).item() / 2
+
+
+def population(W: Float[Tensor, "m d"], a: Float[Tensor, " P"], degree: int) -> Float[Tensor, "m d"]:
+    """G over all of the data."""
+    return two_homogeneous_velocity(W, torch.eye(len(a), W.shape[1], dtype=W.dtype), a, _link(degree))
+
+
+def on_batch(
+    W: Float[Tensor, "m d"], a: Float[Tensor, " P"], degree: int, x: Float[Tensor, "B d"]
+) -> Float[Tensor, "m d"]:
+    """G on the samples x."""
+    norms = W.norm(dim=1, keepdim=True)
+    u = W / norms
+    z = x @ u.T
+    values = hermite(z, degree)
+    error = hermite(x[:, : len(a)], degree)[degree] @ a - values[degree] @ norms[:, 0].square()
+    pull = error[:, None] * math.sqrt(degree) * values[degree - 1] / len(x)
+    radial = 2 * (error @ values[degree]) / len(x) - (pull * z).sum(0)
+    return norms * (radial[:, None] * u + pull.T @ x)
+
+
+def power_map(power: float) -> Map:
+    """f(G) = Σ s^γ p qᵀ over the singular triples of G: G at γ = 1, its polar factor at γ = 0."""
+    if power == 1:
+        return lambda G: G
+    return lambda G: spectral_map(G, lambda s: s.pow(power))
+
+
+def by_norm(G: Float[Tensor, "m d"]) -> Float[Tensor, "m d"]:
+    """G/‖G‖: the same direction, at length one."""
+    return G / G.norm()
+
+
+def by_neuron(G: Float[Tensor, "m d"]) -> Float[Tensor, "m d"]:
+    """Every row at length one."""
+    return G / G.norm(dim=1, keepdim=True)
+
+
+RIVALS = {"by norm": by_norm, "by neuron": by_neuron}
+"""Normalised steps that leave the spectrum, or the directions, alone."""
+
+
+def measure_power(
+    power: float,
+    exponent: float,
+    n_teachers: int,
+    dim: int,
+    width: int,
+    degree: int,
+    init: float,
+    pace: float,
+    horizon: float,
+    until: str,
+    seed: int,
+) -> dict:
+    """The flow W′ = f(G), f the power γ of singular values, by Euler's method, a step at most the share `pace` of the
+    longest neuron.
+
+    times: T_p, when half of a_p is captured; aligned: when some neuron's squared overlap with p is ½; NaN where it is
+    not before the horizon. loss: at the end. until: "learnt", all directions, "aligned", the first one, or "horizon".
+    """
+    a = torch.from_numpy(amplitudes(exponent, n_teachers))
+    return _run(start(width, dim, init, seed), a, degree, power_map(power), pace, horizon, until)
+
+
+def measure_rival(
+    rival: str,
+    exponent: float,
+    n_teachers: int,
+    dim: int,
+    width: int,
+    degree: int,
+    init: float,
+    pace: float,
+    horizon: float,
+    seed: int,
+) -> dict:
+    """The same along a map of `RIVALS`."""
+    a = torch.from_numpy(amplitudes(exponent, n_teachers))
+    return _run(start(width, dim, init, seed), a, degree, RIVALS[rival], pace, horizon, "learnt")
+
+
+def measure_batch(
+    exponent: float,
+    n_teachers: int,
+    dim: int,
+    width: int,
+    degree: int,
+    init: float,
+    lr: float,
+    horizon: float,
+    batch: int,
+    seed: int,
+) -> dict:
+    """Polar steps of length `lr`, each on a fresh batch: T_p in total length of steps."""
+    a = torch.from_numpy(amplitudes(exponent, n_teachers))
+    generator = torch.Generator().manual_seed(seed)
+    W, times = start(width, dim, init, seed), torch.full_like(a, math.nan)
+    n, before = 0, captured(start(width, dim, init, seed), len(a), degree)
+    while n * lr < horizon and times.isnan().any():
+        x = torch.randn(batch, dim, generator=generator, dtype=torch.float64)
+        W, n = W + lr * polar(on_batch(W, a, degree, x)), n + 1
+        now = captured(W, len(a), degree)
+        times = _crossings(times, a, before, now, (n - 1) * lr, lr)
+        before = now
+    return {"times": times.tolist()}
+
+
+def measure_facts(power: float, frequency_exponent: float, n_facts: int, pace: float, horizon: float) -> dict:
+    """A memory of N = d facts with orthonormal embeddings on the flow W′ = f(G) of the population loss: when p̂(i|i) is
+    a half. horizon: in units of 1/p_N^γ. No randomness: all orthonormal embeddings give the same."""
+    p = torch.arange(1, n_facts + 1, dtype=torch.float64) ** -frequency_exponent
+    p = p / p.sum()
+    move, W, time = power_map(power), torch.zeros(n_facts, n_facts, dtype=torch.float64), 0.0
+    times, eye = torch.full_like(p, math.nan), torch.eye(n_facts, dtype=torch.float64)
+    before = torch.full_like(p, 1 / n_facts)
+    while time < horizon / p[-1].item() ** power and times.isnan().any():
+        pull = p * (1 - before)
+        # a step that moves the fastest margin of those not yet known by `pace`
+        step = pace / pull[times.isnan()].max().item() ** power
+        step = min(step, 0.5 / pull.max().item()) if power == 1 else step
+        W = W + step * move((eye - torch.softmax(W, 0)) * p)
+        now = torch.softmax(W, 0).diagonal()
+        times = _crossings(times, torch.ones_like(p), before, now, time, step)
+        before, time = now, time + step
+    return {"times": times.tolist()}
+
+
+def measure_crowd(n_items: int, dim: int, alpha: float, steps: int, seed: int) -> dict:
+    """Items that SGD and Muon recover after 1, …, `steps` steps, each step of spectral norm √d, N random items."""
+    problem = Problem.power_law(n_items=n_items, dim=dim, alpha=alpha)
+    emb, counts = sample_embeddings(problem, seed, dtype=torch.float64), {}
+    for name, move in (("sgd", lambda G: G / torch.linalg.matrix_norm(G, 2)), ("polar", polar)):
+        W, counts[name] = torch.zeros(dim, dim, dtype=torch.float64), []
+        for _ in range(steps):
+            W = W + math.sqrt(dim) * move(loss_and_gradient(W, emb, problem.frequencies)[1])
+            counts[name].append(capacity(W, emb))
+    return counts
+
+
+def _run(W: Tensor, a: Tensor, degree: int, move: Map, pace: float, horizon: float, until: str) -> dict:
+    P, linear = len(a), move(torch.eye(2, dtype=W.dtype) * 3)[0, 0].item() == 3
+    times, aligned, time = torch.full_like(a, math.nan), torch.full_like(a, math.nan), 0.0
+    before = captured(W, P, degree)
+    for _ in range(_MOST_STEPS):
+        done = {"learnt": not times.isnan().any(), "aligned": not aligned[0].isnan(), "horizon": False}[until]
+        if done or time >= horizon:
+            break
+        V = move(population(W, a, degree))
+        step = pace * W.norm(dim=1).max().item() / torch.linalg.matrix_norm(V, 2).item()
+        step = min(step, _LONGEST) if linear else step
+        W = W + step * V
+        now = captured(W, P, degree)
+        times = _crossings(times, a, before, now, time, step)
+        before, time = now, time + step
+        share = (W[:, :P].square() / W.square().sum(1, keepdim=True)).amax(0)
+        aligned = torch.where(aligned.isnan() & (share >= 0.5), time, aligned)
+    return {
+        "times": times.tolist(),
+        "aligned": aligned.tolist(),
+        "share": (captured(W, P, degree) / a).tolist(),
+        "loss": loss(W, a, degree),
+    }
+
+
+def _crossings(times: Tensor, a: Tensor, before: Tensor, now: Tensor, time: float, step: float) -> Tensor:
+    crossed = times.isnan() & (now >= a / 2)
+    part = ((a / 2 - before) / (now - before).clamp(min=1e-300)).clamp(0, 1)
+    return torch.where(crossed, time + part * step, times)
+
+
+def _link(degree: int) -> Tensor:
+    return torch.eye(degree + 1, dtype=torch.float64)[degree]
