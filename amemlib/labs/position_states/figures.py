@@ -49,6 +49,7 @@ def starts_figure(record: dict) -> Figure:
         at = np.array([matches[0], matches[1], matches[-1]]) + np.array([0, 0, width]) + 0.6 * width
         axis.plot(np.repeat(at, told.shape[1]), told.ravel(), look.marker, color=look.colour, ms=5, label=look.label)
         frame(axis, "match at the start", "share of right answers" if axis is axes[0] else "", title, zero=True)
+        axis.set_xticks(matches)
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2)
     return figure
