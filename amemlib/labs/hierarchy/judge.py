@@ -117,7 +117,7 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
 
     kernel = np.array(measured["ratio"]["kernel"], dtype=float)
     dims = np.array(config.kernel_dims)
-    even = np.array([even_count(d) for d in dims], dtype=float)
+    even = np.array([even_count(d) for d in config.kernel_dims], dtype=float)
 
     def is_shape(shape) -> bool:
         over = kernel * even / shape
@@ -125,7 +125,7 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
         return bool(over.max() / over.min() <= KERNEL[1] / KERNEL[0])
 
     met = bool((KERNEL[0] <= kernel).all() and (kernel <= KERNEL[1]).all())
-    count = np.array([quadratic_count(d) for d in dims], dtype=float)
+    count = np.array([quadratic_count(d) for d in config.kernel_dims], dtype=float)
     verdicts["kernel"] = verdict(None, met, refuse(is_shape, {"D": count, "D³": count**3, "d": dims.astype(float)}))
 
     large = np.array(config.span_dims) >= SPAN_LARGE
