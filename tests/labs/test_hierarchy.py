@@ -129,7 +129,7 @@ def test_a_crossing_is_found_where_it_was_planted():
 
 def made_up():
     """Config, measured and predicted numbers that agree, on the config of the cpu profile."""
-    config = dataclasses.replace(hierarchy.EXPERIMENT.profiles["cpu"], first_seed=5500)
+    config = dataclasses.replace(hierarchy.EXPERIMENT.profiles["cpu"], first_seed=5900)
     error = [0.62, 0.5, 0.39, 0.3, 0.21, 0.16]
 
     # by name: samples over D, exponent, curve
@@ -181,6 +181,7 @@ FLAWS = [
     (("transfer_features", 1), 0.5, "transfer", "not reproduced"),
     (("many", 1, 2), 3.0, "naive", "not reproduced"),
     (("many", 0, 2), 3.0, "crosstalk", "not reproduced"),
+    (("many", 0, 2), 8.0, "crosstalk", "finite-size"),
     (("items", "pairs_polar", 3), 100.0, "pairs", "undecided"),
     (("gain",), 0.4, "pairs", "finite-size"),
     (("gain",), 5.0, "pairs", "finite-size"),

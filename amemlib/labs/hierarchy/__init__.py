@@ -124,5 +124,5 @@ EXPERIMENT = Experiment(
     grids=grids,
     summarise=summarise,
     judge=judge,
-    unseen_from=5500,
+    unseen_from=5900,
 )

@@ -24,9 +24,10 @@ SPAN_BAND, SPAN_LARGE, SPAN_SLOPE, CLIPPED = 0.3, 24, (0.35, 0.15), 0.85
 above 1; the share of them that is enough where labels are cut."""
 TRANSFER = 0.6
 """What the error on learnt features may be of the kernel's."""
-MANY_BAND, SAME, GAIN = 0.2, 0.12, 0.35
-"""Relative distance of a count from its law, beyond one feature, for they come whole; of items with pairs as keys from
-those with independent keys; and of the exponent of Muon's gain from 1."""
+MANY_BAND, GROWTH, SAME, GAIN = 0.2, 0.2, 0.12, 0.35
+"""Relative distance of a count from its law, beyond one feature, for they come whole; of the exponent of the last
+counts in d from the law's at these d; relative distance of items with pairs as keys from those with independent keys;
+and of the exponent of Muon's gain from 1."""
 
 
 def summarise(config, results: Results) -> tuple[dict, dict]:
@@ -160,8 +161,9 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
 
     rivals = {"all of them": float(config.many_features), "one": 1.0}
     verdicts["naive"] = verdict(is_many(naive), is_many(naive), refuse(is_many, rivals))
-    met = is_many(disturbed)
-    verdicts["crosstalk"] = verdict(met, met, refuse(is_many, {"naive": naive} | rivals))
+    growth, law = (_growth(config.many_dims, counts[:, -1]) for counts in (many, disturbed))
+    refused = refuse(is_many, {"naive": naive} | rivals)
+    verdicts["crosstalk"] = verdict(is_many(disturbed), bool(abs(growth - law) <= GROWTH), refused)
 
     pairs, alone = (np.array(measured["items"][f"{key}_polar"], dtype=float) for key in ("pairs", "alone"))
     spread = np.hypot(*(np.array(measured["items_error"][f"{key}_polar"]) for key in ("pairs", "alone")))
@@ -170,6 +172,11 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     rivals = {"no gain in d": 0.0, "d^(1/2)": 0.5, "d^γ, the input's dimension": float(GAMMA)}
     verdicts["pairs"] = verdict(same, bool(is_gain(predicted["gain"])), refuse(is_gain, rivals))
     return verdicts
+
+
+def _growth(dims, counts: np.ndarray) -> float:
+    """The exponent of counts in d."""
+    return float(np.polyfit(np.log(dims), np.log(counts), 1)[0])
 
 
 def _dims(config) -> dict[str, tuple[int, ...]]:
