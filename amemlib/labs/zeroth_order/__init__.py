@@ -162,5 +162,5 @@ EXPERIMENT = Experiment(
     grids=grids,
     summarise=summarise,
     judge=judge,
-    unseen_from=3000,
+    unseen_from=5350,
 )

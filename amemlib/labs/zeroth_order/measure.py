@@ -13,7 +13,7 @@ from amemlib.sampling import sample_embeddings
 from amemlib.spectral import identity, polar
 
 _MAPS = {"sgd": identity, "polar": polar}
-_BLOCK = 50
+_BLOCK, _NOISE = 50, 5305
 
 
 def measure_quadratic(n_parameters: int, copies: int, decay: float, level: float) -> dict:
@@ -76,6 +76,12 @@ def measure_gain(
     return told
 
 
+def noise_stream(seed: int, dim: int, place: int) -> np.random.Generator:
+    """The numbers of the noise beside the K in this place of its list; not those of the embeddings of (seed, dim)."""
+    # without the last number the streams of places 0 and 1 are those of `sampling` for U and V
+    return np.random.default_rng([seed, dim, place, _NOISE])
+
+
 def measure_counts(
     n_items: int, dim: int, alpha: float, map_name: str, estimates: list[float], repeats: int, seed: int
 ) -> dict:
@@ -86,7 +92,7 @@ def measure_counts(
     G, spectral_map = initial_gradient(emb, problem.frequencies), _MAPS[map_name]
     counts = []
     for place, K in enumerate(estimates):
-        generator = np.random.default_rng([seed, dim, place])
+        generator = noise_stream(seed, dim, place)
         steps = (spectral_map(passes.sampled_estimate(G, K, generator)) for _ in range(repeats))
         counts.append(float(np.mean([capacity(W, emb) for W in steps])))
     return {"counts": counts, "full": capacity(spectral_map(G), emb)}
