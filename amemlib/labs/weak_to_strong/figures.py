@@ -25,7 +25,7 @@ def inherited_figure(record: dict) -> Figure:
         )
     axis.axhline(1, color=GREY, lw=1.2, ls=":", label="the teacher")
     axis.axhline(predicted["direct"] / predicted["teacher"], color=GREY, lw=1.2, ls="--", label="strong, true labels")
-    frame(axis, "pseudo-labels $N$", "error over the teacher's", log="xy")
+    frame(axis, "pseudo-labels $N$", "error over the teacher's", log="xy", base=2)
     key(axis, below=2)
     return figure
 
