@@ -98,10 +98,13 @@ def grids(config: ZerothConfig) -> dict[str, Grid]:
     sgd = {
         dim: {"dim": dim, "estimates": _doubled(dim, config.sgd_lowest, config.sgd_highest)} for dim in config.sgd_dims
     }
+    sizes = [(count, config.base_copies) for count in config.parameters]
+    sizes += [(config.base_parameters, count) for count in config.copies]
+    # one size is in both rows
+    quadratic = {f"{count}/{copies}": {"n_parameters": count, "copies": copies} for count, copies in sizes}
     whole = {"map_name": ("sgd", "polar")}
     return {
-        "parameters": Grid(measure_quadratic, {"n_parameters": config.parameters}, copies=config.base_copies),
-        "copies": Grid(measure_quadratic, {"copies": config.copies}, n_parameters=config.base_parameters),
+        "quadratic": Grid(measure_quadratic, {"case": quadratic}),
         "rank": Grid(measure_rank, {"dim": config.rank_dims} | seeds),
         "gain": Grid(measure_gain, {"dim": config.gain_dims} | seeds),
         "polar": Grid(measure_counts, {"case": law} | seeds, map_name="polar"),

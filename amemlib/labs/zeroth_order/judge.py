@@ -37,11 +37,18 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     """Slowdowns of quadratics and their exponents; tr H/h and gains by d; counts by K, the K at which half of what the
     gradient stores is stored, and its exponent, by map and α; counts over all K."""
     measured, predicted = {"quadratic": {}, "quadratic_exponent": {}}, {"quadratic": {}}
-    for name in ("parameters", "copies"):
-        ratio = results.array(name, "estimate") / results.array(name, "gradient")
+    cases = {
+        "parameters": [f"{count}/{config.base_copies}" for count in config.parameters],
+        "copies": [f"{config.base_parameters}/{count}" for count in config.copies],
+    }
+    known = list(results.grids["quadratic"].axes["case"])
+    for name, labels in cases.items():
+        at = [known.index(label) for label in labels]
+        rows = {key: results.array("quadratic", key)[at] for key in ("estimate", "gradient", "start")}
+        ratio = rows["estimate"] / rows["gradient"]
         measured["quadratic"][name] = ratio.tolist()
         measured["quadratic_exponent"][name] = fit_exponent(getattr(config, name), ratio).slope
-        predicted["quadratic"][name] = results.array(name, "start").tolist()
+        predicted["quadratic"][name] = rows["start"].tolist()
 
     ratio = results.array("rank", "ratio")
     measured["rank"], measured["rank_error"] = ratio.mean(1).tolist(), standard_error(ratio).tolist()
