@@ -76,9 +76,7 @@ def correlation_slope(
 ) -> Float[Tensor, "*shape"]:
     """κ′(t) = Σ_k k a_k b_k t^{k−1} = E f′(x) g′(y) (Stein)."""
     _check_expansions(a, b, overlap)
-    products = a * b
-    slopes = products[1:] * torch.arange(1, len(products)).to(products)
-    return _finite("a, b and overlap", _polynomial(slopes, overlap))
+    return _finite("a, b and overlap", _polynomial(_derivative(a * b), overlap))
 
 
 @without_autocast
@@ -96,9 +94,8 @@ def field(
     """
     check_tensor("u", u, ("n", "d"))
     _check_network(theta, masses, u)
-    overlaps = _finite("u and theta", u @ theta.T)
-    pull = correlation_slope(a, b, overlaps) * masses
-    values, slopes = correlation(a, b, overlaps) @ masses, pull @ theta - (pull * overlaps).sum(1, keepdim=True) * u
+    _check_expansions(a, b, u)
+    values, slopes = _field(u, theta, masses, a * b)
     return _finite("u, theta and masses", values), _finite("u, theta and masses", slopes)
 
 
@@ -112,8 +109,8 @@ def squared_norm(
     """
     check_tensor("theta", theta, ("P", "d"))
     _check_network(theta, masses, theta)
-    overlaps = _finite("theta", theta @ theta.T)
-    return _finite("theta and masses", masses @ correlation(a, a, overlaps) @ masses)
+    _check_expansions(a, a, theta)
+    return _finite("theta and masses", masses @ _polynomial(a * a, theta @ theta.T) @ masses)
 
 
 @without_autocast
@@ -131,13 +128,27 @@ def two_homogeneous_velocity(
     """
     check_tensor("W", W, ("m", "d"))
     _check_network(theta, masses, W)
+    _check_expansions(a, a, W)
     norms = W.norm(dim=1, keepdim=True)
     if not (norms > 0).all() or not torch.isfinite(norms).all():
         raise ValueError(f"W must have rows of lengths that are finite and > 0, got {norms.min():g} … {norms.max():g}")
     u = W / norms
-    value, slope = field(u, theta, masses, a, a)
-    own_value, own_slope = field(u, u, norms[:, 0].square(), a, a)
+    value, slope = _field(u, theta, masses, a * a)
+    own_value, own_slope = _field(u, u, norms[:, 0].square(), a * a)
     return _finite("W and a", norms * (2 * u * (value - own_value)[:, None] + slope - own_slope))
+
+
+def _field(u: Tensor, theta: Tensor, masses: Tensor, products: Tensor) -> tuple[Tensor, Tensor]:
+    """`field` of checked arguments, from the products a_k b_k."""
+    overlaps = u @ theta.T
+    pull = _polynomial(_derivative(products), overlaps) * masses
+    values = _polynomial(products, overlaps) @ masses
+    return values, pull @ theta - (pull * overlaps).sum(1, keepdim=True) * u
+
+
+def _derivative(products: Tensor) -> Tensor:
+    """The coefficients of κ′ from those of κ."""
+    return products[1:] * torch.arange(1, len(products)).to(products)
 
 
 def _check_expansions(a: Tensor, b: Tensor, overlap: Tensor) -> None:

@@ -23,6 +23,7 @@ ARROWS = {
     "scaling": "checks",
     "arithmetic": "checks",
     "hermite": "problem",
+    "teacher_student": "hermite",
     "problem": "theory arithmetic",
     "spectral": "problem",
     "sampling": "problem",
@@ -46,7 +47,7 @@ ARROWS = {
     "visits": "sweep costs",
     "vocabularies": "problem",
     "figures": "scaling theory lazy",
-    "labs": "experiments figures adam hermite",
+    "labs": "experiments figures adam hermite teacher_student",
     "__main__": "sweep visits figures",
 }
 FORBIDDEN = {"utils", "util", "common", "helpers", "misc"}

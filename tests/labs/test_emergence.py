@@ -7,27 +7,28 @@ import numpy as np
 import pytest
 import torch
 
+from amemlib import teacher_student
 from amemlib.labs import emergence
-from amemlib.labs.emergence import dynamics, expected, measure
+from amemlib.labs.emergence import expected, measure
 
 CONFIG = emergence.EXPERIMENT.profiles["smoke"]
 
 
 def test_a_samples_velocity_is_minus_the_gradient_of_its_loss():
-    a, W = torch.tensor([0.9, 0.4], dtype=torch.float64), dynamics.start(3, 4, 0.7, 0).requires_grad_()
+    a, W = torch.tensor([0.9, 0.4], dtype=torch.float64), teacher_student.start(3, 4, 0.7, 0).requires_grad_()
     x = torch.randn(6, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     norms = W.norm(dim=1)
     values = lambda z: (z**4 - 6 * z**2 + 3) / math.sqrt(24)  # noqa: E731
     error = values(x[:, :2]) @ a - values(x @ (W / norms[:, None]).T) @ norms.square()
     (slope,) = torch.autograd.grad(error.square().mean() / 2, W)
-    assert torch.allclose(dynamics.sample_velocity(W.detach(), a, 4, x), -slope, atol=1e-12)
+    assert torch.allclose(teacher_student.sample_velocity(W.detach(), a, 4, x), -slope, atol=1e-12)
 
 
 def test_a_neuron_on_a_direction_captures_it():
     a, W = torch.tensor([0.9, 0.4], dtype=torch.float64), torch.zeros(2, 3, dtype=torch.float64)
     W[0, 0], W[1, 1] = math.sqrt(0.9), math.sqrt(0.4)
-    assert torch.allclose(dynamics.captured(W, 2, 4), a) and abs(dynamics.loss(W, a, 4)) < 1e-12
-    assert dynamics.flow_velocity(W, a, 4).abs().max() < 1e-12
+    assert torch.allclose(teacher_student.captured(W, 2, 4), a) and abs(teacher_student.loss(W, a, 4)) < 1e-12
+    assert teacher_student.flow_velocity(W, a, 4).abs().max() < 1e-12
 
 
 @pytest.mark.parametrize("degree", [4, 6])
@@ -36,7 +37,7 @@ def test_the_decoupled_time_is_that_of_one_neuron_and_one_direction(degree):
     W = torch.zeros(1, d, dtype=torch.float64)
     W[0, 0], W[0, 1] = init * math.sqrt(y), init * math.sqrt(1 - y)
     a = torch.ones(1, dtype=torch.float64)
-    move = lambda W: dynamics.flow_velocity(W, a, degree)  # noqa: E731
+    move = lambda W: teacher_student.flow_velocity(W, a, degree)  # noqa: E731
     _, found = measure._run(W, move, a, degree, 0.005, 100.0, 1)
     assert found["times"][0] == pytest.approx(expected.learning_times(y, init**2, degree).item(), rel=0.01)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from amemlib import polar
+from amemlib import polar, teacher_student
 from amemlib.labs import spectral_emergence
 from amemlib.labs.spectral_emergence import expected, measure
 from amemlib.labs.spectral_emergence.judge import TURN
@@ -34,7 +34,7 @@ def test_the_gradient_on_samples_is_that_of_their_loss():
     student = (h4(x @ (W / norms).T) * norms[:, 0] ** 2).sum(1)
     error = (h4(x[:, :2]) @ a - student).square().mean() / 2
     (gradient,) = torch.autograd.grad(error, W)
-    assert torch.allclose(measure.on_batch(W.detach(), a, 4, x), -gradient)
+    assert torch.allclose(teacher_student.sample_velocity(W.detach(), a, 4, x), -gradient)
 
 
 def test_growth_alone_is_the_decoupled_law_of_a_start_from_nothing():

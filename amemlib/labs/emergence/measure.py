@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amemlib.labs.emergence import dynamics
+from amemlib import teacher_student
 from amemlib.labs.emergence.expected import amplitudes
 from amemlib.spectral import polar
 
@@ -33,8 +33,8 @@ def measure_flow(
     15 %. sharing: neurons aligned with a direction, mean over the directions that have one. loss: at the end.
     """
     a = torch.from_numpy(amplitudes(exponent, n_teachers))
-    move = lambda W: dynamics.flow_velocity(W, a, degree)  # noqa: E731
-    W, found = _run(dynamics.start(width, dim, init, seed), move, a, degree, step, horizon, until)
+    move = lambda W: teacher_student.flow_velocity(W, a, degree)  # noqa: E731
+    W, found = _run(teacher_student.start(width, dim, init, seed), move, a, degree, step, horizon, until)
     u = W[:, :n_teachers] / W.norm(dim=1, keepdim=True)
     aligned = (u.square() > _ALIGNED).sum(0).double()
     return found | {"sharing": (aligned.sum() / max(1, int((aligned > 0).sum()))).item()}
@@ -58,11 +58,11 @@ def measure_sgd(
 
     def move(W: Tensor) -> Tensor:
         x = torch.randn(batch, dim, generator=generator, dtype=torch.float64)
-        return dynamics.sample_velocity(W, a, degree, x)
+        return teacher_student.sample_velocity(W, a, degree, x)
 
-    W = dynamics.start(width, dim, init, seed)
+    W = teacher_student.start(width, dim, init, seed)
     _, found = _run(W, move, a, degree, step, horizon, n_teachers)
-    flow = lambda W: dynamics.flow_velocity(W, a, degree)  # noqa: E731
+    flow = lambda W: teacher_student.flow_velocity(W, a, degree)  # noqa: E731
     _, law = _run(W, flow, a, degree, step, horizon, n_teachers)
     return found | {"flow": law["times"]}
 
@@ -72,8 +72,8 @@ def measure_muon(
 ) -> dict:
     """The same by polar factors of the population gradient, `lr` a step; times are total lengths of steps."""
     a = torch.from_numpy(amplitudes(exponent, n_teachers))
-    move = lambda W: polar(dynamics.flow_velocity(W, a, degree))  # noqa: E731
-    W = dynamics.start(width, dim, init, seed)
+    move = lambda W: polar(teacher_student.flow_velocity(W, a, degree))  # noqa: E731
+    W = teacher_student.start(width, dim, init, seed)
     _, found = _run(W, move, a, degree, lr, 1.0, n_teachers, least=0.02)
     return found
 
@@ -121,11 +121,11 @@ def _run(
 ) -> tuple[Tensor, dict]:
     times, loss_times, losses = torch.full_like(a, math.nan), [], []
     taken, following = 0, least
-    before = dynamics.captured(W, len(a), degree)
+    before = teacher_student.captured(W, len(a), degree)
     while taken * step < horizon and times[:until].isnan().any():
         W = W + step * move(W)
         taken += 1
-        now = dynamics.captured(W, len(a), degree)
+        now = teacher_student.captured(W, len(a), degree)
         if not torch.isfinite(now).all():
             break
         crossed = times.isnan() & (now >= a / 2)
@@ -134,13 +134,13 @@ def _run(
         before = now
         if taken * step >= following:
             loss_times.append(taken * step)
-            losses.append(dynamics.loss(W, a, degree))
+            losses.append(teacher_student.loss(W, a, degree))
             following *= _RATIO
     return W, {
         "times": times.tolist(),
         "loss_times": loss_times,
         "losses": losses,
-        "loss": dynamics.loss(W, a, degree),
+        "loss": teacher_student.loss(W, a, degree),
     }
 
 

@@ -7,61 +7,22 @@ Teacher Σ_p a_p h_k(⟨x, θ_p⟩) with θ_p the first P coordinate vectors, st
 import math
 from collections.abc import Callable
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from amemlib.gradients import loss_and_gradient
-from amemlib.hermite import hermite, squared_norm, two_homogeneous_velocity
 from amemlib.labs.spectral_emergence.expected import amplitudes
 from amemlib.problem import Problem
 from amemlib.recovery import capacity
 from amemlib.sampling import sample_embeddings
 from amemlib.spectral import polar, spectral_map
+from amemlib.teacher_student import captured, flow_velocity, loss, sample_velocity, start
 
 _LONGEST, _MOST_STEPS = 0.25, 100_000
 """Of Euler's steps where the map is G itself; steps of one run."""
 
 Map = Callable[[Tensor], Tensor]
-
-
-def start(width: int, dim: int, init: float, seed: int) -> Float[Tensor, "m d"]:
-    """Neurons of length `init` in independent uniform directions."""
-    W = torch.from_numpy(np.random.default_rng([seed, width, dim]).standard_normal((width, dim)))
-    return init * W / W.norm(dim=1, keepdim=True)
-
-
-def captured(W: Float[Tensor, "m d"], count: int, degree: int) -> Float[Tensor, " P"]:
-    """A_p = Σ_i ‖w_i‖² ⟨u_i, θ_p⟩^k."""
-    squares = W.square().sum(1)
-    return (W[:, :count] / squares.sqrt()[:, None]).pow(degree).T @ squares
-
-
-def loss(W: Float[Tensor, "m d"], a: Float[Tensor, " P"], degree: int) -> float:
-    """½ E (teacher − student)² over all of the data."""
-    norms = W.norm(dim=1)
-    directions = torch.cat([torch.eye(len(a), W.shape[1], dtype=W.dtype), W / norms[:, None]])
-    return squared_norm(directions, torch.cat([a, -norms.square()]), _link(degree)).item() / 2
-
-
-def population(W: Float[Tensor, "m d"], a: Float[Tensor, " P"], degree: int) -> Float[Tensor, "m d"]:
-    """G over all of the data."""
-    return two_homogeneous_velocity(W, torch.eye(len(a), W.shape[1], dtype=W.dtype), a, _link(degree))
-
-
-def on_batch(
-    W: Float[Tensor, "m d"], a: Float[Tensor, " P"], degree: int, x: Float[Tensor, "B d"]
-) -> Float[Tensor, "m d"]:
-    """G on the samples x."""
-    norms = W.norm(dim=1, keepdim=True)
-    u = W / norms
-    z = x @ u.T
-    values = hermite(z, degree)
-    error = hermite(x[:, : len(a)], degree)[degree] @ a - values[degree] @ norms[:, 0].square()
-    pull = error[:, None] * math.sqrt(degree) * values[degree - 1] / len(x)
-    radial = 2 * (error @ values[degree]) / len(x) - (pull * z).sum(0)
-    return norms * (radial[:, None] * u + pull.T @ x)
 
 
 def power_map(power: float) -> Map:
@@ -144,7 +105,7 @@ def measure_batch(
     n, before = 0, captured(start(width, dim, init, seed), len(a), degree)
     while n * lr < horizon and times.isnan().any():
         x = torch.randn(batch, dim, generator=generator, dtype=torch.float64)
-        W, n = W + lr * polar(on_batch(W, a, degree, x)), n + 1
+        W, n = W + lr * polar(sample_velocity(W, a, degree, x)), n + 1
         now = captured(W, len(a), degree)
         times = _crossings(times, a, before, now, (n - 1) * lr, lr)
         before = now
@@ -191,7 +152,7 @@ def _run(W: Tensor, a: Tensor, degree: int, move: Map, pace: float, horizon: flo
         done = {"learnt": not times.isnan().any(), "aligned": not aligned[0].isnan(), "horizon": False}[until]
         if done or time >= horizon:
             break
-        V = move(population(W, a, degree))
+        V = move(flow_velocity(W, a, degree))
         step = pace * W.norm(dim=1).max().item() / torch.linalg.matrix_norm(V, 2).item()
         step = min(step, _LONGEST) if linear else step
         W = W + step * V
@@ -212,7 +173,3 @@ def _crossings(times: Tensor, a: Tensor, before: Tensor, now: Tensor, time: floa
     crossed = times.isnan() & (now >= a / 2)
     part = ((a / 2 - before) / (now - before).clamp(min=1e-300)).clamp(0, 1)
     return torch.where(crossed, time + part * step, times)
-
-
-def _link(degree: int) -> Tensor:
-    return torch.eye(degree + 1, dtype=torch.float64)[degree]
