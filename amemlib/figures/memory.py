@@ -51,19 +51,20 @@ def frequencies_figure(curves: dict) -> Figure:
 def recalled_figure(recalled: dict) -> Figure:
     """A dot for every item, the most frequent first, row by row: those that a memory recalls in its map's colour.
 
-    recalled: map ↦ (n²,) whether an item is recalled.
+    recalled: map ↦ (n²,) whether an item is recalled. One pair of axes, so that a phone too has all of them in sight.
     """
-    figure, axes = new_axes(len(recalled), figsize=(5.0, 3.1))
-    for axis, (name, marks) in zip(axes, recalled.items(), strict=True):
+    figure, (axis,) = new_axes(figsize=(5.0, 2.9))
+    for place, (name, marks) in enumerate(recalled.items()):
         marks = np.asarray(marks)
         side = math.isqrt(len(marks))
         row, column = np.divmod(np.arange(len(marks)), side)
-        axis.scatter(column, row, s=7, lw=0, c=np.where(marks, MAPS[name].colour, PALE))
-        axis.set(xticks=[], yticks=[], aspect="equal", ylim=(side, -1))
-        axis.grid(False)
-        axis.spines[:].set_visible(False)
+        left = 1.15 * side * place
+        axis.scatter(left + column, row, s=7, lw=0, c=np.where(marks, MAPS[name].colour, PALE))
         title = f"{MAPS[name].label.split()[0]}: {marks.sum():,} of {len(marks):,}"
-        frame(axis, "", title=title)
+        axis.text(left + side / 2, -side / 20, title, ha="center", va="bottom")
+    axis.set(aspect="equal")
+    axis.invert_yaxis()
+    axis.set_axis_off()
     return figure
 
 
