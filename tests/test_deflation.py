@@ -196,7 +196,7 @@ JUDGED = dataclasses.replace(SMALL, dims=(128, 256), n_items=8192, seeds=4, firs
 
 
 def made_up(factor=1.0, excess=0.0, lemma=0.5, steeper=0.0, unseen=1.0, sharp_excess=0.0, **batches):
-    """Verdicts on counts and slopes whose law is `sharp_excess` steeper than the limit.
+    """Verdicts on counts and slopes whose law is `sharp_excess` steeper than the limit, one number or one a step.
 
     The counts are `factor` times their prediction and the slopes `excess` above the limit; all slopes are `steeper`
     than they should be. batches: counts, sharp or distinct of the minibatch runs, (rules, batch sizes), growing in the
@@ -204,8 +204,9 @@ def made_up(factor=1.0, excess=0.0, lemma=0.5, steeper=0.0, unseen=1.0, sharp_ex
     """
     methods = {name: rule.method for name, rule in RULES.items()}
     kappa = {name: [theory.recovery_exponent(method, 1.5, t) for t in (1, 2, 3)] for name, method in methods.items()}
-    sharp = {name: [[dim ** (k + sharp_excess) for k in row] for dim in JUDGED.dims] for name, row in kappa.items()}
-    slope = {name: [k + excess + steeper for k in row] for name, row in kappa.items()}
+    excess, sharp_excess, steeper = (np.broadcast_to(x, 3) for x in (excess, sharp_excess, steeper))
+    sharp = {name: [list(dim ** (row + sharp_excess)) for dim in JUDGED.dims] for name, row in kappa.items()}
+    slope = {name: list(row + excess + steeper) for name, row in kappa.items()}
     measured = {
         "slope": slope,
         "interval": {name: [[k - 0.03, k + 0.03] for k in row] for name, row in slope.items()},
@@ -242,6 +243,16 @@ def test_counts_and_exponents_of_a_rule_are_two_questions(rule, factor, excess, 
     other = "Muon" if RULES[rule].method == "sgd" else "SGD"
     if said in (REPRODUCED, FINITE_SIZE):
         assert found["refused"] == [other, "α + 1/2", "α − 1/2", "a full memory", "one step more", "no growth"]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_exponents_are_judged_up_to_the_first_step_whose_prediction_is_far_from_its_limit(rule):
+    far = (0.2, 0.2, 0.6)
+    found = made_up(excess=far, sharp_excess=far)[rule]
+    assert word(found) == FINITE_SIZE and {"one step more", "no growth"} <= set(found["refused"])
+    assert word(made_up(excess=(0.2, 0.5, 0.6), sharp_excess=far)[rule]) == NOT_REPRODUCED, "the second step is judged"
+    assert word(made_up(excess=(0.2, 0.2, 0.9), sharp_excess=far)[rule]) == FINITE_SIZE, "the third is not"
+    assert word(made_up(1.4, excess=far, sharp_excess=far)[rule]) == NOT_REPRODUCED, "its count still is"
 
 
 @pytest.mark.parametrize("rule", RULES)
