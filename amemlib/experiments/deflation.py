@@ -394,20 +394,23 @@ def steps_in_reach(sharp_slope: Iterable[float], limit: Iterable[float]) -> int:
 
 
 def _rule_verdict(config: DeflationConfig, name: str, measured: dict, predicted: dict) -> dict:
-    """Sizes: every count and every exponent meets its sharp prediction. Limit: the intervals contain κ_t.
+    """Sizes: every count and every exponent meets its sharp prediction. Limit: every interval contains κ_t.
 
-    The exponents are those of the first `steps_in_reach` steps, the counts those of all steps; without such a step
-    the limit has no answer. A rule that a record does not have is not judged.
+    Limit and rivals are those of the first `steps_in_reach` steps; without such a step there is no answer. A rule that
+    a record does not have is not judged.
     """
     judged = np.array(config.dims) >= SHARP_DIM
     if name not in measured["seed_counts"] or not judged.any():
         return verdict(None, None)
     counts, sharp = np.array(measured["seed_counts"][name], float), np.array(predicted["counts"][name])
     off = np.abs(counts.mean(1) - sharp) - 2 * count_error(counts, sharp)
+    near = (off <= STEP_COUNT_BAND * sharp)[judged].all()
     sharp_slope = [fit_exponent(config.dims, column).slope for column in sharp.T]
+    low, high = np.transpose(measured["interval"][name])
+    near &= (np.abs(np.subtract(measured["slope"][name], sharp_slope)) <= (high - low) / 2 + STEP_SLOPE_SLACK).all()
     first = steps_in_reach(sharp_slope, predicted["slope"][name]) or len(sharp_slope)
     return exponent_verdict(
-        (off <= STEP_COUNT_BAND * sharp)[judged].all(),
+        near,
         measured["slope"][name][:first],
         measured["interval"][name][:first],
         sharp_slope[:first],
