@@ -7,6 +7,7 @@ from pathlib import Path
 import guide
 import portable
 import pytest
+import reading_time
 from bs4 import BeautifulSoup
 
 from amemlib.figures import style
@@ -99,10 +100,80 @@ def test_a_share_of_a_chapter_takes_its_share_of_the_minutes():
     [some] = guide.read_stops({"page": "gradient", "until": "Minibatches"}, BOOK, minutes, ROOT)
     [more] = guide.read_stops({"page": "gradient", "until": "Exercises"}, BOOK, minutes, ROOT)
     assert 0 < some.minutes < more.minutes <= minutes["gradient"]
-    text = (
-        "---\nexperiment: x\n---\n# Two words\n\n```{code-cell} ipython3\nnot = read\n```\n\n[A link](x.md) of $x$.\n"
-    )
-    assert guide.words(text) == 3 + 4
+
+
+@pytest.mark.parametrize("name", [name for name, one in CHAPTERS.items() if one.learns and name not in guide.BY_HAND])
+def test_a_first_line_states_the_minutes_of_the_rule(name):
+    line = guide.FIRST_LINE.search(guide.source(ROOT, name))
+    assert int(line["minutes"]) == CHAPTERS[name].minutes, "run `make figures`"
+
+
+PAGE = """---
+experiment: x
+---
+# Two words
+
+*You need: nothing. You learn: it. Reading time: 90 minutes; the cells run in a second.*
+
+(sec-here)=
+A [link](x.md) of $x<1$ and $y>2$ in {ref}`sec-here`.
+
+$$
+a=b\\\\
+c=d
+$$ (eq-x)
+
+```{code-cell} ipython3
+assert open
+```
+
+```{code-cell} ipython3
+---
+mystnb:
+  figure:
+    caption: >-
+      Four words for $z$.
+tags: [hide-input]
+---
+not = read
+```
+
+```{dropdown} Not read
+Nor this.
+```
+
+```{prf:proof}
+Two more.
+```
+
+````{solution-start} ex-x
+:class: dropdown
+````
+
+Not read, $x$.
+
+````{solution-end}
+````
+
+*Next:* [nowhere](x.md).
+"""
+
+
+def test_the_rule_counts_what_a_reader_meets_and_nothing_that_is_folded():
+    first, text, caption, proof = 16, 6, 3, 2
+    words = 2 + first + text + caption + proof
+    counted = reading_time.count(PAGE)
+    assert counted == {"words": words, "formulas": 3, "displays": 2, "pictures": 1, "code": 1}
+    assert reading_time.minutes(PAGE) == pytest.approx((words * 60 / 200 + 3 * 3 + 2 * 30 + 20 + 1) / 60)
+
+
+def test_minutes_stay_while_they_are_near_and_are_mended_where_they_are_far():
+    long = "word " * 200 * 32
+    assert [reading_time.stated(long, now) for now in (27, 28, 36, 37)] == [30, 28, 36, 30]
+    assert [reading_time.rounded(exact) for exact in (0.2, 7.4, 19.4, 19.6, 24)] == [1, 7, 19, 20, 25]
+    assert guide.chapter("x", PAGE).minutes == 2
+    assert guide.timed(PAGE, 2) == PAGE.replace("90 minutes", "2 minutes")
+    assert guide.chapter("explorer", PAGE).minutes == 90
 
 
 def test_the_map_leads_to_every_chapter_under_the_books_own_number():

@@ -9,6 +9,7 @@ from itertools import pairwise
 from math import ceil
 from pathlib import Path
 
+import reading_time
 import yaml
 
 LANES = Path(__file__).with_name("lanes.yml")
@@ -19,16 +20,11 @@ FIRST_LINE = re.compile(
 )
 LINK = re.compile(r"\]\((?P<file>[\w./-]+)\.md\)")
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
-UNREAD = re.compile(
-    r"\A---\n.*?\n---\n|^```\{code-cell\}.*?^```$|<!--.*?-->|<[^>]+>|\]\([^)]*\)|^[`:]{3,}.*?$|^:\w+:.*?$",
-    re.MULTILINE | re.DOTALL,
-)
 CLOSING = re.compile(r"^\*Next:\*.*$", re.MULTILINE)
-CAPTION = re.compile(r"caption: >-\n\s+(.+)")
 BEHIND = "evidence"
 """What follows the last chapter."""
-WORDS_A_MINUTE = 150
-"""For a page or first screen of words, numbers and one picture: slower than a novel, faster than a proof."""
+BY_HAND = ("budget-game", "explorer", "puzzles")
+"""Where a reader plays or solves: their minutes are not those of reading."""
 
 
 @dataclass(frozen=True)
@@ -92,18 +88,17 @@ def source(root: Path, name: str) -> str:
 
 
 def chapter(name: str, text: str) -> Chapter:
-    """A page that is all rules, the cheat sheet, has no first line: its minutes are those of its words."""
+    """A page that is all rules, the cheat sheet, has no first line.
+
+    Minutes are those of the first line, or by the rule where the line is far off: then `pages` mends it.
+    """
     title, line = TITLE.search(text)[1], FIRST_LINE.search(text)
     if line is None:
-        return Chapter(name, title, (), "", round(words(text) / WORDS_A_MINUTE))
+        return Chapter(name, title, (), "", reading_time.rounded(reading_time.minutes(text)))
     links = (match["file"] for match in LINK.finditer(line["needs"]))
     needs = tuple(dict.fromkeys(posixpath.normpath(posixpath.join(posixpath.dirname(name), link)) for link in links))
-    return Chapter(name, title, needs, line["learns"], int(line["minutes"]))
-
-
-def words(text: str) -> int:
-    """The words and formulas that a reader of the page reads, captions among them, folded cells not."""
-    return len((UNREAD.sub(" ", CLOSING.sub("", text)) + " ".join(CAPTION.findall(text))).split())
+    said = int(line["minutes"])
+    return Chapter(name, title, needs, line["learns"], said if name in BY_HAND else reading_time.stated(text, said))
 
 
 def lanes(root: Path, book: dict[str, list[Chapter]]) -> list[Lane]:
@@ -126,12 +121,12 @@ def read_stops(stop: str | dict, book: dict[str, list[Chapter]], minutes: dict[s
     if "minutes" in stop:
         return [Stop(name, stop["minutes"], told)]
     if stop.get("first_screen"):
-        return [Stop(name, words(text.partition("\n## ")[0]) / WORDS_A_MINUTE, told or "its first screen")]
+        return [Stop(name, reading_time.minutes(text.partition("\n## ")[0]), told or "its first screen")]
     if "until" in stop:
         before, heading, _ = text.partition(f"\n## {stop['until']}\n")
         if not heading:
             raise KeyError(f"{name} has no section {stop['until']!r}")
-        return [Stop(name, ceil(minutes[name] * words(before) / words(text)), told)]
+        return [Stop(name, ceil(minutes[name] * reading_time.minutes(before) / reading_time.minutes(text)), told)]
     return [Stop(name, minutes[name], told)]
 
 
@@ -272,13 +267,19 @@ def replaced(text: str, between: tuple[str, str], new: str) -> str:
 
 
 def pages(root: Path) -> dict[Path, str]:
-    """What the guide should hold, and the chapters with their last line made anew."""
+    """What the guide should hold, and the chapters with their first line's minutes and their last line made anew."""
     page = root / "chapters" / "guide.md"
     book, routes, titles = whole(root)
     order = [one.name for chapters in book.values() for one in chapters]
-    texts = {name: source(root, name) for name in order}
-    closed = {
-        root / "chapters" / f"{name}.md": CLOSING.sub(lambda _, name=name: closing(name, order, routes, titles), text)
-        for name, text in texts.items()
-    }
+    closed = {}
+    for one in (one for chapters in book.values() for one in chapters):
+        text = timed(source(root, one.name), one.minutes)
+        last = closing(one.name, order, routes, titles)
+        closed[root / "chapters" / f"{one.name}.md"] = CLOSING.sub(lambda _, last=last: last, text)
     return {page: with_map(page.read_text(encoding="utf-8"), root)} | closed
+
+
+def timed(text: str, minutes: int) -> str:
+    """The page with these minutes in its first line, if it has one."""
+    line = FIRST_LINE.search(text)
+    return text if line is None else text[: line.start("minutes")] + str(minutes) + text[line.end("minutes") :]
