@@ -80,12 +80,19 @@ def test_a_lane_keeps_its_promise_and_reads_nothing_before_what_it_rests_on(lane
     assert not lane.after or lane.after in {one.letter for one in LANES if one.letter < lane.letter}
 
 
-def test_a_lane_has_a_colour_of_the_house_and_a_rule_of_the_style_sheet_of_its_own():
+def test_a_lane_has_a_look_in_a_colour_of_the_house_and_a_rule_of_the_style_sheet_of_its_own():
     rules = (ROOT / "assets" / "book.css").read_text(encoding="utf-8")
-    assert len({lane.colour for lane in LANES}) == len(LANES)
+    assert len({(lane.colour, lane.ring) for lane in LANES}) == len(LANES)
     for lane in LANES:
-        assert lane.colour in style.KINDS
+        assert lane.colour in style.KINDS and lane.ring in ("solid", "dashed")
+        assert (f"--ring: {lane.ring}" in guide.mark(lane)) == (lane.ring != "solid")
         assert f'[value="{lane.letter}"]:checked' in rules
+
+
+@pytest.mark.parametrize("part", [caption for caption in BOOK if caption.startswith("Companions")])
+def test_a_lane_goes_through_every_group_of_companions(part):
+    stops = {stop.name for lane in LANES for stop in lane.stops}
+    assert any(one.name in stops for one in BOOK[part])
 
 
 def test_a_lane_through_a_chapter_or_section_that_is_gone_is_an_error():

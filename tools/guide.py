@@ -54,7 +54,10 @@ class Stop:
 
 @dataclass(frozen=True)
 class Lane:
-    """A way through the book; `after` is the letter of the one before it, `within` the minutes that it promises."""
+    """A way through the book; `after` is the letter of the one before it, `within` the minutes that it promises.
+
+    `colour` and `ring`, the style of a border, together are the look of its marks.
+    """
 
     letter: str
     name: str
@@ -63,6 +66,7 @@ class Lane:
     after: str = ""
     within: int | None = None
     note: str = ""
+    ring: str = "solid"
 
     @property
     def minutes(self) -> int:
@@ -144,9 +148,10 @@ def hours(minutes: int) -> str:
 
 
 def mark(lane: Lane, number: int | str = "", told: str = "") -> str:
-    """A lane's letter in a ring of its colour, with the number of the stop."""
+    """A lane's letter in its ring, with the number of the stop."""
     says = f' role="img" title="{html.escape(told)}"' if told else ""
-    return f'<span class="lane lane-{lane.letter}" style="--lane: {lane.colour}"{says}>{lane.letter}{number}</span>'
+    look = f"--lane: {lane.colour}" + (f"; --ring: {lane.ring}" if lane.ring != "solid" else "")
+    return f'<span class="lane lane-{lane.letter}" style="{look}"{says}>{lane.letter}{number}</span>'
 
 
 def ways(routes: list[Lane], titles: dict[str, str]) -> str:
