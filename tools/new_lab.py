@@ -14,7 +14,7 @@ TEMPLATE = ROOT / "tools" / "lab-template"
 LEFT = """\
 Left to do:
   {chapter}: add `- file: {page}` to _toc.yml
-  a row in its group's file of chapters/ledger
+  a row in its group's file of chapters/ledger, a term in chapters/glossary.md
   commit; then the record, from the clean tree, on a block of seeds that nobody used (CONTRIBUTING lists them):
     python -m amemlib run {name} --profile cpu --set first_seed=… --output amemlib/records/{name}/confirm.json
   make notebooks figures test"""
