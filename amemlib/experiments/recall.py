@@ -272,9 +272,9 @@ def _spectral_map(config: RecallConfig, measured: dict) -> dict:
         return verdict(None, None)
 
     def is_first(leader: str, other: str) -> bool:
-        return all(_time_ratio(measured, figure, 0, leader, other)["low"] > 1 for figure in LONG)
+        return all(time_ratio(measured, figure, 0, leader, other)["low"] > 1 for figure in LONG)
 
-    exact = [_time_ratio(measured, figure, 0, "muon", "exact_muon")["mean"] for figure in LONG]
+    exact = [time_ratio(measured, figure, 0, "muon", "exact_muon")["mean"] for figure in LONG]
     same = all(1 / SAME_TIME <= ratio <= SAME_TIME for ratio in exact)
     rivals = {"the vectors' AdamW alone": "sgd_matrices", "the vectors' rate alone": "adamw_vectors"}
     met = same and all(is_first("muon", control) for control in rivals.values())
@@ -296,7 +296,7 @@ def _half_times(draws: Iterable[dict]) -> list[float | None]:
     return times
 
 
-def _time_ratio(measured: dict, figure: str, index: int, leader: str, other: str) -> dict:
+def time_ratio(measured: dict, figure: str, index: int, leader: str, other: str) -> dict:
     """Geometric mean and 95 % interval of another optimizer's time to one half over the leader's, paired by seed.
 
     Who does not get there is counted with the end of its run: for the other that is a lower bound of the ratio. A
@@ -316,7 +316,7 @@ def _time_ratio(measured: dict, figure: str, index: int, leader: str, other: str
 
 
 def _rivals_times(measured: dict, figure: str, index: int, leader: str) -> list[dict]:
-    return [_time_ratio(measured, figure, index, leader, name) for name in COMPARED if name != leader]
+    return [time_ratio(measured, figure, index, leader, name) for name in COMPARED if name != leader]
 
 
 def _lead(measured: dict, figure: str, index: int, leader: str) -> dict:

@@ -25,6 +25,7 @@ OPTIMIZERS = {
     "exact_muon": optimizer("polar", "Muon, exact polar map"),
     "adamw": optimizer("adamw"),
     "sgd": optimizer("sgd"),
+    "sgd_matrices": optimizer("sgd", "SGD, vectors by AdamW")._replace(marker="D"),
 }
 METRICS = {
     "ood": "accuracy, uniform law (OOD)",
