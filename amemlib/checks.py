@@ -4,6 +4,7 @@ A room of its own, for every other one needs them and none of them states anythi
 """
 
 import math
+import os
 
 import numpy as np
 
@@ -16,15 +17,32 @@ def check_alpha(alpha: float, above: float = 0.5) -> float:
     return value
 
 
-def check_count(name: str, value: int, least: int = 1) -> int:
-    """Return `value` as an int; raise `TypeError` or `ValueError` unless it is a whole number in [`least`, 2⁶³)."""
+def check_count(name: str, value: int, least: int = 1, most: int | None = None) -> int:
+    """Return `value` as an int; raise `TypeError` or `ValueError` unless it is a whole number in [`least`, 2⁶³).
+
+    most: the largest that is allowed, if there is one.
+    """
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise TypeError(f"{name} must be a whole number, got {shown(value)}")
     if value < least:
         raise ValueError(f"{name} must be at least {least}, got {shown(value)}")
     if value >= 2**63:
         raise ValueError(f"{name} must be below 2^63, got {shown(value)}")
+    if most is not None and value > most:
+        raise ValueError(f"{name} must be at most {most}, got {shown(value)}")
     return int(value)
+
+
+def check_fits(names: str, numbers: int) -> None:
+    """Raise `ValueError` where an array of so many float64 is larger than the machine's memory."""
+    size, memory = 8 * numbers, host_memory()
+    if size > memory:
+        raise ValueError(f"{names} must fit in this machine's {memory / 2**30:.0f} GiB, got {size / 2**30:.3g} GiB")
+
+
+def host_memory() -> int:
+    """Bytes of this machine's memory."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def check_positive(name: str, value: float) -> float:

@@ -30,8 +30,7 @@ def hermite(z: Float[Tensor, "*shape"], degree: int) -> Float[Tensor, "degrees *
     polynomials leave the numbers of its dtype.
     """
     check_tensor("z", z, (...,))
-    if check_count("degree", degree, least=0) > _HIGHEST_DEGREE:
-        raise ValueError(f"degree must be at most {_HIGHEST_DEGREE}, got {degree}")
+    check_count("degree", degree, least=0, most=_HIGHEST_DEGREE)
     rows = [torch.ones_like(z), z][: degree + 1]
     for k in range(1, degree):
         rows.append((z * rows[k] - math.sqrt(k) * rows[k - 1]) / math.sqrt(k + 1))
@@ -43,8 +42,7 @@ def gauss_hermite(count: int) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]
 
     Raises `ValueError` unless 1 ≤ count ≤ 300.
     """
-    if check_count("count", count) > _MOST_NODES:
-        raise ValueError(f"count must be at most {_MOST_NODES}, got {count}")
+    check_count("count", count, most=_MOST_NODES)
     nodes, weights = _rule(count)
     return nodes.clone(), weights.clone()
 

@@ -26,7 +26,7 @@ from amemlib.arithmetic import (
     unit_scale,
     without_autocast,
 )
-from amemlib.checks import check_instance, shown
+from amemlib.checks import check_count, check_instance, shown
 from amemlib.problem import Embeddings, check_embeddings, check_frequencies, check_tensor, row_norms
 
 FORMATS = {"float32": 23, "tf32": 10, "bfloat16": 7}
@@ -160,8 +160,12 @@ def margins(W: Float[Tensor, "d d"], emb: Embeddings) -> Float[Tensor, " N"]:
 
 @without_autocast
 def recovered_in_format(W: Float[Tensor, "d d"], emb: Embeddings, bits: int) -> Bool[Tensor, " N"]:
-    """(N,) mask of a plain scan whose products see rounded entries: the item's own score is one of them."""
-    U, Z = round_significand(emb.U, bits), round_significand(emb.V.double() @ W.T, bits)
+    """(N,) mask of a plain scan whose products see rounded entries: the item's own score is one of them.
+
+    bits: of the significand after the leading one, 7 for bfloat16, 10 for TF32, 23 for float32.
+    """
+    _check_memory(W, emb)
+    U, Z = round_significand(emb.U, bits), round_significand(emb.V.double() @ W.double().T, bits)
     mask = torch.empty(emb.n_items, dtype=torch.bool, device=U.device)
     for rows in torch.arange(emb.n_items, device=U.device).split(max(1, _SCAN_ELEMENTS // emb.n_items)):
         scores = Z[rows] @ U.T
@@ -173,9 +177,12 @@ def recovered_in_format(W: Float[Tensor, "d d"], emb: Embeddings, bits: int) -> 
 
 def undecided_in_format(W: Float[Tensor, "d d"], emb: Embeddings, bits: int, margin: Float[Tensor, " N"]) -> int:
     """Items whose exact margin lies inside (2ε + (d + 4) 2⁻²⁴) ‖u‖ ‖Wv‖, what products of the format may be off by."""
+    _check_memory(W, emb)
+    check_tensor("margin", margin, (emb.n_items,))
+    check_count("bits", bits, most=23)
     unit = 2.0 ** -(bits + 1)
     rounding = (emb.dim + 4) * 2.0**-24 + (0 if bits == 23 else 2 * unit)
-    bound = rounding * row_norms(emb.U).max() * row_norms(emb.V.double() @ W.T)
+    bound = rounding * row_norms(emb.U).max() * row_norms(emb.V.double() @ W.double().T)
     return int((margin.abs() <= bound).sum())
 
 

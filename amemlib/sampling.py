@@ -14,8 +14,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from amemlib.checks import check_count, check_function, check_instance, shown
-from amemlib.problem import Embeddings, Problem
+from amemlib.checks import (
+    check_count,
+    check_fits,
+    check_function,
+    check_instance,
+    check_non_negative,
+    shown,
+)
+from amemlib.problem import Embeddings, Problem, check_embeddings, check_tensor
 
 _ROWS = 4096
 _STREAMS = {"outputs": 0, "inputs": 1, "minibatch": 2, "reduced outputs": 3, "reduced inputs": 4, "rotations": 5}
@@ -80,6 +87,8 @@ def sample_embedding_rows(
     if not len(range(*_row_indices(rows, problem.n_items))):
         raise ValueError(f"rows must hold at least one of the {problem.n_items} rows, got {rows!r}")
     n_rows = len(range(*_row_indices(rows, problem.n_items)))
+    if device.type == "cpu":
+        check_fits("problem", n_rows * problem.dim)
     U, V = (torch.empty(n_rows, problem.dim, dtype=dtype, device=device) for _ in range(2))
     sides = ("outputs", U), ("inputs", V)
     if device.type == "cpu" or stream is not host_stream:
@@ -106,14 +115,27 @@ def sample_reduced_embeddings(problem: Problem, seed: int) -> Embeddings:
 
 
 def power_law_eigenvalues(dim: int, exponent: float) -> Float[Tensor, " d"]:
-    """σ_a ∝ a^{−β} for a = 1 … d, of mean 1."""
-    sigma = torch.arange(1, dim + 1, dtype=torch.float64) ** -exponent
+    """σ_a ∝ a^{−β} for a = 1 … d, of mean 1; β = `exponent` ≥ 0. Returns (d,) float64.
+
+    Raises `ValueError` for a β < 0 or one so large that float64 loses the last of them.
+    """
+    check_fits("dim", check_count("dim", dim))
+    sigma = torch.arange(1, dim + 1, dtype=torch.float64) ** -check_non_negative("exponent", exponent)
+    if not sigma[-1] > 0:
+        raise ValueError(f"exponent must leave float64 a positive dim^-exponent, got {exponent!r} for dim = {dim}")
     return sigma / sigma.mean()
 
 
 def with_eigenvalues(emb: Embeddings, eigenvalues: Float[Tensor, " d"]) -> Embeddings:
-    """Embeddings N(0, I/d) turned into N(0, diag(σ)/d) on both sides, in float64."""
-    scale = eigenvalues.clamp(min=0).sqrt().to(emb.U.device)
+    """Embeddings N(0, I/d) turned into N(0, diag(σ)/d) on both sides, in float64.
+
+    eigenvalues: (d,), ≥ 0; what rounding has made negative counts as 0, `ValueError` for less than that.
+    """
+    check_embeddings(emb)
+    check_tensor("eigenvalues", eigenvalues, (emb.dim,))
+    if eigenvalues.min() < -1e-6 * eigenvalues.max():
+        raise ValueError(f"eigenvalues must be ≥ 0, got a least one of {eigenvalues.min().item()!r}")
+    scale = eigenvalues.double().clamp(min=0).sqrt().to(emb.U.device)
     return Embeddings(emb.U.double() * scale, emb.V.double() * scale)
 
 
@@ -135,6 +157,7 @@ def sample_rotations(dim: int, n_rotations: int, seed: int) -> Float[Tensor, "n 
     The signs of R's diagonal go into Q: without them Q depends on the QR routine and is not Haar-distributed.
     """
     shape = (check_count("n_rotations", n_rotations), check_count("dim", dim), dim)
+    check_fits("n_rotations and dim", n_rotations * dim**2)
     Q, R = np.linalg.qr(_generator(seed, dim, "rotations").standard_normal(shape))
     return torch.from_numpy(Q * np.sign(np.diagonal(R, axis1=1, axis2=2))[:, None, :])
 

@@ -120,6 +120,7 @@ DEFAULT_STEPS = 5
 
 _EPS = torch.finfo(torch.float64).eps
 _REMEZ_STEPS = 10
+_MOST_STEPS = 1000
 _MARGIN = 1e-8
 _CLOSE = 0.5
 _SCALARS = 1e-60, 1e60
@@ -293,7 +294,8 @@ def polar_express_coefficients(lower: float, steps: int | None = None) -> tuple[
     """
     if not _EPS <= check_positive("lower", lower) <= 1:
         raise ValueError(f"lower must be in [2^-52, 1], got {lower!r}")
-    return _polar_express_coefficients(float(lower), None if steps is None else check_count("steps", steps))
+    count = None if steps is None else check_count("steps", steps, most=_MOST_STEPS)
+    return _polar_express_coefficients(float(lower), count)
 
 
 @functools.cache
@@ -374,7 +376,7 @@ def newton_schulz_schedule(
         rows = check_sequence("coefficients", coefficients)
         table = rows if not rows or any(map(_is_row, rows)) else None
     if table is None:
-        count = check_count("steps", DEFAULT_STEPS if steps is None else steps)
+        count = check_count("steps", DEFAULT_STEPS if steps is None else steps, most=_MOST_STEPS)
         return (newton_schulz_coefficients(coefficients),) * count
     if not table:
         raise ValueError("coefficients must hold three numbers for at least one step, got an empty table")
@@ -387,19 +389,21 @@ def newton_schulz_schedule(
 def newton_schulz_scalar(s: Tensor, steps: int = 5, coefficients: str | Sequence[float] = "cubic") -> Tensor:
     """What `newton_schulz` does to a singular value s ∈ [0, 1] (already divided by ‖G‖_F): the iterated polynomial."""
     check_tensor("s", s, (...,))
-    result = compose_quintics(s, [newton_schulz_coefficients(coefficients)] * check_count("steps", steps))
-    if not torch.isfinite(result).all():
-        raise ValueError("s must hold values in [0, 1] or near, where the iteration does not diverge")
-    return result
+    steps = check_count("steps", steps, most=_MOST_STEPS)
+    return compose_quintics(s, [newton_schulz_coefficients(coefficients)] * steps)
 
 
 def compose_quintics(s: Tensor, coefficients: Iterable[Sequence[float]]) -> Tensor:
     """What a schedule of odd quintics, (a, b, c) for every step, does to singular values s ∈ [0, 1]; elementwise.
 
     Its slope at 0 is the product of the a. With `polar_express_coefficients` it is that iteration of a fixed length.
+    Raises `ValueError` for an s where it diverges.
     """
-    for a, b, c in map(newton_schulz_coefficients, coefficients):
+    check_tensor("s", s, (...,))
+    for a, b, c in map(newton_schulz_coefficients, check_sequence("coefficients", coefficients)):
         s = a * s + b * s**3 + c * s**5
+    if not torch.isfinite(s).all():
+        raise ValueError("s must hold values in [0, 1] or near, where the iteration does not diverge")
     return s
 
 
@@ -446,16 +450,7 @@ def divided_difference(x: Tensor, y: Tensor, f: Callable, df: Callable, scale: f
         if f is a polynomial. Below half of it the quotient would lose digits, and f[x, y] = ∫₀¹ f′(x + τ(y − x)) dτ is
         taken by Gauss's rule instead, which is then exact to rounding.
     """
-    for name, points in (("x", x), ("y", y)):
-        check_tensor(name, points, (...,))
-    check_function("f", f)
-    check_function("df", df)
-    if check_positive("scale", scale) < 1e-300:
-        raise ValueError(f"scale must be at least 1e-300, got {scale!r}")
-    try:
-        x, y = torch.broadcast_tensors(x.double(), y.double())
-    except RuntimeError:
-        raise ValueError(f"y must broadcast with x, {tuple(x.shape)}, got {tuple(y.shape)}") from None
+    x, y = _broadcast({"x": x, "y": y}, {"f": f, "df": df}, scale)
     close = (x - y).abs() < _CLOSE * scale
     result = (f(x) - f(y)) / torch.where(close, 1.0, x - y)
     tau, weights = _gauss_legendre(x)
@@ -473,7 +468,8 @@ def second_divided_difference(
     is over the widest gap; where that is below half of `scale`, the Hermite–Genocchi integral of f″ over the simplex
     takes its place.
     """
-    low, middle, high = torch.stack(torch.broadcast_tensors(x, y, z)).sort(0).values
+    x, y, z = _broadcast({"x": x, "y": y, "z": z}, {"f": f, "df": df, "d2f": d2f}, scale)
+    low, middle, high = torch.stack([x, y, z]).sort(0).values
     close = high - low < _CLOSE * scale
     left = divided_difference(low, middle, f, df, scale)
     right = divided_difference(middle, high, f, df, scale)
@@ -484,6 +480,21 @@ def second_divided_difference(
     # ∫₀¹ (1 − σ) ∫₀¹ f″(…) dτ dσ: the simplex as a square, σ the weight of the lowest point
     result[close] = d2f(inner + tau[:, None] * (a - inner)) @ weights @ (weights * (1 - tau))
     return result
+
+
+def _broadcast(points: dict[str, Tensor], functions: dict[str, Callable], scale: float) -> tuple[Tensor, ...]:
+    """The points of a divided difference in float64 and of one shape, once all of its arguments are checked."""
+    for name, one in points.items():
+        check_tensor(name, one, (...,))
+    for name, one in functions.items():
+        check_function(name, one)
+    if check_positive("scale", scale) < 1e-300:
+        raise ValueError(f"scale must be at least 1e-300, got {scale!r}")
+    try:
+        return torch.broadcast_tensors(*(one.double() for one in points.values()))
+    except RuntimeError:
+        shapes = ", ".join(str(tuple(one.shape)) for one in points.values())
+        raise ValueError(f"{', '.join(points)} must broadcast, got shapes {shapes}") from None
 
 
 def spectral_derivative(
@@ -514,7 +525,10 @@ def spectral_second_derivative(
     D = torch.zeros_like(E)
     for value, row in zip(sigma, E, strict=True):
         D += second_divided_difference(sigma[:, None], value, sigma, f, df, d2f, scale) * torch.outer(row, row)
-    return _upper_right(basis @ (2 * D) @ basis.T, G)
+    result = _upper_right(basis @ (2 * D) @ basis.T, G)
+    if not torch.isfinite(result).all():
+        raise ValueError("E must keep the second derivative within float64")
+    return result
 
 
 def stein_slope(s: Float[Tensor, " d"], f: Callable, df: Callable, scale: float) -> float:
@@ -567,6 +581,8 @@ def slope_maps(t0: float) -> dict[str, tuple]:
 
     bump: z exp(−z²/2), which is in the class though it is neither monotone nor close to a sign.
     """
+    if not _SCALARS[0] <= check_positive("t0", t0) <= _SCALARS[1]:
+        raise ValueError(f"t0 must lie in [1e-60, 1e60], got {t0!r}")
     bell = lambda z: torch.exp(-((z / t0) ** 2) / 2)  # noqa: E731
     return {
         # the sign jumps at 0: only points closer than any two singular values may share a derivative

@@ -31,6 +31,23 @@ def captured(W: Float[Tensor, "m d"], count: int, degree: int) -> Float[Tensor, 
     return (W[:, :count] / squares.sqrt()[:, None]).pow(degree).T @ squares
 
 
+def half_times(
+    times: Float[Tensor, " P"],
+    a: Float[Tensor, " P"],
+    before: Float[Tensor, " P"],
+    now: Float[Tensor, " P"],
+    time: float,
+    step: float,
+) -> Float[Tensor, " P"]:
+    """When each share first passed a_p/2: `times`, and where they are NaN still, what the step from `time` on says.
+
+    before, now: the shares at both ends of the step; linear between them.
+    """
+    crossed = times.isnan() & (now >= a / 2)
+    part = ((a / 2 - before) / (now - before).clamp(min=1e-300)).clamp(0, 1)
+    return torch.where(crossed, time + part * step, times)
+
+
 def loss(W: Float[Tensor, "m d"], a: Float[Tensor, " P"], degree: int) -> float:
     """½ E (teacher − student)² over all of the data."""
     norms = W.norm(dim=1)

@@ -19,6 +19,7 @@ from amemlib.checks import (
     check_positive,
     check_real,
     check_result,
+    shown,
 )
 
 PAPER = "arXiv:2603.26554v1"
@@ -26,6 +27,7 @@ PAPER = "arXiv:2603.26554v1"
 
 SIGNAL_CURVATURE_BOUND = 4 / math.pi
 """C in |φ_i″(t)| ≤ C (‖u_i‖ ‖v_i‖)³ / λ² for every t and every G (Lemma 13 with its constant, derived here)."""
+_MOST_STEPS = 1000
 
 
 def recovery_exponent(method: str, alpha: float, steps: int = 1) -> float:
@@ -87,7 +89,7 @@ def recovery_thresholds(
     constant = check_positive("constant", constant)
     alpha, dim = check_alpha(alpha), check_count("dim", dim)
     threshold, thresholds = float(dim) if method == "muon" else 1.0, []
-    for _ in range(check_count("steps", steps)):
+    for _ in range(check_count("steps", steps, most=_MOST_STEPS)):
         gain = dim if method == "sgd" and threshold <= dim else dim**2 / threshold
         threshold = check_result("constant", max(constant * min(threshold * gain ** (1 / (2 * alpha)), limit), 1.0))
         thresholds.append(round(threshold))
@@ -147,23 +149,36 @@ def sgd_schedule(
 def weighted_norm_bound(norm: float, largest: float, dim: int, t: float) -> float:
     """What ‖Σ x_k² v_k v_kᵀ‖ exceeds with probability e^{−t} at most: (‖x‖₂/√d + (1 + √(2t/d)) ‖x‖_∞)² (Lemma 33).
 
-    norm, largest: ‖x‖₂ and ‖x‖_∞. The v_k are independent, N(0, I/d).
+    norm, largest: ‖x‖₂ and ‖x‖_∞. The v_k are independent, N(0, I/d). Raises `ValueError` for a negative argument.
     """
-    return (norm / math.sqrt(dim) + (1 + math.sqrt(2 * t / dim)) * largest) ** 2
+    norm, largest = check_non_negative("norm", norm), check_non_negative("largest", largest)
+    dim, t = check_count("dim", dim), check_non_negative("t", t)
+    root = norm / math.sqrt(dim) + (1 + math.sqrt(2 * t / dim)) * largest
+    return check_result("norm, largest and t", float(np.square(root)))
 
 
 def weighted_frobenius_bound(second: float, fourth: float, largest: float, dim: int, t: float) -> float:
     """The same for ‖Σ x_k² v_k v_kᵀ‖_F: ((‖x‖₂⁴/d + (1 + 1/d) ‖x‖₄⁴)^{1/4} + √(2t/d) ‖x‖_∞)² (Lemma 33).
 
-    second, fourth, largest: Σ x_k², Σ x_k⁴ and ‖x‖_∞.
+    second, fourth, largest: Σ x_k², Σ x_k⁴ and ‖x‖_∞. Raises `ValueError` for a negative argument.
     """
-    mean = (second**2 / dim + (1 + 1 / dim) * fourth) ** 0.25
-    return (mean + math.sqrt(2 * t / dim) * largest) ** 2
+    second, fourth = check_non_negative("second", second), check_non_negative("fourth", fourth)
+    largest = check_non_negative("largest", largest)
+    dim, t = check_count("dim", dim), check_non_negative("t", t)
+    mean = (np.square(second) / dim + (1 + 1 / dim) * fourth) ** 0.25
+    return check_result("second, fourth, largest and t", float(np.square(mean + math.sqrt(2 * t / dim) * largest)))
 
 
 def superconcentration_failure(n: float, constant: float) -> float:
-    """Pr[max_{k≤n} g_k < √(2 log n) − C log log n / √log n], exact: Φ(x)^n (Lemma 34). C: `constant`."""
-    log_n = math.log(n)
+    """Pr[max_{k≤n} g_k < √(2 log n) − C log log n / √log n], exact: Φ(x)^n (Lemma 34). C: `constant`.
+
+    Raises `ValueError` for n ≤ 1, where log log n has no value.
+    """
+    if not check_positive("n", n) > 1:
+        raise ValueError(f"n must be larger than 1, got {shown(n)}")
+    constant, log_n = check_real("constant", constant), math.log(n)
+    if not math.isfinite(constant):
+        raise ValueError(f"constant must be finite, got {constant}")
     x = math.sqrt(2 * log_n) - constant * math.log(log_n) / math.sqrt(log_n)
     return float(np.exp(n * log_ndtr(x)))
 
@@ -227,7 +242,10 @@ def newton_schulz_steps(alpha: float, n_items: int, dim: int, slope: float) -> i
     if not 1 < check_real("slope", slope) < math.inf:
         raise ValueError(f"slope must be a finite number > 1, got {slope!r}")
     norm = math.sqrt(power_law_sum(2 * check_alpha(alpha), n_items)) / power_law_sum(alpha, n_items)
-    return max(1, math.ceil(math.log(2 * norm / bulk_scale(alpha, n_items, dim)) / math.log(slope)))
+    scale = bulk_scale(alpha, n_items, dim)
+    if not scale > 0:
+        raise ValueError(f"alpha must leave float64 a positive bulk scale, got {shown(alpha)} for dim = {dim}")
+    return max(1, math.ceil(math.log(2 * norm / scale) / math.log(slope)))
 
 
 def information_limit(dim: int) -> int:

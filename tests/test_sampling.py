@@ -97,11 +97,14 @@ def test_eigenvalues_follow_their_power_law_with_mean_one_and_scale_every_direct
     assert sigma.mean().item() == pytest.approx(1, abs=1e-15)
     np.testing.assert_allclose(sigma[0] / sigma, [a**0.75 for a in range(1, 7)], rtol=1e-14)
     emb = draw(40, 6, 3)
-    scaled = am.sampling.with_eigenvalues(emb, sigma - sigma[-2])
+    sigma[4:] = -1e-12
+    scaled = am.sampling.with_eigenvalues(emb, sigma)
     for X, Y in ((emb.U, scaled.U), (emb.V, scaled.V)):
         # what rounding has made negative counts as 0
         assert Y.dtype == torch.float64 and (Y[:, 4:] == 0).all()
-        torch.testing.assert_close(Y[:, :4] ** 2, X[:, :4].double() ** 2 * (sigma - sigma[-2])[:4])
+        torch.testing.assert_close(Y[:, :4] ** 2, X[:, :4].double() ** 2 * sigma[:4])
+    with pytest.raises(ValueError, match="eigenvalues must be ≥ 0"):
+        am.sampling.with_eigenvalues(emb, sigma - 1)
 
 
 @pytest.mark.parametrize("batch_size", [1, 17, 4096, 10**12])

@@ -132,10 +132,7 @@ def check_course(lr_over_root_dim: float, steps: int, streams: int) -> tuple[flo
     c = check_positive("lr_over_root_dim", lr_over_root_dim)
     if not _LEAST_RATE <= c <= LARGEST_SD:
         raise ValueError(f"lr_over_root_dim must lie in [{_LEAST_RATE:g}, {LARGEST_SD:g}], got {lr_over_root_dim!r}")
-    for name, value, most in (("steps", steps, _MOST_STEPS), ("streams", streams, _MOST_STREAMS)):
-        if check_count(name, value) > most:
-            raise ValueError(f"{name} must be at most {most}, got {value}")
-    return c, int(steps), int(streams)
+    return c, check_count("steps", steps, most=_MOST_STEPS), check_count("streams", streams, most=_MOST_STREAMS)
 
 
 def averaged(found: list[tuple[np.ndarray, ...]], edges: np.ndarray) -> MeanFieldIterates:

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from amemlib.checks import check_count, check_non_negative, check_positive, check_result
+from amemlib.checks import check_count, check_instance, check_non_negative, check_positive, check_result
 from amemlib.equivalents.fixed_point import (
     BIN_WIDTH,
     GAUSS_HERMITE,
@@ -23,7 +23,7 @@ from amemlib.problem import Problem, check_tensor
 
 _SCORE_STEP = 0.1
 _GRID_RANKS = 64
-_LARGEST_LOGIT = 1e4
+_LARGEST_LOGIT = 1e3
 _LARGEST_SMOOTHING = 1e60
 
 
@@ -123,7 +123,7 @@ class SpectralEquivalent:
         their mean variance. `counts * values` is the weight of each entry in the loss. Head items lose what their mean
         signal says, which at small d or η is a few per cent off (Corollary 4 in the chapter on the loss).
         """
-        check_positive("lr", lr)
+        lr = check_positive("lr", lr)
         if lr * self.signal.max() > _LARGEST_LOGIT or lr > _LARGEST_LOGIT * math.sqrt(self.dim):
             raise ValueError(f"lr must keep the expected logits below {_LARGEST_LOGIT:g}, got {lr!r}")
         g, weights = GAUSS_HERMITE
@@ -187,7 +187,8 @@ class PredictedVariances:
 
     @classmethod
     def solve(cls, problem: Problem, lam: float) -> "PredictedVariances":
-        """The leading-order law of `interaction_variances` for every pair of items."""
+        """The leading-order law of `interaction_variances` for every pair of items; errors as there."""
+        check_instance("problem", problem, Problem)
         ranks = np.unique(np.geomspace(1, problem.n_items, _GRID_RANKS).astype(int))
         V = interaction_variances(problem.frequencies, problem.dim, lam, problem.frequencies[ranks - 1])
         log_rank = np.log(np.arange(1, problem.n_items + 1))

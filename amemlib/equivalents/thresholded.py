@@ -195,7 +195,7 @@ def half_recovered_sgd_schedule(p: Float[Tensor, " N"], dim: int, steps: int) ->
     dim, steps = _check_schedule(p, dim, steps)
     removed, rates = [0], []
     for _ in range(steps):
-        w = thresholded_weights(p, removed)
+        w = _left(p, dim, removed)
         rates.append(1 / max(float(w[-1].max()) / math.sqrt(dim), float(w[-1].norm()) / dim))
         values, counts = binned(sgd_weights(w, rates)[-1], _SGD_BIN_WIDTH)
         likely = np.repeat(sgd_recovery_probabilities(values, counts, dim) >= 0.5, counts.astype(int))
@@ -210,7 +210,7 @@ def _half_recovered_muon(p: Tensor, dim: int, steps: int, smoothing: Callable[[T
     dim, steps = _check_schedule(p, dim, steps)
     removed, lams = [0], []
     for _ in range(steps):
-        w = thresholded_weights(p, removed)
+        w = _left(p, dim, removed)
         lams.append(smoothing(w[-1][removed[-1] :]))
         equivalent = ManyStepEquivalent.solve(w, dim, lams)
         likely = equivalent.recovery_probabilities()[-1][equivalent.classes] >= 0.5
@@ -218,11 +218,15 @@ def _half_recovered_muon(p: Tensor, dim: int, steps: int, smoothing: Callable[[T
     return Schedule(tuple(removed[1:]), tuple(lams), (1.0,) * steps)
 
 
+def _left(p: Tensor, dim: int, removed: list[int]) -> Tensor:
+    if removed[-1] >= len(p):
+        raise ValueError(f"p must hold more items than d = {dim} recovers in {len(removed) - 1} steps, got {len(p)}")
+    return thresholded_weights(p, removed)
+
+
 def _check_schedule(p: Tensor, dim: int, steps: int) -> tuple[int, int]:
     check_span("p", p)
-    if check_count("steps", steps) > _MOST_STEPS:
-        raise ValueError(f"steps must be at most {_MOST_STEPS}, got {steps}")
-    return check_count("dim", dim), int(steps)
+    return check_count("dim", dim), check_count("steps", steps, most=_MOST_STEPS)
 
 
 def sgd_weights(w: Float[Tensor, "T N"], learning_rates: Sequence[float]) -> Float[Tensor, "T N"]:

@@ -42,6 +42,15 @@ def test_the_decoupled_time_is_that_of_one_neuron_and_one_direction(degree):
     assert found["times"][0] == pytest.approx(expected.learning_times(y, init**2, degree).item(), rel=0.01)
 
 
+def test_half_times_are_linear_between_two_steps_and_stay_once_found():
+    nan, one = float("nan"), torch.ones(4, dtype=torch.float64)
+    before, now = torch.tensor([[0.1, 0.4, 0.2, 0.6], [0.6, 0.45, 0.9, 0.7]], dtype=torch.float64)
+    times = torch.tensor([nan, nan, 1.0, nan], dtype=torch.float64)
+    found = teacher_student.half_times(times, one, before, now, 10.0, 2.0)
+    # what was beyond one half before the first step passed it at its start
+    assert torch.allclose(found, torch.tensor([11.6, nan, 1.0, 10.0], dtype=torch.float64), equal_nan=True)
+
+
 def test_a_small_overlap_costs_the_search_time():
     y = np.array([1e-3, 5e-4])
     search = 1 / (8 * y)

@@ -1,6 +1,7 @@
 """What the lab measures: the built network, correlations of functions, samples that one step needs, training."""
 
 import itertools
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -105,7 +106,9 @@ def expected_sparse(k: int, n_things: int, per_place: Sequence[int]) -> dict:
 
 
 def pairs_of(sizes: tuple[str, ...]) -> dict[str, dict]:
-    """Sizes "k N" as arguments."""
+    """Sizes "k N" as arguments; `ValueError` for what is no such pair."""
+    if odd := [size for size in sizes if not re.fullmatch(r"[1-9][0-9]{0,3} [1-9][0-9]{0,3}", size)]:
+        raise ValueError(f"sizes must hold pairs of whole numbers such as '4 8', got {odd[0]!r}")
     read = [tuple(map(int, size.split())) for size in sizes]
     return {f"{k} {N}": {"k": k, "n_things": N} for k, N in dict.fromkeys(read)}
 
