@@ -73,9 +73,9 @@ def test_the_scan_gives_every_optimizer_as_many_rates_on_other_seeds():
 
 
 def test_the_learning_rates_are_those_of_the_scan():
-    scan = read_records("recall-rates", "cpu")[0]
+    scan = read_records("recall-rates", "controls")[0]
     config = RecallConfig()
-    assert scan["measured"]["lr"] == {name: getattr(config, f"lr_{name}") for name in COMPARED}
+    assert scan["measured"]["lr"] == {name: getattr(config, f"lr_{name}") for name in (*COMPARED, "sgd_matrices")}
     assert not any(scan["measured"]["doubts"].values())
 
 

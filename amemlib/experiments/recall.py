@@ -60,8 +60,8 @@ class RecallConfig:
     probe_every: int = 50
     lr_muon: float = 0.01
     lr_adamw: float = 2e-3
-    lr_sgd: float = 0.02
-    lr_sgd_matrices: float = 0.02
+    lr_sgd: float = 0.04
+    lr_sgd_matrices: float = 0.04
     controls: tuple[str, ...] = CONTROLS
     seeds: int = 3
     first_seed: int = 0
@@ -382,9 +382,7 @@ EXPERIMENT = Experiment(
             steps=300, long_steps=300, seeds=2,
         ),
         "cpu": RecallConfig(),
-        "confirm": RecallConfig(
-            dims=(32, 64, 128), batch_sizes=(32, 64, 128), alphas=(0.0, 1.5), seeds=8, first_seed=4600,
-        ),
+        "confirm": RecallConfig(seeds=8, first_seed=4600),
         "gpu": RecallConfig(
             dims=(64, 128, 256, 512), batch_sizes=(32, 64, 128), alphas=(0.0, 1.5), dim=128, seeds=8,
         ),
