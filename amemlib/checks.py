@@ -4,6 +4,7 @@ A room of its own, for every other one needs them and none of them states anythi
 """
 
 import math
+import os
 
 import numpy as np
 
@@ -103,6 +104,29 @@ def check_result(names: str, result):
     if not np.isfinite(result).all():
         raise ValueError(f"{names} must keep the result within float64, got {shown(result)}")
     return result
+
+
+def check_most(name: str, value: int, most: int, least: int = 1) -> int:
+    """Return `value` as an int; raise `TypeError` or `ValueError` unless it is a whole number in [`least`, `most`]."""
+    count = check_count(name, value, least)
+    if count > most:
+        raise ValueError(f"{name} must be at most {most}, got {shown(value)}")
+    return count
+
+
+def check_memory(name: str, value, n_bytes: int) -> None:
+    """Raise `ValueError` unless `n_bytes`, what `value` asks for at once, are within the host's memory."""
+    if n_bytes > host_memory():
+        most, asked = (f"{n / 2**30:.3g} GiB" for n in (host_memory(), n_bytes))
+        raise ValueError(f"{name} must fit in the {most} of this machine, got {shown(value)}, which takes {asked}")
+
+
+def host_memory() -> float:
+    """Bytes of the host's memory; ∞ where the system does not say."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):
+        return math.inf
 
 
 def shown(value) -> str:

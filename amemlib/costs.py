@@ -6,7 +6,6 @@ of two or three; a visit (`visits`) corrects them by what its cells took.
 
 import functools
 import math
-import os
 import time
 from collections.abc import Callable
 from dataclasses import astuple, dataclass, replace
@@ -16,6 +15,7 @@ import numpy as np
 import torch
 
 from amemlib import recovery, theory
+from amemlib.checks import host_memory
 from amemlib.equivalents import expected_capacity
 from amemlib.problem import Problem
 from amemlib.spectral import spectral_map
@@ -107,7 +107,7 @@ def measure_rates(device: torch.device, clock: Callable[[], float] = time.perf_c
         entries=rate(n, x.exp2_),
         launches=rate(1000, lambda: [tiny.add_(1) for _ in range(1000)]),
         predictions=rate(1, lambda: expected_capacity(problem, "polar")),
-        memory=0.5 * _host_memory() if small else float(torch.cuda.mem_get_info(device)[0]),
+        memory=0.5 * host_memory() if small else float(torch.cuda.mem_get_info(device)[0]),
     )
 
 
@@ -117,10 +117,6 @@ def cost(function: Callable, arguments: dict) -> Cost:
     if name not in COSTS:
         raise ValueError(f"function must be one of {', '.join(sorted(COSTS))}, got {name!r}")
     return COSTS[name](SimpleNamespace(**arguments))
-
-
-def _host_memory() -> float:
-    return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
 
 
 def _draw(a, width: int = 4) -> Cost:

@@ -18,6 +18,7 @@ from amemlib.arithmetic import unit_scale
 from amemlib.checks import (
     check_count,
     check_function,
+    check_most,
     check_non_negative,
     check_positive,
     check_real,
@@ -119,6 +120,8 @@ DEFAULT_STEPS = 5
 """How often three coefficients are applied unless a number of steps is given; torch.optim.Muon's default."""
 
 _EPS = torch.finfo(torch.float64).eps
+_MOST_STEPS = 10_000
+"""Of an iteration; float64 has converged after less than a hundred."""
 _REMEZ_STEPS = 10
 _MARGIN = 1e-8
 _CLOSE = 0.5
@@ -289,11 +292,11 @@ def polar_express_coefficients(lower: float, steps: int | None = None) -> tuple[
     Each is the best on what its forerunner leaves, [ℓ, 2 − ℓ]: Amsel, Persson, Musco and Gower, arXiv:2505.16932.
     steps: how many; None for as many as reach 1 to rounding, 13 for `lower` = 10⁻⁶.
     Each interval is longer by a part in 10⁸: above its end the early quintics multiply an excess by 13 a step.
-    Raises `ValueError` for a `lower` outside [2⁻⁵², 1].
+    Raises `ValueError` for a `lower` outside [2⁻⁵², 1], or more than 10 000 steps.
     """
     if not _EPS <= check_positive("lower", lower) <= 1:
         raise ValueError(f"lower must be in [2^-52, 1], got {lower!r}")
-    return _polar_express_coefficients(float(lower), None if steps is None else check_count("steps", steps))
+    return _polar_express_coefficients(float(lower), None if steps is None else check_most("steps", steps, _MOST_STEPS))
 
 
 @functools.cache
@@ -363,7 +366,8 @@ def newton_schulz_schedule(
     coefficients: a name of `SCHEDULES` or a table with three numbers for every step, whose length is the number of
         steps; or a name of `NEWTON_SCHULZ_COEFFICIENTS` or three numbers, repeated `steps` times, 5 if not given.
     Raises `ValueError` for an unknown name, an empty table, rows that are not three finite numbers (more would be
-    another degree, or even powers, for which f(G) has no meaning), or a `steps` that is not the table's length.
+    another degree, or even powers, for which f(G) has no meaning), a `steps` that is not the table's length, or one
+    above 10 000.
     """
     if isinstance(coefficients, str) and coefficients not in SCHEDULES | NEWTON_SCHULZ_COEFFICIENTS:
         names = ", ".join(map(repr, NEWTON_SCHULZ_COEFFICIENTS | SCHEDULES))
@@ -374,7 +378,7 @@ def newton_schulz_schedule(
         rows = check_sequence("coefficients", coefficients)
         table = rows if not rows or any(map(_is_row, rows)) else None
     if table is None:
-        count = check_count("steps", DEFAULT_STEPS if steps is None else steps)
+        count = check_most("steps", DEFAULT_STEPS if steps is None else steps, _MOST_STEPS)
         return (newton_schulz_coefficients(coefficients),) * count
     if not table:
         raise ValueError("coefficients must hold three numbers for at least one step, got an empty table")
@@ -385,9 +389,13 @@ def newton_schulz_schedule(
 
 
 def newton_schulz_scalar(s: Tensor, steps: int = 5, coefficients: str | Sequence[float] = "cubic") -> Tensor:
-    """What `newton_schulz` does to a singular value s ∈ [0, 1] (already divided by ‖G‖_F): the iterated polynomial."""
+    """What `newton_schulz` does to a singular value s ∈ [0, 1] (already divided by ‖G‖_F): the iterated polynomial.
+
+    Raises `ValueError` for an s where it diverges, coefficients that are none, or more than 10 000 steps.
+    """
     check_tensor("s", s, (...,))
-    result = compose_quintics(s, [newton_schulz_coefficients(coefficients)] * check_count("steps", steps))
+    count = check_most("steps", steps, _MOST_STEPS)
+    result = compose_quintics(s, [newton_schulz_coefficients(coefficients)] * count)
     if not torch.isfinite(result).all():
         raise ValueError("s must hold values in [0, 1] or near, where the iteration does not diverge")
     return result
@@ -471,9 +479,18 @@ def second_divided_difference(
 
     Arguments as in `divided_difference`, and the second derivative. The points are sorted first, so that the quotient
     is over the widest gap; where that is below half of `scale`, the Hermite–Genocchi integral of f″ over the simplex
-    takes its place.
+    takes its place. Raises `ValueError` or `TypeError` for points that do not broadcast, as for any other argument.
     """
-    low, middle, high = torch.stack(torch.broadcast_tensors(x, y, z)).sort(0).values
+    for name, points in (("x", x), ("y", y), ("z", z)):
+        check_tensor(name, points, (...,))
+    check_function("d2f", d2f)
+    check_positive("scale", scale)
+    try:
+        points = torch.broadcast_tensors(x.double(), y.double(), z.double())
+    except RuntimeError:
+        got = ", ".join(str(tuple(points.shape)) for points in (x, y, z))
+        raise ValueError(f"x, y and z must broadcast, got {got}") from None
+    low, middle, high = torch.stack(points).sort(0).values
     close = high - low < _CLOSE * scale
     left = divided_difference(low, middle, f, df, scale)
     right = divided_difference(middle, high, f, df, scale)
@@ -507,14 +524,17 @@ def spectral_second_derivative(
     """D²f(G)[E, E] = d²/dt² f(G + tE) at t = 0 for an odd f (Proposition 11, second order), in float64.
 
     The entry K, L on the dilation is 2 Σ_M f[σ_K, σ_M, σ_L] E_KM E_ML; two different directions by polarisation.
-    Arguments as in `spectral_derivative`, and f″. Cost O((2 max(m, n))³) divided differences, in slices over M: for
-    d up to about a hundred. The second derivative along u vᵀ, for h_λ at any d, is `signal_curve`.
+    Arguments and errors as in `spectral_derivative`, and f″. Cost O((2 max(m, n))³) divided differences, in slices
+    over M: for d up to about a hundred. The second derivative along u vᵀ, for h_λ at any d, is `signal_curve`.
     """
+    for name, function in (("f", f), ("df", df), ("d2f", d2f)):
+        check_function(name, function)
+    check_positive("scale", scale)
     sigma, basis, E = _dilated(G, E)
     D = torch.zeros_like(E)
     for value, row in zip(sigma, E, strict=True):
         D += second_divided_difference(sigma[:, None], value, sigma, f, df, d2f, scale) * torch.outer(row, row)
-    return _upper_right(basis @ (2 * D) @ basis.T, G)
+    return _within("G, E, f, df and d2f", _upper_right(basis @ (2 * D) @ basis.T, G))
 
 
 def stein_slope(s: Float[Tensor, " d"], f: Callable, df: Callable, scale: float) -> float:
@@ -566,7 +586,10 @@ def slope_maps(t0: float) -> dict[str, tuple]:
     """Maps under Assumption 7 with their derivatives and a length on which they are smooth; t₀ is the unit of z.
 
     bump: z exp(−z²/2), which is in the class though it is neither monotone nor close to a sign.
+    Raises `ValueError` or `TypeError` for a t₀ outside [10⁻⁶⁰, 10⁶⁰].
     """
+    if not _SCALARS[0] <= check_positive("t0", t0) <= _SCALARS[1]:
+        raise ValueError(f"t0 must lie in [1e-60, 1e60], got {t0!r}")
     bell = lambda z: torch.exp(-((z / t0) ** 2) / 2)  # noqa: E731
     return {
         # the sign jumps at 0: only points closer than any two singular values may share a derivative
@@ -648,6 +671,12 @@ def _dilated(G: Tensor, E: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         basis,
         torch.cat([torch.cat([E + E.T, E.T - E], 1), torch.cat([E - E.T, -E - E.T], 1)]) / 2,
     )
+
+
+def _within(names: str, X: Tensor) -> Tensor:
+    if not torch.isfinite(X).all():
+        raise ValueError(f"{names} must keep the result within float64")
+    return X
 
 
 def _upper_right(X: Tensor, G: Tensor) -> Tensor:

@@ -39,7 +39,7 @@ def expected_prefix(
     Arguments and errors are those of `expected_capacity`.
     """
     counts, chances = _recovery_chances(problem, spectral_map, lam, frequencies)
-    q = (problem.frequencies if frequencies is None else frequencies).numpy(force=True)
+    q = (problem.frequencies if frequencies is None else frequencies).double().numpy(force=True)
     by_rank = np.empty(problem.n_items)
     # the classes come in decreasing frequency, and those of a minibatch are not in the order of the ranks
     by_rank[np.argsort(-q, kind="stable")] = np.repeat(chances, counts.astype(int))

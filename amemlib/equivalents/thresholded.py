@@ -195,7 +195,7 @@ def half_recovered_sgd_schedule(p: Float[Tensor, " N"], dim: int, steps: int) ->
     dim, steps = _check_schedule(p, dim, steps)
     removed, rates = [0], []
     for _ in range(steps):
-        w = thresholded_weights(p, removed)
+        w = _weights_left(p, removed, dim)
         rates.append(1 / max(float(w[-1].max()) / math.sqrt(dim), float(w[-1].norm()) / dim))
         values, counts = binned(sgd_weights(w, rates)[-1], _SGD_BIN_WIDTH)
         likely = np.repeat(sgd_recovery_probabilities(values, counts, dim) >= 0.5, counts.astype(int))
@@ -210,12 +210,18 @@ def _half_recovered_muon(p: Tensor, dim: int, steps: int, smoothing: Callable[[T
     dim, steps = _check_schedule(p, dim, steps)
     removed, lams = [0], []
     for _ in range(steps):
-        w = thresholded_weights(p, removed)
+        w = _weights_left(p, removed, dim)
         lams.append(smoothing(w[-1][removed[-1] :]))
         equivalent = ManyStepEquivalent.solve(w, dim, lams)
         likely = equivalent.recovery_probabilities()[-1][equivalent.classes] >= 0.5
         removed.append(max(removed[-1], int(np.flatnonzero(likely).max(initial=-1)) + 1, 1))
     return Schedule(tuple(removed[1:]), tuple(lams), (1.0,) * steps)
+
+
+def _weights_left(p: Tensor, removed: list[int], dim: int) -> Tensor:
+    if removed[-1] >= len(p):
+        raise ValueError(f"dim must leave items for the next step, got {dim}, where all {len(p)} are recovered")
+    return thresholded_weights(p, removed)
 
 
 def _check_schedule(p: Tensor, dim: int, steps: int) -> tuple[int, int]:

@@ -11,6 +11,7 @@ from amemlib.experiments.base import Experiment, Grid, draws
 from amemlib.labs.accuracy.judge import judge, summarise
 from amemlib.labs.accuracy.memory import EXACT, SHIPPED, measure_memory
 from amemlib.labs.accuracy.network import measure_recall, measure_text
+from amemlib.spectral import SCHEDULES
 
 PAPER = "ours; whether accuracy matters is disputed in arXiv:2606.00371 and arXiv:2606.04058"
 CLAIM = (
@@ -72,6 +73,7 @@ class AccuracyConfig:
             raise ValueError(f"parts must be of {', '.join(PARTS)}, got none")
         for part in self.parts:
             check_choice("parts", part, PARTS)
+        check_choice("remedy", self.remedy, tuple(SCHEDULES))
         if not self.alphas or list(self.alphas) != sorted(set(self.alphas)):
             raise ValueError(f"alphas must hold ascending exponents, got {list(self.alphas)}")
         for alpha in self.alphas:

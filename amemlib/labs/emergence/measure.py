@@ -128,9 +128,8 @@ def _run(
         now = teacher_student.captured(W, len(a), degree)
         if not torch.isfinite(now).all():
             break
-        crossed = times.isnan() & (now >= a / 2)
-        part = ((a / 2 - before) / (now - before).clamp(min=1e-300)).clamp(0, 1)
-        times = torch.where(crossed, (taken - 1 + part) * step, times)
+        part = teacher_student.half_captured(a, before, now)
+        times = torch.where(times.isnan(), (taken - 1 + part) * step, times)
         before = now
         if taken * step >= following:
             loss_times.append(taken * step)

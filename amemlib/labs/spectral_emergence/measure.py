@@ -17,7 +17,7 @@ from amemlib.problem import Problem
 from amemlib.recovery import capacity
 from amemlib.sampling import sample_embeddings
 from amemlib.spectral import polar, spectral_map
-from amemlib.teacher_student import captured, flow_velocity, loss, sample_velocity, start
+from amemlib.teacher_student import captured, flow_velocity, half_captured, loss, sample_velocity, start
 
 _LONGEST, _MOST_STEPS = 0.25, 100_000
 """Of Euler's steps where the map is G itself; steps of one run."""
@@ -107,7 +107,7 @@ def measure_batch(
         x = torch.randn(batch, dim, generator=generator, dtype=torch.float64)
         W, n = W + lr * polar(sample_velocity(W, a, degree, x)), n + 1
         now = captured(W, len(a), degree)
-        times = _crossings(times, a, before, now, (n - 1) * lr, lr)
+        times = torch.where(times.isnan(), (n - 1) * lr + half_captured(a, before, now) * lr, times)
         before = now
     return {"times": times.tolist()}
 
@@ -127,7 +127,7 @@ def measure_facts(power: float, frequency_exponent: float, n_facts: int, pace: f
         step = min(step, 0.5 / pull.max().item()) if power == 1 else step
         W = W + step * move((eye - torch.softmax(W, 0)) * p)
         now = torch.softmax(W, 0).diagonal()
-        times = _crossings(times, torch.ones_like(p), before, now, time, step)
+        times = torch.where(times.isnan(), time + half_captured(torch.ones_like(p), before, now) * step, times)
         before, time = now, time + step
     return {"times": times.tolist()}
 
@@ -157,7 +157,7 @@ def _run(W: Tensor, a: Tensor, degree: int, move: Map, pace: float, horizon: flo
         step = min(step, _LONGEST) if linear else step
         W = W + step * V
         now = captured(W, P, degree)
-        times = _crossings(times, a, before, now, time, step)
+        times = torch.where(times.isnan(), time + half_captured(a, before, now) * step, times)
         before, time = now, time + step
         share = (W[:, :P].square() / W.square().sum(1, keepdim=True)).amax(0)
         aligned = torch.where(aligned.isnan() & (share >= 0.5), time, aligned)
@@ -167,9 +167,3 @@ def _run(W: Tensor, a: Tensor, degree: int, move: Map, pace: float, horizon: flo
         "share": (captured(W, P, degree) / a).tolist(),
         "loss": loss(W, a, degree),
     }
-
-
-def _crossings(times: Tensor, a: Tensor, before: Tensor, now: Tensor, time: float, step: float) -> Tensor:
-    crossed = times.isnan() & (now >= a / 2)
-    part = ((a / 2 - before) / (now - before).clamp(min=1e-300)).clamp(0, 1)
-    return torch.where(crossed, time + part * step, times)
