@@ -33,18 +33,6 @@ def check_count(name: str, value: int, least: int = 1, most: int | None = None) 
     return int(value)
 
 
-def check_fits(names: str, numbers: int) -> None:
-    """Raise `ValueError` where an array of so many float64 is larger than the machine's memory."""
-    size, memory = 8 * numbers, host_memory()
-    if size > memory:
-        raise ValueError(f"{names} must fit in this machine's {memory / 2**30:.0f} GiB, got {size / 2**30:.3g} GiB")
-
-
-def host_memory() -> int:
-    """Bytes of this machine's memory."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
 def check_positive(name: str, value: float) -> float:
     """Return `value` as a float; raise `ValueError` unless it is finite and > 0."""
     number = check_real(name, value)
@@ -121,6 +109,21 @@ def check_result(names: str, result):
     if not np.isfinite(result).all():
         raise ValueError(f"{names} must keep the result within float64, got {shown(result)}")
     return result
+
+
+def check_memory(name: str, value, n_bytes: int) -> None:
+    """Raise `ValueError` unless `n_bytes`, what `value` asks for at once, are within the host's memory."""
+    if n_bytes > host_memory():
+        most, asked = (f"{n / 2**30:.3g} GiB" for n in (host_memory(), n_bytes))
+        raise ValueError(f"{name} must fit in the {most} of this machine, got {shown(value)}, which takes {asked}")
+
+
+def host_memory() -> float:
+    """Bytes of the host's memory; ∞ where the system does not say."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):
+        return math.inf
 
 
 def shown(value) -> str:

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from amemlib.arithmetic import unit_scale
-from amemlib.checks import check_alpha, check_count, check_instance, check_numbers, shown
+from amemlib.checks import check_alpha, check_count, check_instance, check_memory, check_numbers, shown
 
 _PRECISIONS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 _LEAST_SUM, _LARGEST_SUM = 1e-200, 1e200
@@ -51,11 +51,9 @@ class Problem:
 
     @classmethod
     def power_law(cls, n_items: int, dim: int, alpha: float) -> "Problem":
-        """p_i = i^{−α} / ζ_N(α), the frequencies of the paper (Section 3); α > 1/2."""
-        try:
-            ranks = torch.arange(1, check_count("n_items", n_items) + 1, dtype=torch.float64)
-        except RuntimeError:
-            raise ValueError(f"n_items must be a number of items that fit in memory, got {n_items}") from None
+        """p_i = i^{−α} / ζ_N(α), the frequencies of the paper (Section 3); α > 1/2, and N items fit in memory."""
+        check_memory("n_items", n_items, 4 * 8 * check_count("n_items", n_items))
+        ranks = torch.arange(1, n_items + 1, dtype=torch.float64)
         weights = ranks ** -check_alpha(alpha)
         if not weights[-1] > 0:
             raise ValueError(f"alpha must leave float64 a positive n_items^-alpha, got {alpha!r} for {n_items} items")

@@ -162,13 +162,17 @@ def margins(W: Float[Tensor, "d d"], emb: Embeddings) -> Float[Tensor, " N"]:
 def recovered_in_format(W: Float[Tensor, "d d"], emb: Embeddings, bits: int) -> Bool[Tensor, " N"]:
     """(N,) mask of a plain scan whose products see rounded entries: the item's own score is one of them.
 
-    bits: of the significand after the leading one, 7 for bfloat16, 10 for TF32, 23 for float32.
+    bits: after the leading one, 1 … 23. Raises `ValueError` or `TypeError` for other bits, a W that is not (d, d) and
+    finite or lies elsewhere than the embeddings, and scores that float32 does not hold.
     """
     _check_memory(W, emb)
-    U, Z = round_significand(emb.U, bits), round_significand(emb.V.double() @ W.double().T, bits)
+    W = W.double()
+    U, Z = round_significand(emb.U, bits), round_significand(emb.V.double() @ W.T, bits)
     mask = torch.empty(emb.n_items, dtype=torch.bool, device=U.device)
     for rows in torch.arange(emb.n_items, device=U.device).split(max(1, _SCAN_ELEMENTS // emb.n_items)):
         scores = Z[rows] @ U.T
+        if not torch.isfinite(scores).all():
+            raise ValueError("W and emb must keep the scores within float32, got infinite ones")
         own = scores[torch.arange(len(rows)), rows].clone()
         scores[torch.arange(len(rows)), rows] = -torch.inf
         mask[rows] = own > scores.amax(1)

@@ -14,14 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from amemlib.checks import (
-    check_count,
-    check_fits,
-    check_function,
-    check_instance,
-    check_non_negative,
-    shown,
-)
+from amemlib.checks import check_count, check_function, check_instance, check_memory, check_real, shown
 from amemlib.problem import Embeddings, Problem, check_embeddings, check_tensor
 
 _ROWS = 4096
@@ -88,7 +81,7 @@ def sample_embedding_rows(
         raise ValueError(f"rows must hold at least one of the {problem.n_items} rows, got {rows!r}")
     n_rows = len(range(*_row_indices(rows, problem.n_items)))
     if device.type == "cpu":
-        check_fits("problem", n_rows * problem.dim)
+        check_memory("problem", (n_rows, problem.dim), 2 * n_rows * problem.dim * dtype.itemsize)
     U, V = (torch.empty(n_rows, problem.dim, dtype=dtype, device=device) for _ in range(2))
     sides = ("outputs", U), ("inputs", V)
     if device.type == "cpu" or stream is not host_stream:
@@ -109,27 +102,32 @@ def sample_reduced_embeddings(problem: Problem, seed: int) -> Embeddings:
     factor of a Wishart matrix (Bartlett's decomposition): N(0, 1) below the diagonal, χ with d, d−1, … degrees of
     freedom on it, all divided by √d. Returns float64 U and V of shape (N, min(N, d)).
     It is no stand-in where the two sides share a basis (a sign or an entrywise map of G).
+    Raises `ValueError` for a negative seed, and for an N whose factors do not fit in memory.
     """
     check_instance("problem", problem, Problem)
+    shape = (problem.n_items, min(problem.n_items, problem.dim))
+    check_memory("problem", shape, 3 * 8 * math.prod(shape))
     return Embeddings(*(_bartlett_factor(problem, seed, name) for name in ("reduced outputs", "reduced inputs")))
 
 
 def power_law_eigenvalues(dim: int, exponent: float) -> Float[Tensor, " d"]:
-    """σ_a ∝ a^{−β} for a = 1 … d, of mean 1; β = `exponent` ≥ 0. Returns (d,) float64.
+    """σ_a ∝ a^{−β} for a = 1 … d, of mean 1; β: `exponent`, any real number whose powers float64 holds.
 
-    Raises `ValueError` for a β < 0 or one so large that float64 loses the last of them.
+    Raises `ValueError` or `TypeError` for another β, for d < 1, and for a d that does not fit in memory.
     """
-    check_fits("dim", check_count("dim", dim))
-    sigma = torch.arange(1, dim + 1, dtype=torch.float64) ** -check_non_negative("exponent", exponent)
-    if not sigma[-1] > 0:
-        raise ValueError(f"exponent must leave float64 a positive dim^-exponent, got {exponent!r} for dim = {dim}")
-    return sigma / sigma.mean()
+    check_memory("dim", dim, 3 * 8 * check_count("dim", dim))
+    sigma = torch.arange(1, dim + 1, dtype=torch.float64) ** -check_real("exponent", exponent)
+    sigma = sigma / sigma.mean()
+    if not torch.isfinite(sigma).all():
+        raise ValueError(f"exponent must keep 1 … {dim}^-exponent within float64, got {exponent!r}")
+    return sigma
 
 
 def with_eigenvalues(emb: Embeddings, eigenvalues: Float[Tensor, " d"]) -> Embeddings:
     """Embeddings N(0, I/d) turned into N(0, diag(σ)/d) on both sides, in float64.
 
-    eigenvalues: (d,), ≥ 0; what rounding has made negative counts as 0, `ValueError` for less than that.
+    eigenvalues: σ, finite and ≥ 0; one that rounding has made negative counts as 0. Raises `ValueError` or `TypeError`
+    for anything else.
     """
     check_embeddings(emb)
     check_tensor("eigenvalues", eigenvalues, (emb.dim,))
@@ -155,9 +153,10 @@ def sample_rotations(dim: int, n_rotations: int, seed: int) -> Float[Tensor, "n 
     """n independent orthogonal d × d matrices from the Haar measure, float64, by QR of Gaussian matrices.
 
     The signs of R's diagonal go into Q: without them Q depends on the QR routine and is not Haar-distributed.
+    Raises `ValueError` for sizes < 1, a negative seed, and matrices that do not fit in memory.
     """
     shape = (check_count("n_rotations", n_rotations), check_count("dim", dim), dim)
-    check_fits("n_rotations and dim", n_rotations * dim**2)
+    check_memory("dim and n_rotations", (dim, n_rotations), 3 * 8 * math.prod(map(int, shape)))
     Q, R = np.linalg.qr(_generator(seed, dim, "rotations").standard_normal(shape))
     return torch.from_numpy(Q * np.sign(np.diagonal(R, axis1=1, axis2=2))[:, None, :])
 

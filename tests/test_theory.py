@@ -79,3 +79,21 @@ def test_bulk_scale_is_where_d_modes_are_occupied(alpha):
     x = (p / theory.bulk_scale(alpha, n_items, dim)) ** 2
     # the sum differs from its integral by half an item in d, and by the cut at N, smaller still
     assert np.sum(x / (1 + x)) == pytest.approx(dim, rel=1 / dim)
+
+
+@pytest.mark.parametrize("alpha", [0.3, 1.0, 0.9999999, -2.0])
+def test_the_far_part_of_a_power_sum_is_that_of_its_terms(alpha):
+    exact = math.fsum(i**-alpha for i in range(1001, 5001))
+    assert theory._power_tail(alpha, 1000, 5000) == pytest.approx(exact, rel=1e-13)
+
+
+def test_a_power_sum_takes_any_number_of_terms():
+    assert theory.power_law_sum(1.0, 10**12) == pytest.approx(12 * math.log(10) + 0.5772156649015329, rel=1e-13)
+
+
+@pytest.mark.parametrize("alpha, steps", [(300.0, 10_001), (6_000.0, 10_001), (4_000.0, 10_500)])
+def test_many_steps_of_sgd_are_those_of_its_recursion(alpha, steps):
+    kappa = 0.0
+    for _ in range(steps):
+        kappa = theory.next_exponent("sgd", alpha, kappa)
+    assert theory.recovery_exponent("sgd", alpha, steps) == pytest.approx(kappa, rel=1e-9)

@@ -23,7 +23,8 @@ from amemlib.problem import Problem, check_tensor
 
 _SCORE_STEP = 0.1
 _GRID_RANKS = 64
-_LARGEST_LOGIT = 1e3
+_ROWS = 4096
+_LARGEST_LOGIT, _LARGEST_SPREAD = 1e4, 1e3
 _LARGEST_SMOOTHING = 1e60
 
 
@@ -122,10 +123,13 @@ class SpectralEquivalent:
         Not annealed: it holds also where a few rivals make up the sum, η > √(2d log N). All rivals of an item get
         their mean variance. `counts * values` is the weight of each entry in the loss. Head items lose what their mean
         signal says, which at small d or η is a few per cent off (Corollary 4 in the chapter on the loss).
+        Raises `ValueError` for an η that is not > 0, or that makes an expected logit larger than 10⁴ nats or the
+        spread of logits larger than 10³: the work grows with both.
         """
-        lr = check_positive("lr", lr)
-        if lr * self.signal.max() > _LARGEST_LOGIT or lr > _LARGEST_LOGIT * math.sqrt(self.dim):
-            raise ValueError(f"lr must keep the expected logits below {_LARGEST_LOGIT:g}, got {lr!r}")
+        check_positive("lr", lr)
+        if lr * self.signal.max() > _LARGEST_LOGIT or lr > _LARGEST_SPREAD * math.sqrt(self.dim):
+            allowed = f"the expected logits below {_LARGEST_LOGIT:g} and their spread below {_LARGEST_SPREAD:g}"
+            raise ValueError(f"lr must keep {allowed}, got {lr!r}")
         g, weights = GAUSS_HERMITE
         n_items = self.counts.sum()
         own = np.sqrt(1 - self.unresolved * self.damping)
@@ -185,6 +189,10 @@ class PredictedVariances:
     weights: torch.Tensor
     values: torch.Tensor
 
+    def __post_init__(self):
+        check_tensor("weights", self.weights, ("N", "K"))
+        check_tensor("values", self.values, (self.weights.shape[1],) * 2)
+
     @classmethod
     def solve(cls, problem: Problem, lam: float) -> "PredictedVariances":
         """The leading-order law of `interaction_variances` for every pair of items; errors as there."""
@@ -196,12 +204,23 @@ class PredictedVariances:
         return cls(torch.from_numpy(hats), torch.from_numpy(V))
 
     def rms(self, rows: slice, columns: slice) -> float:
-        """Root mean square of the predicted √d γ over a block of pairs, i = j left out."""
+        """Root mean square of the predicted √d γ over a block of pairs, i = j left out.
+
+        Raises `TypeError` for what is no slice, `ValueError` for a block without pairs.
+        """
+        for name, part in (("rows", rows), ("columns", columns)):
+            check_instance(name, part, slice)
+            if not all(bound is None or isinstance(bound, (int, np.integer)) for bound in (part.start, part.stop)):
+                raise ValueError(f"{name} must be a slice of whole numbers, got {part!r}")
+            if part.step not in (None, 1):
+                raise ValueError(f"{name} must be a slice with step 1, got {part!r}")
         total = self.weights[rows].sum(0) @ self.values @ self.weights[columns].sum(0)
         count = len(self.weights[rows]) * len(self.weights[columns])
         if rows == columns:
             L = self.weights[rows]
             total, count = total - ((L @ self.values) * L).sum(), count - len(L)
+        if not count:
+            raise ValueError(f"rows and columns must leave a pair of two items, got {rows!r} and {columns!r}")
         return float((total / count).sqrt())
 
 
@@ -218,9 +237,15 @@ def _expected_softplus(scores: np.ndarray, spread: float, n_rivals: float) -> np
     low = scores[0] - math.log(n_rivals) - 9 * spread - 40
     x = np.arange(min(low, -40), 5, _SCORE_STEP)
     y = x[0] - scores[-1] + _SCORE_STEP * np.arange(len(x) + len(scores) - 1)
-    misses = -np.expm1(-np.exp(np.minimum(y[:, None] + spread * z, 50))) @ density
+    misses = np.empty_like(y)
+    for start in range(0, len(y), _ROWS):
+        part = slice(start, start + _ROWS)
+        misses[part] = -np.expm1(-np.exp(np.minimum(y[part, None] + spread * z, 50))) @ density
     beaten = -np.expm1(n_rivals * np.log1p(-np.minimum(misses, 1 - 1e-16)))
-    return _SCORE_STEP * np.correlate(beaten, np.exp(-np.exp(x)), "valid")[::-1]
+    # the kernel is 1 to rounding up to x = −40, where a running sum takes the place of products
+    flat = int(np.searchsorted(x, -40))
+    below = np.cumsum(np.append(0.0, beaten))[flat : flat + len(scores)]
+    return _SCORE_STEP * (below + np.correlate(beaten[flat:], np.exp(-np.exp(x[flat:])), "valid"))[::-1]
 
 
 def _grid(v: np.ndarray, c: np.ndarray, dim: int, lam: float) -> tuple[np.ndarray, ...]:

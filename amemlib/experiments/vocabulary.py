@@ -1,5 +1,6 @@
 """`vocabulary`: word frequencies of several languages, embeddings with covariances, and a table of real vectors."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,6 +55,14 @@ class VocabularyConfig:
     def __post_init__(self):
         if not self.languages or len(set(self.languages)) != len(self.languages):
             raise ValueError(f"languages must hold distinct names, got {list(self.languages)}")
+        # without the lists themselves the words cannot be checked, and a run ends by saying so
+        with suppress(ImportError):
+            for language in self.languages:
+                vocabularies.check_language("languages", language)
+        if self.batch_language not in self.languages:
+            raise ValueError(
+                f"batch_language must be one of languages, {', '.join(self.languages)}, got {self.batch_language!r}"
+            )
         check_dims("dims", self.dims)
         for name in ("n_items", "covariance_items", "table_items"):
             check_count(name, getattr(self, name), least=max(self.dims) + 1)

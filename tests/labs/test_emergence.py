@@ -158,3 +158,13 @@ FLAWS = [
 def test_a_config_that_makes_no_sense_is_refused(name, value):
     with pytest.raises(ValueError, match=name):
         dataclasses.replace(CONFIG, **{name: value})
+
+
+def test_half_of_a_direction_is_passed_on_a_line_between_two_steps():
+    of = lambda *values: torch.tensor(values, dtype=torch.float64)  # noqa: E731
+    part = teacher_student.half_captured(
+        of(1.0, 1.0, 1.0, 1.0, 1.0), of(0.4, 0.1, 0.0, 0.7, 0.5), of(0.6, 0.5, 0.4, 0.8, 0.5)
+    )
+    # in the middle, at the end, not reached, passed before, and a step that did not move
+    np.testing.assert_allclose(part, [0.5, 1.0, math.nan, 0.0, 0.0])
+    assert teacher_student.half_captured(of(1.0), of(0.0), of(math.nan)).isnan().all()

@@ -16,6 +16,7 @@ from amemlib.labs.composition.measure import (
     measure_sparse,
     measure_training,
     measure_transformer,
+    pair_of,
     pairs_of,
     products,
 )
@@ -91,6 +92,9 @@ class CompositionConfig:
         for name in ("correlation_ks", "per_place"):
             for value in getattr(self, name):
                 check_count(name, value)
+        for name in ("dense_sizes", "sparse_sizes"):
+            for size in getattr(self, name):
+                pair_of(name, size)
         for name in ("lr", "muon_lr", "spread", "net_lr"):
             check_positive(name, getattr(self, name))
         for name, value in (*(("built_ks", k) for k in self.built_ks), ("k", self.k)):

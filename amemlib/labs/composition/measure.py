@@ -1,7 +1,6 @@
 """What the lab measures: the built network, correlations of functions, samples that one step needs, training."""
 
 import itertools
-import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -106,11 +105,18 @@ def expected_sparse(k: int, n_things: int, per_place: Sequence[int]) -> dict:
 
 
 def pairs_of(sizes: tuple[str, ...]) -> dict[str, dict]:
-    """Sizes "k N" as arguments; `ValueError` for what is no such pair."""
-    if odd := [size for size in sizes if not re.fullmatch(r"[1-9][0-9]{0,3} [1-9][0-9]{0,3}", size)]:
-        raise ValueError(f"sizes must hold pairs of whole numbers such as '4 8', got {odd[0]!r}")
-    read = [tuple(map(int, size.split())) for size in sizes]
+    """Sizes "k N" as arguments."""
+    read = [pair_of("sizes", size) for size in sizes]
     return {f"{k} {N}": {"k": k, "n_things": N} for k, N in dict.fromkeys(read)}
+
+
+def pair_of(name: str, size: str) -> tuple[int, int]:
+    """k and N of a size "k N"; `ValueError` unless these are two whole numbers from 2 on."""
+    words = size.split()
+    if len(words) != 2 or not all(word.isascii() and word.isdigit() and 2 <= int(word) < 2**31 for word in words):
+        raise ValueError(f"{name} must hold pairs k N of whole numbers from 2 on such as '4 8', got {size!r}")
+    k, N = map(int, words)
+    return k, N
 
 
 def products(ks: tuple[int, ...], things: tuple[int, ...]) -> dict[str, dict]:
