@@ -267,7 +267,7 @@ def test_a_folder_that_is_removed_meanwhile_is_named(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "setting, words", [("lam_over_t0=1e308", "lam must be 0 or within"), ("n_items=99999999999", "n_items must be")]
+    "setting, words", [("lam_over_t0=1e308", "lam must be 0 or within"), ("n_items=99999999999", "n_items must fit")]
 )
 def test_a_setting_beyond_the_machine_is_named(setting, words, tmp_path, capsys):
     sizes = "dims=8,16 n_items=100 seeds=1 sgd_dims=16,32 sgd_items=20 sgd_seeds=2".split()
