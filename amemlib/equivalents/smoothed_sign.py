@@ -126,7 +126,7 @@ class SpectralEquivalent:
         Raises `ValueError` for an η that is not > 0, or that makes an expected logit larger than 10⁴ nats or the
         spread of logits larger than 10³: the work grows with both.
         """
-        check_positive("lr", lr)
+        lr = check_positive("lr", lr)
         if lr * self.signal.max() > _LARGEST_LOGIT or lr > _LARGEST_SPREAD * math.sqrt(self.dim):
             allowed = f"the expected logits below {_LARGEST_LOGIT:g} and their spread below {_LARGEST_SPREAD:g}"
             raise ValueError(f"lr must keep {allowed}, got {lr!r}")
