@@ -314,7 +314,7 @@ COSTS: dict[str, Callable[..., Cost]] = {
     "iterates.measure_muon": lambda a: _steps(a, 2),
     "iterates.measure_descent": lambda a: _steps(a, 2),
     "iterates.measure_literal_descent": lambda a: _steps(a, 3),
-    "iterates.predict_iterates": lambda a: Cost(predictions=4 * a.steps),
+    "iterates.predict_iterates": lambda a: Cost(predictions=40 * a.steps),
     "trajectory.measure_trajectory": lambda a: _steps(a, 3),
     "trajectory.solve_trajectory": lambda a: Cost(predictions=40 * a.steps),
     "race.solve_muon": lambda a: Cost(predictions=40 * a.steps),
