@@ -56,15 +56,6 @@ def loss(W: Float[Tensor, "m d"], a: Float[Tensor, " P"], degree: int) -> float:
     return squared_norm(directions, masses, link(degree)).item() / 2
 
 
-def half_captured(a: Float[Tensor, " P"], before: Float[Tensor, " P"], now: Float[Tensor, " P"]) -> Float[Tensor, " P"]:
-    """Where in a step a_p/2 was passed, from 0, its start, to 1, its end: a line between A_p `before` and `now`.
-
-    NaN where a_p/2 is not reached at the end of the step; 0 where it was passed already.
-    """
-    part = ((a / 2 - before) / (now - before).clamp(min=1e-300)).clamp(0, 1)
-    return torch.where(now >= a / 2, part, math.nan)
-
-
 def flow_velocity(W: Float[Tensor, "m d"], a: Float[Tensor, " P"], degree: int) -> Float[Tensor, "m d"]:
     """−∇L over all of the data."""
     return two_homogeneous_velocity(W, torch.eye(len(a), W.shape[1], dtype=W.dtype), a, link(degree))

@@ -293,8 +293,8 @@ LIBRARY = [
         for c in (NAN, INF, -1.0)
     ],
     (lambda: am.theory.newton_schulz_steps(1e12, 99, 8, 1.5), ValueError, ["alpha", "1000000000000.0", "t0"]),
-    (lambda: am.theory.recovery_thresholds("muon", 1.5, 64, 10**12), ValueError, ["steps", "10000", "got 1000000"]),
-    (lambda: am.newton_schulz(EYE, 10**12), ValueError, ["steps", "10000", "got 1000000"]),
+    (lambda: am.theory.recovery_thresholds("muon", 1.5, 64, 10**12), ValueError, ["steps", "at most 10000,", "got 1"]),
+    (lambda: am.newton_schulz(EYE, 10**12), ValueError, ["steps", "at most 1000,", "got 1000000"]),
     (lambda: am.Problem.power_law(10**12, 4, 1.5), ValueError, ["n_items", "GiB", "got 1000000000000"]),
     (lambda: am.sampling.sample_rotations(10**6, 1, 0), ValueError, ["dim", "GiB", "1000000"]),
     (lambda: am.sampling.power_law_eigenvalues(2.5, 0.5), TypeError, ["dim", "2.5", "whole"]),

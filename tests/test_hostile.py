@@ -211,8 +211,8 @@ GOOD = {
     vocabularies.spelling_table: dict(words=("one", "two", "three"), dim=2),
 }
 
-# what gives functions or draws on, and what its callers have checked
-UNLISTED = {"host_stream", "device_stream", "spectral_maps"}
+# streams of random numbers, and generators, whose steps have checked their arguments
+UNLISTED = {"host_stream", "device_stream", "spectral_maps", "trajectory", "thresholded_trajectory"}
 
 NUMBERS = [math.nan, math.inf, -math.inf, 0, -1, 0.5, 1e-300, 1e300, 5e-324, 1.7e308, 2**63, 10**400, 1.0, 3, 1e-8]
 NUMBERS += [True, None, "1.5", "two\nlines", b"x", 1j, Fraction(1, 3), 10**12, [], {}, np.float32(2), torch.tensor(2.0)]
@@ -331,7 +331,7 @@ def test_the_good_arguments_are_good_and_no_public_function_is_left_out():
         value = getattr(am, name)
         if inspect.isfunction(value) and name not in ("trajectory", "read_records"):
             assert value.__qualname__ in listed, name
-    for room in (equivalents, hermite, adam, theory, spectral, sampling):
+    for room in (adam, equivalents, gradients, hermite, optim, recovery, sampling, scaling, spectral, theory):
         names = getattr(room, "__all__", vars(room))
         values = [getattr(room, name) for name in names if not name.startswith("_")]
         own = [value for value in values if getattr(value, "__module__", "").startswith(room.__name__)]

@@ -204,7 +204,7 @@ def details(
     fewest = min((n for record in records for n in _draws(record["config"])), default=FEWEST_DRAWS)
     if UNDECIDED in {word(one) for _, one in judged}:
         few = f"{FEWEST_DRAWS} draws at every size, where there are {fewest}" if fewest < FEWEST_DRAWS else ""
-        lines.append(("what would decide", "; ".join(filter(None, (row.get("awaits"), few))) or "larger sizes"))
+        lines.append(("what would decide", few or "larger sizes"))
     return [*lines, ("record", "; ".join(made)), ("test", ", ".join(held))]
 
 

@@ -207,24 +207,32 @@ def exponent_verdict(
 
     Sizes: the counts meet their sharp prediction (`counts_meet`), and the exponent that of the sharp counts over the
     same d, to its interval and `slack`. Limit: the interval contains it. A rival exponent is refused where the interval
-    leaves it out and the sharp counts, made as much steeper as the rival is, would be missed. Where the sharp exponents
-    are further than `REACH` from their limits, meeting them answers neither question.
+    leaves it out and the sharp counts, made as much steeper as the rival is, would be missed. Sizes are asked of every
+    step; limit and rivals of the first `in_reach`. If these are none, meeting the sizes answers neither question.
     """
-    slope, sharp_slope, limit = (np.array(x, dtype=float) for x in (slope, sharp_slope, limit))
-    low, high = np.moveaxis(np.array(interval, dtype=float), -1, 0)
+    slope, sharp_slope, limit = (np.atleast_1d(np.array(x, dtype=float)) for x in (slope, sharp_slope, limit))
+    low, high = np.moveaxis(np.atleast_2d(np.array(interval, dtype=float)), -1, 0)
     half = np.where(np.isfinite(high - low), (high - low) / 2, np.inf)
+    steps = in_reach(sharp_slope, limit)
 
-    def follows(law) -> bool:
-        return bool((np.abs(slope - sharp_slope - (np.array(law) - limit)) <= half + slack).all())
+    def follows(law, first: int | None) -> bool:
+        return bool((np.abs(slope - sharp_slope - (np.array(law) - limit)) <= half + slack)[:first].all())
 
-    def contains(law) -> bool:
-        return bool((np.abs(slope - np.array(law)) <= half).all())
+    def contains(law, first: int | None) -> bool:
+        return bool((np.abs(slope - np.array(law)) <= half)[:first].all())
 
-    refused = refuse(lambda law: follows(law) or contains(law), rivals)
-    met = bool(counts_meet) and follows(limit)
-    if met and (np.abs(sharp_slope - limit) > REACH).any():
+    judged = steps or None
+    refused = refuse(lambda law: follows(law, judged) or contains(law, judged), rivals)
+    met = bool(counts_meet) and follows(limit, None)
+    if met and not steps:
         return verdict(None, None, refused)
-    return verdict(met, contains(limit), refused, draws)
+    return verdict(met, contains(limit, judged), refused, draws)
+
+
+def in_reach(sharp_slope, limit) -> int:
+    """How many steps go by before the exponent of the sharp counts is further than `REACH` from its limit."""
+    far = np.abs(np.subtract(sharp_slope, limit)) > REACH
+    return int(np.argmax(far)) if far.any() else len(far)
 
 
 def capacity_verdicts(config, measured: dict, predicted: dict, methods: Mapping[str, str], **dims) -> dict[str, dict]:

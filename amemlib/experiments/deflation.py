@@ -26,7 +26,6 @@ from amemlib.equivalents import (
 from amemlib.experiments.base import (
     COUNT_BAND,
     FRESH_SEEDS,
-    REACH,
     SHARP_DIM,
     Experiment,
     Grid,
@@ -35,6 +34,7 @@ from amemlib.experiments.base import (
     count_error,
     draws,
     exponent_verdict,
+    in_reach,
     rival_step_exponents,
     standard_error,
 )
@@ -348,7 +348,7 @@ def deflation_summary(config: DeflationConfig, results: Results) -> tuple[dict, 
         predicted["sharp_slope"][name] = [fit_exponent(config.dims, column).slope for column in sharp]
         steps = range(1, arguments[name]["steps"] + 1)
         predicted["slope"][name] = [theory.recovery_exponent(rule.method, config.alpha, t) for t in steps]
-        predicted["in_reach"][name] = steps_in_reach(predicted["sharp_slope"][name], predicted["slope"][name])
+        predicted["in_reach"][name] = in_reach(predicted["sharp_slope"][name], predicted["slope"][name])
     for field in ("counts", "sharp", "distinct", "unseen"):
         by_rule = {rule: results.array("batches", field, rule=rule) for rule in BATCH_RULES}
         measured[f"batch_{field}"] = {rule: values.mean(1).tolist() for rule, values in by_rule.items()}
@@ -387,35 +387,23 @@ def judge_deflation(config: DeflationConfig, measured: dict, predicted: dict) ->
     return verdicts | {"lemma_34": consistency(measured["lemmas"]["lemma_34"] <= 1)}
 
 
-def steps_in_reach(sharp_slope: Iterable[float], limit: Iterable[float]) -> int:
-    """How many steps go by before the exponent of the sharp counts is further than `REACH` from its limit."""
-    far = np.abs(np.subtract(sharp_slope, limit)) > REACH
-    return int(np.argmax(far)) if far.any() else len(far)
-
-
 def _rule_verdict(config: DeflationConfig, name: str, measured: dict, predicted: dict) -> dict:
     """Sizes: every count and every exponent meets its sharp prediction. Limit: every interval contains κ_t.
 
-    Limit and rivals are those of the first `steps_in_reach` steps; without such a step there is no answer. A rule that
-    a record does not have is not judged.
+    A rule that a record does not have is not judged.
     """
     judged = np.array(config.dims) >= SHARP_DIM
     if name not in measured["seed_counts"] or not judged.any():
         return verdict(None, None)
     counts, sharp = np.array(measured["seed_counts"][name], float), np.array(predicted["counts"][name])
     off = np.abs(counts.mean(1) - sharp) - 2 * count_error(counts, sharp)
-    near = (off <= STEP_COUNT_BAND * sharp)[judged].all()
-    sharp_slope = [fit_exponent(config.dims, column).slope for column in sharp.T]
-    low, high = np.transpose(measured["interval"][name])
-    near &= (np.abs(np.subtract(measured["slope"][name], sharp_slope)) <= (high - low) / 2 + STEP_SLOPE_SLACK).all()
-    first = steps_in_reach(sharp_slope, predicted["slope"][name]) or len(sharp_slope)
     return exponent_verdict(
-        near,
-        measured["slope"][name][:first],
-        measured["interval"][name][:first],
-        sharp_slope[:first],
-        predicted["slope"][name][:first],
-        rival_step_exponents(RULES[name].method, config.alpha, first),
+        (off <= STEP_COUNT_BAND * sharp)[judged].all(),
+        measured["slope"][name],
+        measured["interval"][name],
+        [fit_exponent(config.dims, column).slope for column in sharp.T],
+        predicted["slope"][name],
+        rival_step_exponents(RULES[name].method, config.alpha, sharp.shape[1]),
         counts.shape[1],
         STEP_SLOPE_SLACK,
     )

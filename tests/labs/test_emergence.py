@@ -43,12 +43,12 @@ def test_the_decoupled_time_is_that_of_one_neuron_and_one_direction(degree):
 
 
 def test_half_times_are_linear_between_two_steps_and_stay_once_found():
-    nan, one = float("nan"), torch.ones(4, dtype=torch.float64)
-    before, now = torch.tensor([[0.1, 0.4, 0.2, 0.6], [0.6, 0.45, 0.9, 0.7]], dtype=torch.float64)
-    times = torch.tensor([nan, nan, 1.0, nan], dtype=torch.float64)
-    found = teacher_student.half_times(times, one, before, now, 10.0, 2.0)
-    # what was beyond one half before the first step passed it at its start
-    assert torch.allclose(found, torch.tensor([11.6, nan, 1.0, 10.0], dtype=torch.float64), equal_nan=True)
+    nan, of = math.nan, lambda *values: torch.tensor(values, dtype=torch.float64)
+    before, now = of(0.1, 0.4, 0.2, 0.6, 0.1, 0.5, 0.0), of(0.6, 0.45, 0.9, 0.7, 0.5, 0.5, nan)
+    times = of(nan, nan, 1.0, nan, nan, nan, nan)
+    found = teacher_student.half_times(times, torch.ones_like(times), before, now, 10.0, 2.0)
+    # inside, not reached, found before, passed before the step, at its end, a step that did not move, one that diverged
+    np.testing.assert_allclose(found, [11.6, nan, 1.0, 10.0, 12.0, 10.0, nan])
 
 
 def test_a_small_overlap_costs_the_search_time():
@@ -158,13 +158,3 @@ FLAWS = [
 def test_a_config_that_makes_no_sense_is_refused(name, value):
     with pytest.raises(ValueError, match=name):
         dataclasses.replace(CONFIG, **{name: value})
-
-
-def test_half_of_a_direction_is_passed_on_a_line_between_two_steps():
-    of = lambda *values: torch.tensor(values, dtype=torch.float64)  # noqa: E731
-    part = teacher_student.half_captured(
-        of(1.0, 1.0, 1.0, 1.0, 1.0), of(0.4, 0.1, 0.0, 0.7, 0.5), of(0.6, 0.5, 0.4, 0.8, 0.5)
-    )
-    # in the middle, at the end, not reached, passed before, and a step that did not move
-    np.testing.assert_allclose(part, [0.5, 1.0, math.nan, 0.0, 0.0])
-    assert teacher_student.half_captured(of(1.0), of(0.0), of(math.nan)).isnan().all()
