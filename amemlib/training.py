@@ -55,7 +55,7 @@ def muon(weights: dict[str, Tensor], lr: float) -> list[torch.optim.Optimizer]:
         )
     if any(W.ndim > 2 for W in weights.values()):
         return _orthogonalised(weights, lr, quintic_in_bfloat16)
-    return [torch.optim.Muon(list(_matrices(weights).values()), lr=lr, **_MUON), _vectors_adamw(weights)]
+    return [torch.optim.Muon(list(_matrices(weights).values()), lr=lr, **_MUON), *_vectors_adamw(weights)]
 
 
 def exact_muon(weights: dict[str, Tensor], lr: float) -> list[torch.optim.Optimizer]:
@@ -92,12 +92,19 @@ def sgd(weights: dict[str, Tensor], lr: float) -> list[torch.optim.Optimizer]:
 
 def sgd_matrices(weights: dict[str, Tensor], lr: float) -> list[torch.optim.Optimizer]:
     """Muon without its spectral map: `sgd` for the matrices, `muon`'s AdamW for the vectors."""
-    return [*sgd(_matrices(weights), lr), _vectors_adamw(weights)]
+    return [*sgd(_matrices(weights), lr), *_vectors_adamw(weights)]
 
 
 def adamw_vectors(weights: dict[str, Tensor], lr: float) -> list[torch.optim.Optimizer]:
     """AdamW for all weights, the vectors at the rate that `muon` gives them."""
-    return [*adamw(_matrices(weights), lr), _vectors_adamw(weights)]
+    return [*adamw(_matrices(weights), lr), *_vectors_adamw(weights)]
+
+
+def fixed_vectors(optimizer: Callable, weights: dict[str, Tensor], lr: float) -> list[torch.optim.Optimizer]:
+    """An optimizer for the matrices alone: the vectors stay as they were drawn, as in a linear associative memory."""
+    for name in VECTORS:
+        weights[name].requires_grad_(False)
+    return optimizer(_matrices(weights), lr)
 
 
 OPTIMIZERS = {
@@ -107,6 +114,7 @@ OPTIMIZERS = {
     "sgd": sgd,
     "sgd_matrices": sgd_matrices,
     "adamw_vectors": adamw_vectors,
+    **{f"{one.__name__}_fixed": functools.partial(fixed_vectors, one) for one in (muon, adamw, sgd)},
 }
 """By name: from weights and a constant learning rate to the torch optimizers that share them."""
 
@@ -212,8 +220,10 @@ def _matrices(weights: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name: tensor for name, tensor in weights.items() if name not in VECTORS}
 
 
-def _vectors_adamw(weights: dict[str, Tensor]) -> torch.optim.Optimizer:
-    return adamw({name: weights[name] for name in VECTORS}, _VECTORS_LR)[0]
+def _vectors_adamw(weights: dict[str, Tensor]) -> list[torch.optim.Optimizer]:
+    """AdamW for the vectors among the weights, nothing where there are none."""
+    vectors = {name: weights[name] for name in VECTORS if name in weights}
+    return adamw(vectors, _VECTORS_LR) if vectors else []
 
 
 @torch.no_grad()
@@ -240,7 +250,7 @@ def _orthogonalised(weights: dict[str, Tensor], lr: float, orthogonalise: Callab
     momentum; AdamW for the vectors."""
     optimizer = torch.optim.SGD(list(_matrices(weights).values()), lr=lr, weight_decay=_MUON["weight_decay"])
     optimizer.register_step_pre_hook(functools.partial(_orthogonalise_gradients, orthogonalise))
-    return [optimizer, _vectors_adamw(weights)]
+    return [optimizer, *_vectors_adamw(weights)]
 
 
 @torch.no_grad()

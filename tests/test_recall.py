@@ -70,6 +70,12 @@ def test_the_scan_gives_every_optimizer_as_many_rates_on_other_seeds():
     assert not {cell.arguments["seed"] for cell in cells} & {*range(RecallConfig().seeds), *range(1000, 1003)}
     with pytest.raises(ValueError, match="rates_sgd must hold 5 rates"):
         RatesConfig(rates_sgd=(0.1,))
+    fixed = RATES_EXPERIMENT.cells(RATES_EXPERIMENT.profiles["capacity-fixed"], "cpu")
+    assert {cell.arguments["optimizer"] for cell in fixed} == {"muon_fixed", "adamw_fixed", "sgd_fixed"}
+    with pytest.raises(ValueError, match=r"rates_sgd_matrices must be empty with fixed_vectors, got \[0.1\]"):
+        RatesConfig(
+            rates_muon=(0.1,), rates_adamw=(0.1,), rates_sgd=(0.1,), rates_sgd_matrices=(0.1,), fixed_vectors=True
+        )
 
 
 def test_the_learning_rates_are_those_of_the_scan():

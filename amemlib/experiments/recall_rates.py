@@ -16,6 +16,7 @@ class RatesConfig:
     """The scan of learning rates at the base setting, as many for each optimizer, on seeds of its own.
 
     rates_muon, rates_adamw, rates_sgd: the rates. rates_sgd_matrices: those of the control, none to leave it out.
+    fixed_vectors: whether embeddings, positions and unembeddings stay as they were drawn; the control is then `sgd`.
     steps, probe_every: how long, and how often it is measured.
     The rest as in `recall.RecallConfig`.
     """
@@ -32,6 +33,7 @@ class RatesConfig:
     rates_adamw: tuple[float, ...] = (0.0005, 0.001, 0.002, 0.004, 0.008)
     rates_sgd: tuple[float, ...] = (0.01, 0.02, 0.04, 0.08, 0.16)
     rates_sgd_matrices: tuple[float, ...] = ()
+    fixed_vectors: bool = False
     seeds: int = 2
     first_seed: int = 500
 
@@ -47,6 +49,10 @@ class RatesConfig:
             count = len(self.rates_muon)
             if len(values) != count:
                 raise ValueError(f"rates_{name} must hold {count} rates like rates_muon, got {list(values)}")
+        if self.fixed_vectors and self.rates_sgd_matrices:
+            raise ValueError(
+                f"rates_sgd_matrices must be empty with fixed_vectors, got {list(self.rates_sgd_matrices)}"
+            )
 
 
 def scanned(config: RatesConfig) -> tuple[str, ...]:
@@ -60,7 +66,7 @@ def rates_grids(config: RatesConfig) -> dict[str, Grid]:
         name: Grid(
             measure_run,
             {"lr": getattr(config, f"rates_{name}"), "seed": draws(config)},
-            optimizer=name,
+            optimizer=f"{name}_fixed" if config.fixed_vectors else name,
             hidden=0,
             trigger_alpha=config.alpha,
             output_alpha=config.alpha,
@@ -106,6 +112,14 @@ EXPERIMENT = Experiment(
         ),
         "cpu": RatesConfig(),
         "controls": RatesConfig(rates_sgd_matrices=(0.01, 0.02, 0.04, 0.08, 0.16), seeds=4, first_seed=520),
+        "capacity": RatesConfig(
+            n_items=1024, steps=3000, probe_every=250, first_seed=580,
+            rates_muon=(0.00125, 0.0025, 0.005, 0.01, 0.02),
+        ),
+        "capacity-fixed": RatesConfig(
+            n_items=1024, steps=3000, probe_every=250, first_seed=590, fixed_vectors=True,
+            rates_muon=(0.00125, 0.0025, 0.005, 0.01, 0.02),
+        ),
         "gpu": RatesConfig(
             dim=128, rates_muon=(0.005, 0.01, 0.02), rates_adamw=(5e-4, 1e-3, 2e-3), rates_sgd=(0.01, 0.02, 0.04),
         ),
@@ -113,5 +127,5 @@ EXPERIMENT = Experiment(
     grids=rates_grids,
     summarise=rates_summary,
     judge=judge_rates,
-    added={"rates_sgd_matrices": ()},
+    added={"rates_sgd_matrices": (), "fixed_vectors": False},
 )  # fmt: skip
