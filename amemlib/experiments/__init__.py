@@ -29,6 +29,7 @@ CORE = (
     "race",
     "recall-rates",
     "recall",
+    "recall-capacity",
     "vocabulary",
     "giant",
 )

@@ -164,7 +164,7 @@ def recall_summary(config: RecallConfig, results: Results) -> tuple[dict, dict]:
             for figure, places in by_figure.items()
         }
         measured[f"seed_{metric}"] = seeds
-        measured[metric], measured[f"half_{metric}"] = _of_seeds(_mean, seeds), _of_seeds(_half_width, seeds)
+        measured[metric], measured[f"half_{metric}"] = _of_seeds(_mean, seeds), _of_seeds(half_width, seeds)
     measured["diverged"] = _of_seeds(lambda values: values.count(None), measured["seed_ood"])
     measured["gap"] = {
         figure: [_gap(*draws) for draws in zip(*(seeds[name] for name in COMPARED), strict=True)]
@@ -310,7 +310,7 @@ def time_ratio(measured: dict, figure: str, index: int, leader: str, other: str)
         )
     ]
     logs = [math.log(max(o, 1.0) / max(t, 1.0)) for t, o, _ in pairs]
-    mean, half = float(np.mean(logs)), _half_width(logs)
+    mean, half = float(np.mean(logs)), half_width(logs)
     low = 0.0 if any(censored for *_, censored in pairs) else math.exp(mean - half)
     return {"mean": math.exp(mean), "low": low, "high": math.exp(min(mean + half, 700.0))}
 
@@ -345,7 +345,7 @@ def _mean(values: list) -> float | None:
     return float(np.mean(kept)) if kept else None
 
 
-def _half_width(values: list) -> float:
+def half_width(values: list) -> float:
     """Half the 95 % interval of a mean over seeds by Student's t, infinite for less than two of them."""
     kept = [value for value in values if value is not None]
     if len(kept) < 2:
@@ -357,7 +357,7 @@ def _gap(first: list, *others: list) -> dict:
     """Mean and 95 % interval of the first one's accuracy minus that of the best other, best in the mean, by seed."""
     other = max(others, key=lambda row: _mean(row) or 0.0)
     pairs = [a - b for a, b in zip(first, other, strict=True) if a is not None and b is not None]
-    mean, half = (float(np.mean(pairs)) if pairs else math.nan), _half_width(pairs)
+    mean, half = (float(np.mean(pairs)) if pairs else math.nan), half_width(pairs)
     return {"mean": mean, "low": mean - half, "high": mean + half}
 
 

@@ -1,0 +1,218 @@
+"""`recall-capacity`: how many outputs the value matrix of a network holds where there are far more than dimensions."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from amemlib import theory
+from amemlib.checks import check_count, check_dims, check_positive
+from amemlib.equivalents import expected_capacity, expected_trajectory
+from amemlib.experiments.base import FRESH_SEEDS, Experiment, Grid, Results, draws
+from amemlib.experiments.recall import half_width
+from amemlib.experiments.recall_runs import COMPARED, measure_run
+from amemlib.problem import Problem
+from amemlib.scaling import fit_exponent
+from amemlib.tasks import RecallTask
+from amemlib.verdicts import refuse, verdict
+
+STANDS = 0.3
+"""Attention of block 2 on the place to copy, at the end and on every seed, from which on the circuit counts as formed:
+a matrix that is never asked has no capacity to judge."""
+COUNT_BAND = 0.1
+"""How far a mean count may lie outside what one step and many steps of the linear memory hold."""
+TRUE_STEPS, TRUE_RATE = 16, 0.5
+"""How far Muon's true iterates are followed, and their step in units of √d: their counts grow no more by then, unless
+they hold nearly all."""
+VECTORS = ("trained", "fixed")
+
+
+@dataclass(frozen=True)
+class CapacityConfig:
+    """In-context recall with n ≫ d, with vectors that are trained and with vectors that stay as they were drawn.
+
+    n_items, length, pairs, alpha, batch_size, steps, probe_every: as in `recall.RecallConfig`; α is the exponent of
+    triggers and outputs. dims, fixed_dims: d with trained and with fixed vectors.
+    lr_muon, lr_adamw, lr_sgd and lr_…_fixed: constant learning rates, from `recall-rates` at d = 64.
+    """
+
+    n_items: int = 1024
+    length: int = 32
+    pairs: int = 3
+    alpha: float = 1.5
+    dims: tuple[int, ...] = (32, 64)
+    fixed_dims: tuple[int, ...] = (32, 64, 128)
+    batch_size: int = 64
+    steps: int = 4000
+    probe_every: int = 250
+    lr_muon: float = 0.005
+    lr_adamw: float = 0.001
+    lr_sgd: float = 0.04
+    lr_muon_fixed: float = 0.005
+    lr_adamw_fixed: float = 0.002
+    lr_sgd_fixed: float = 0.04
+    seeds: int = 2
+    first_seed: int = 0
+
+    def __post_init__(self):
+        RecallTask(self.n_items, self.length, self.pairs, self.alpha, self.alpha)
+        check_positive("alpha", self.alpha)
+        for name in ("dims", "fixed_dims"):
+            check_dims(name, getattr(self, name), count=1, least=2)
+        for name in ("batch_size", "steps", "probe_every", "seeds"):
+            check_count(name, getattr(self, name))
+        for vectors in VECTORS:
+            for name in COMPARED:
+                check_positive(rate_name(name, vectors), getattr(self, rate_name(name, vectors)))
+        check_count("first_seed", self.first_seed, least=0)
+
+
+def rate_name(optimizer: str, vectors: str) -> str:
+    """The field of the config with an optimizer's learning rate."""
+    return f"lr_{optimizer}_fixed" if vectors == "fixed" else f"lr_{optimizer}"
+
+
+def dims_of(config: CapacityConfig) -> dict[str, tuple[int, ...]]:
+    """The dimensions by what is done with the vectors."""
+    return {"trained": config.dims, "fixed": config.fixed_dims}
+
+
+def predict_counts(n_items: int, alpha: float, dim: int) -> dict:
+    """What a linear memory with n Gaussian pairs holds after one step of SGD, one of Muon, and many of Muon."""
+    problem = Problem.power_law(n_items, dim, alpha)
+    many = expected_trajectory(problem, TRUE_STEPS, TRUE_RATE)
+    return {
+        "sgd": expected_capacity(problem, "sgd"),
+        "one_step": expected_capacity(problem, "polar"),
+        "many_steps": float(np.max(many)),
+    }
+
+
+def capacity_grids(config: CapacityConfig) -> dict[str, Grid]:
+    """Every optimizer, dimension and seed, with trained and with fixed vectors, and the linear memory's counts."""
+    law = {"trigger_alpha": config.alpha, "output_alpha": config.alpha, "hidden": 0}
+    grids = {}
+    for vectors, dims in dims_of(config).items():
+        suffix = "_fixed" if vectors == "fixed" else ""
+        runs = {
+            name: {"optimizer": name + suffix, "lr": getattr(config, rate_name(name, vectors))} for name in COMPARED
+        }
+        grids[vectors] = Grid(measure_run, {"dim": dims, "run": runs, "seed": draws(config)}, **law)
+    return grids | {"linear": Grid(predict_counts, {"dim": config.fixed_dims})}
+
+
+def capacity_summary(config: CapacityConfig, results: Results) -> tuple[dict, dict]:
+    """By what is done with the vectors and by optimizer; every entry a list over dimensions of lists over seeds.
+
+    `counts`: outputs that W_V recalls at the end. `ood`, `match`: accuracy on the uniform law and attention of block 2
+    on the place to copy, at the end. `curves`: the counts at every probed step of `probed`. A run that diverged has
+    what its last probe before that saw; `diverged` has the step, or None. Predicted `counts`: by rule, a list over
+    `fixed_dims`.
+    """
+    reads = {
+        "counts": lambda run: round(run["recall"][-1] * config.n_items),
+        "curves": lambda run: [round(share * config.n_items) for share in run["recall"]],
+        "ood": lambda run: round(run["ood"][-1], 4),
+        "match": lambda run: round(run["match"][-1], 4),
+        "diverged": lambda run: run["diverged"],
+    }
+    runs = {vectors: dict(zip(COMPARED, results.draws[vectors].swapaxes(0, 1), strict=True)) for vectors in VECTORS}
+    measured = {
+        key: {
+            vectors: {name: [[read(run) for run in row] for row in rows] for name, rows in by_name.items()}
+            for vectors, by_name in runs.items()
+        }
+        for key, read in reads.items()
+    }
+    measured["probed"] = list(range(0, config.steps + 1, config.probe_every))
+    rules = ("sgd", "one_step", "many_steps")
+    return measured, {"counts": {rule: results.array("linear", rule).tolist() for rule in rules}}
+
+
+def judge_capacity(config: CapacityConfig, measured: dict, predicted: dict) -> dict[str, dict]:
+    """Who holds more, by which exponent it grows with d, and what it is worth that the vectors learn.
+
+    trained, fixed: Muon's W_V recalls more outputs than each other optimizer's, at every d, by more than the 95 %
+    interval of the ratio paired by seed (limit), in the mean (sizes). Rivals: another optimizer in Muon's place.
+    exponent: with fixed vectors, over the d at which Muon's circuit stands. Sizes: mean counts between what one Muon
+    step and what many hold in the linear memory, to `COUNT_BAND`. Limit: the exponent's 95 % interval over seeds meets
+    [1 + 1/2α, 2], one step's and the ceiling's. Rivals: other exponents, those outside of the interval.
+    learnt_vectors: with trained vectors Muon's W_V holds more than with fixed ones, at every common d, by more than the
+    interval. Rivals: the fixed vectors' capacity, and that of many steps of the linear memory, as bounds.
+    """
+    counts = {
+        vectors: {name: np.array(rows) for name, rows in measured["counts"][vectors].items()} for vectors in VECTORS
+    }
+    verdicts = {vectors: _lead(counts[vectors], config.seeds) for vectors in VECTORS}
+    verdicts["exponent"] = _exponent(config, measured, predicted, counts["fixed"]["muon"])
+    common = [dim for dim in config.dims if dim in config.fixed_dims]
+    if not common:
+        return verdicts | {"learnt_vectors": verdict(None, None)}
+    trained = counts["trained"]["muon"][[config.dims.index(dim) for dim in common]]
+    at = [config.fixed_dims.index(dim) for dim in common]
+    many = np.array(predicted["counts"]["many_steps"])[at, None] + 0 * trained
+    beats = lambda other: all(log_ratio(*rows)["low"] > 0 for rows in zip(trained, other, strict=True))  # noqa: E731
+    bounds = {"what fixed vectors hold": counts["fixed"]["muon"][at], "what a linear memory holds": many}
+    met = beats(bounds["what fixed vectors hold"])
+    return verdicts | {
+        "learnt_vectors": verdict(None, met, refuse(lambda bound: not beats(bound), bounds), config.seeds)
+    }
+
+
+def log_ratio(more: np.ndarray, less: np.ndarray) -> dict:
+    """Mean and 95 % interval of the log of a ratio of counts, paired by seed; an empty memory counts as one item."""
+    logs = np.log(np.maximum(more, 1) / np.maximum(less, 1))
+    mean, half = float(np.mean(logs)), half_width(list(logs))
+    return {"mean": mean, "low": mean - half, "high": mean + half}
+
+
+def standing(config: CapacityConfig, measured: dict) -> list[int]:
+    """Indices of the `fixed_dims` at which Muon's circuit stands at the end, on every seed."""
+    return [k for k, row in enumerate(measured["match"]["fixed"]["muon"]) if min(row) >= STANDS]
+
+
+def _lead(counts: dict[str, np.ndarray], seeds: int) -> dict:
+    def leads(leader: str, at_least: str) -> bool:
+        others = [name for name in COMPARED if name != leader]
+        return all(
+            log_ratio(*rows)[at_least] > 0 for name in others for rows in zip(counts[leader], counts[name], strict=True)
+        )
+
+    rivals = {"AdamW ahead": "adamw", "SGD ahead": "sgd"}
+    refused = refuse(lambda leader: leads(leader, "low"), rivals)
+    return verdict(leads("muon", "mean"), leads("muon", "low"), refused, seeds)
+
+
+def _exponent(config: CapacityConfig, measured: dict, predicted: dict, counts: np.ndarray) -> dict:
+    at = standing(config, measured)
+    if len(at) < 2:
+        return verdict(None, None)
+    fit = fit_exponent([config.fixed_dims[k] for k in at], counts[at])
+    means, laws = counts.mean(1), predicted["counts"]
+    sizes = all(
+        (1 - COUNT_BAND) * laws["one_step"][k] <= means[k] <= (1 + COUNT_BAND) * laws["many_steps"][k] for k in at
+    )
+    rivals = {
+        "SGD's one step": theory.recovery_exponent("sgd", config.alpha),
+        "the rank of the matrix": 1.0,
+        "as many at every d": 0.0,
+        "d³": 3.0,
+    }
+    met = fit.low <= 2 and fit.high >= theory.recovery_exponent("muon", config.alpha)
+    return verdict(sizes, met, refuse(lambda law: fit.low <= law <= fit.high, rivals), config.seeds)
+
+
+EXPERIMENT = Experiment(
+    name="recall-capacity",
+    purpose="in-context recall with far more outputs than dimensions, vectors trained or fixed",
+    profiles={
+        "smoke": CapacityConfig(
+            n_items=48, length=20, pairs=2, dims=(16,), fixed_dims=(16, 32), batch_size=16, steps=60, probe_every=30,
+        ),
+        "cpu": CapacityConfig(),
+        "confirm": CapacityConfig(seeds=5, first_seed=4620),
+    },
+    grids=capacity_grids,
+    summarise=capacity_summary,
+    judge=judge_capacity,
+    unseen_from=FRESH_SEEDS,
+)  # fmt: skip

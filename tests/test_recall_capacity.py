@@ -1,0 +1,107 @@
+"""The capacity run of the recall network: its judge on numbers made up for each law, and what its config refuses."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from amemlib.experiments.recall_capacity import (
+    COMPARED,
+    STANDS,
+    CapacityConfig,
+    capacity_grids,
+    judge_capacity,
+    predict_counts,
+)
+from amemlib.verdicts import word
+
+CONFIG = CapacityConfig(seeds=5, first_seed=4620)
+PREDICTED = {"counts": {"sgd": [5.0, 7.0, 10.0], "one_step": [21.0, 60.0, 160.0], "many_steps": [46.0, 180.0, 960.0]}}
+
+
+def memories(trained, fixed, match=0.6):
+    """Counts (dims, seeds) by optimizer that scatter a little about their means; Muon's, the others a fifth of it."""
+    luck = np.array([0.97, 1.0, 1.02, 0.99, 1.03])
+    counts = {}
+    for vectors, means in (("trained", trained), ("fixed", fixed)):
+        muon = np.rint(np.outer(means, luck)).astype(int)
+        counts[vectors] = {name: (muon if name == "muon" else muon // 5).tolist() for name in COMPARED}
+    attention = np.full((len(fixed), 5), match).tolist()
+    return {"counts": counts, "match": {"fixed": {"muon": attention}}}
+
+
+def judged(measured):
+    return judge_capacity(CONFIG, measured, PREDICTED)
+
+
+def test_a_network_that_stores_like_the_linear_memory_is_reproduced():
+    verdicts = judged(memories((300, 500), (30, 100, 300)))
+    assert {name: word(one) for name, one in verdicts.items()} == dict.fromkeys(verdicts, "reproduced")
+    assert "the rank of the matrix" in verdicts["exponent"]["refused"]
+    assert verdicts["learnt_vectors"]["refused"] == ["what fixed vectors hold", "what a linear memory holds"]
+
+
+@pytest.mark.parametrize(
+    ("fixed", "answers"),
+    [
+        # as many as dimensions: neither law's counts at the end, and an exponent of one
+        ((32, 64, 128), ("missed", "missed")),
+        ((5, 7, 10), ("missed", "missed")),
+        ((300, 300, 300), ("missed", "missed")),
+        # right exponent, twice what many steps hold
+        ((100, 360, 2000), ("missed", "missed")),
+        ((95, 370, 1150), ("missed", "met")),
+    ],
+)
+def test_another_law_is_not_the_exponent(fixed, answers):
+    found = judged(memories((3000, 5000), fixed))["exponent"]
+    assert (found["sizes"], found["limit"]) == answers
+
+
+def test_a_circuit_that_does_not_stand_leaves_nothing_to_judge():
+    found = judged(memories((300, 500), (30, 100, 300), match=STANDS - 0.01))
+    assert word(found["exponent"]) == "undecided"
+
+
+def test_who_is_not_ahead_is_not_ahead():
+    measured = memories((300, 500), (30, 100, 300))
+    measured["counts"]["fixed"]["sgd"] = measured["counts"]["fixed"]["muon"]
+    assert word(judged(measured)["fixed"]) == "not reproduced"
+    assert word(judged(measured)["trained"]) == "reproduced"
+
+
+def test_vectors_that_add_nothing_and_vectors_within_the_linear_memory():
+    alike = judged(memories((30, 100), (30, 100, 300)))["learnt_vectors"]
+    assert alike["limit"] == "missed"
+    within = judged(memories((40, 150), (30, 100, 300)))["learnt_vectors"]
+    assert within["limit"] == "met" and within["refused"] == ["what fixed vectors hold"]
+
+
+def test_every_optimizer_runs_at_its_own_rate_on_the_same_seeds():
+    config = dataclasses.replace(CONFIG, lr_sgd_fixed=0.123)
+    grids = capacity_grids(config)
+    cells = [cell.arguments for name in ("trained", "fixed") for cell in grids[name].cells(config, "cpu")]
+    assert len(cells) == 3 * 5 * (2 + 3)
+    assert {cell["lr"] for cell in cells if cell["optimizer"] == "sgd_fixed"} == {0.123}
+    assert {cell["seed"] for cell in cells} == set(range(4620, 4625))
+
+
+def test_the_linear_memory_stands_between_sgd_and_many_steps():
+    found = predict_counts(256, 1.5, 24)
+    assert found["sgd"] < found["one_step"] <= found["many_steps"] < 256
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"dims": ()}, "dims"),
+        ({"fixed_dims": (64, 1)}, "fixed_dims"),
+        ({"alpha": 0.0}, "alpha must be finite and > 0"),
+        ({"lr_adamw_fixed": -1.0}, "lr_adamw_fixed"),
+        ({"pairs": 9}, "pairs must be at most length / 4"),
+        ({"seeds": 0}, "seeds"),
+    ],
+)
+def test_a_config_refuses_what_makes_no_sense(change, message):
+    with pytest.raises(ValueError, match=message):
+        dataclasses.replace(CONFIG, **change)
