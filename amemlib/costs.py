@@ -319,6 +319,7 @@ COSTS: dict[str, Callable[..., Cost]] = {
     "trajectory.solve_trajectory": lambda a: Cost(predictions=40 * a.steps),
     "race.solve_muon": lambda a: Cost(predictions=40 * a.steps),
     "race.solve_descent": lambda a: Cost(predictions=40 * a.steps),
+    "recall_capacity.predict_counts": lambda a: Cost(predictions=2 + 40 * 16),
     "recall_runs.measure_run": _training,
     "recall_runs.measure_runs": _training,
     "vocabulary_counts.measure_language": lambda a: _words(a, 3),

@@ -210,6 +210,7 @@ EXPERIMENT = Experiment(
         ),
         "cpu": CapacityConfig(),
         "confirm": CapacityConfig(seeds=5, first_seed=4620),
+        "gpu": CapacityConfig(n_items=4096, dims=(64, 128, 256), fixed_dims=(64, 128, 256, 512), seeds=5),
     },
     grids=capacity_grids,
     summarise=capacity_summary,
