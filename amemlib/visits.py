@@ -41,6 +41,7 @@ SECONDS = {
     "giant": 120,
     "signal": 60,
     "optimality": 60,
+    "recall-capacity": 60,
     "interactions": 40,
     "loss": 40,
     "precision": 30,
