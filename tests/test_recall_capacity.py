@@ -78,11 +78,12 @@ def test_vectors_that_add_nothing_and_vectors_within_the_linear_memory():
 
 
 def test_every_optimizer_runs_at_its_own_rate_on_the_same_seeds():
-    config = dataclasses.replace(CONFIG, lr_sgd_fixed=0.123)
+    config = dataclasses.replace(CONFIG, lr_sgd_fixed=(0.1, 0.2, 0.3))
     grids = capacity_grids(config)
     cells = [cell.arguments for name in ("trained", "fixed") for cell in grids[name].cells(config, "cpu")]
     assert len(cells) == 3 * 5 * (2 + 3)
-    assert {cell["lr"] for cell in cells if cell["optimizer"] == "sgd_fixed"} == {0.123}
+    rates = {(cell["dim"], cell["lr"]) for cell in cells if cell["optimizer"] == "sgd_fixed"}
+    assert rates == {(32, 0.1), (64, 0.2), (128, 0.3)}
     assert {cell["seed"] for cell in cells} == set(range(4620, 4625))
 
 
@@ -97,7 +98,8 @@ def test_the_linear_memory_stands_between_sgd_and_many_steps():
         ({"dims": ()}, "dims"),
         ({"fixed_dims": (64, 1)}, "fixed_dims"),
         ({"alpha": 0.0}, "alpha must be finite and > 0"),
-        ({"lr_adamw_fixed": -1.0}, "lr_adamw_fixed"),
+        ({"lr_adamw_fixed": (-1.0, 1.0, 1.0)}, "lr_adamw_fixed"),
+        ({"lr_sgd": (0.1,)}, "lr_sgd must hold a rate for each of"),
         ({"pairs": 9}, "pairs must be at most length / 4"),
         ({"seeds": 0}, "seeds"),
     ],

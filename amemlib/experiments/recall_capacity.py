@@ -32,7 +32,8 @@ class CapacityConfig:
 
     n_items, length, pairs, alpha, batch_size, steps, probe_every: as in `recall.RecallConfig`; α is the exponent of
     triggers and outputs. dims, fixed_dims: d with trained and with fixed vectors.
-    lr_muon, lr_adamw, lr_sgd and lr_…_fixed: constant learning rates, from `recall-rates` at d = 64.
+    lr_muon, lr_adamw, lr_sgd and lr_…_fixed: constant learning rates, one for each d, from `recall-rates` at d = 32 and
+    64; a larger d has that of 64.
     """
 
     n_items: int = 1024
@@ -44,12 +45,12 @@ class CapacityConfig:
     batch_size: int = 64
     steps: int = 4000
     probe_every: int = 250
-    lr_muon: float = 0.005
-    lr_adamw: float = 0.001
-    lr_sgd: float = 0.04
-    lr_muon_fixed: float = 0.005
-    lr_adamw_fixed: float = 0.002
-    lr_sgd_fixed: float = 0.04
+    lr_muon: tuple[float, ...] = (0.005, 0.005)
+    lr_adamw: tuple[float, ...] = (0.001, 0.001)
+    lr_sgd: tuple[float, ...] = (0.04, 0.04)
+    lr_muon_fixed: tuple[float, ...] = (0.005, 0.01, 0.01)
+    lr_adamw_fixed: tuple[float, ...] = (0.002, 0.002, 0.002)
+    lr_sgd_fixed: tuple[float, ...] = (0.04, 0.04, 0.04)
     seeds: int = 2
     first_seed: int = 0
 
@@ -60,14 +61,19 @@ class CapacityConfig:
             check_dims(name, getattr(self, name), count=1, least=2)
         for name in ("batch_size", "steps", "probe_every", "seeds"):
             check_count(name, getattr(self, name))
-        for vectors in VECTORS:
-            for name in COMPARED:
-                check_positive(rate_name(name, vectors), getattr(self, rate_name(name, vectors)))
+        for vectors, dims in dims_of(self).items():
+            for optimizer in COMPARED:
+                name = rate_name(optimizer, vectors)
+                rates = getattr(self, name)
+                for rate in rates:
+                    check_positive(name, rate)
+                if len(rates) != len(dims):
+                    raise ValueError(f"{name} must hold a rate for each of {list(dims)}, got {list(rates)}")
         check_count("first_seed", self.first_seed, least=0)
 
 
 def rate_name(optimizer: str, vectors: str) -> str:
-    """The field of the config with an optimizer's learning rate."""
+    """The field of the config with an optimizer's learning rates."""
     return f"lr_{optimizer}_fixed" if vectors == "fixed" else f"lr_{optimizer}"
 
 
@@ -94,9 +100,11 @@ def capacity_grids(config: CapacityConfig) -> dict[str, Grid]:
     for vectors, dims in dims_of(config).items():
         suffix = "_fixed" if vectors == "fixed" else ""
         runs = {
-            name: {"optimizer": name + suffix, "lr": getattr(config, rate_name(name, vectors))} for name in COMPARED
+            (dim, name): {"dim": dim, "optimizer": name + suffix, "lr": lr}
+            for name in COMPARED
+            for dim, lr in zip(dims, getattr(config, rate_name(name, vectors)), strict=True)
         }
-        grids[vectors] = Grid(measure_run, {"dim": dims, "run": runs, "seed": draws(config)}, **law)
+        grids[vectors] = Grid(measure_run, {"run": runs, "seed": draws(config)}, **law)
     return grids | {"linear": Grid(predict_counts, {"dim": config.fixed_dims})}
 
 
@@ -115,7 +123,10 @@ def capacity_summary(config: CapacityConfig, results: Results) -> tuple[dict, di
         "match": lambda run: round(run["match"][-1], 4),
         "diverged": lambda run: run["diverged"],
     }
-    runs = {vectors: dict(zip(COMPARED, results.draws[vectors].swapaxes(0, 1), strict=True)) for vectors in VECTORS}
+    runs = {
+        vectors: dict(zip(COMPARED, results.draws[vectors].reshape(len(COMPARED), len(dims), -1), strict=True))
+        for vectors, dims in dims_of(config).items()
+    }
     measured = {
         key: {
             vectors: {name: [[read(run) for run in row] for row in rows] for name, rows in by_name.items()}
@@ -207,10 +218,15 @@ EXPERIMENT = Experiment(
     profiles={
         "smoke": CapacityConfig(
             n_items=48, length=20, pairs=2, dims=(16,), fixed_dims=(16, 32), batch_size=16, steps=60, probe_every=30,
+            lr_muon=(0.005,), lr_adamw=(0.001,), lr_sgd=(0.04,),
+            lr_muon_fixed=(0.01,) * 2, lr_adamw_fixed=(0.002,) * 2, lr_sgd_fixed=(0.04,) * 2,
         ),
         "cpu": CapacityConfig(),
         "confirm": CapacityConfig(seeds=5, first_seed=4620),
-        "gpu": CapacityConfig(n_items=4096, dims=(64, 128, 256), fixed_dims=(64, 128, 256, 512), seeds=5),
+        "gpu": CapacityConfig(
+            n_items=4096, dims=(64, 128), fixed_dims=(64, 128, 256), seeds=5,
+            lr_muon_fixed=(0.01,) * 3,
+        ),
     },
     grids=capacity_grids,
     summarise=capacity_summary,
