@@ -459,6 +459,20 @@ def recall():
     return made_up("recall", tables, lambda config: {})
 
 
+def recall_capacity():
+    def measured(config):
+        probes = config["steps"] // config["probe_every"] + 1
+        lengths = {"trained": len(config["dims"]), "fixed": len(config["fixed_dims"])}
+        curves = {vectors: spread(NETWORKS, n, 3, probes) for vectors, n in lengths.items()}
+        counts = {vectors: spread(NETWORKS, n, 3) for vectors, n in lengths.items()}
+        return {"counts": counts, "curves": curves, "probed": [config["probe_every"] * k for k in range(probes)]}
+
+    law = lambda config: {  # noqa: E731
+        "counts": {rule: ramp(len(config["fixed_dims"])) for rule in ("sgd", "one_step", "many_steps")}
+    }
+    return made_up("recall-capacity", measured, law)
+
+
 def recall_rates():
     def measured(config):
         area = {name: [*ramp(len(config[f"rates_{name}"]) - 1), None] for name in NETWORKS}
@@ -579,6 +593,7 @@ def at_gpu_sizes():
         "rates": ((recall_rates(),), 3),
         "recall_alphas": ((long,), 3),
         "recall_batches": ((long,), 3),
+        "recall_capacity": ((recall_capacity(), 64), (3, 3)),
         "recall_dims": ((long,), (3, 3)),
         "recovery_profile": ((flat, flat, {f"{dim}": few for dim in dims}), len(dims)),
         "regime": ((flat, labelled), 6),

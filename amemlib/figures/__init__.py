@@ -91,6 +91,7 @@ __getattr__, __dir__, __all__ = lazy.attach(
             "rates_figure",
             "recall_alphas_figure",
             "recall_batches_figure",
+            "recall_capacity_figure",
             "recall_dims_figure",
             "sequences_figure",
             "value_spectrum_figure",

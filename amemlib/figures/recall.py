@@ -258,6 +258,40 @@ def learnt_figure(record: dict, slopes: dict, where: str = "heavy_outputs") -> F
     return figure
 
 
+def recall_capacity_figure(record: dict, dim: int) -> Figure:
+    """Outputs that W_V recalls where n ≫ d. Left: at the end, vectors fixed, against d, beside the linear memory's
+    counts. Right: against the step at one `dim`, vectors trained and fixed; means and ranges of the seeds."""
+    config, measured, law = record["config"], record["measured"], record["predicted"]["counts"]
+    figure, (over_d, over_steps) = new_axes(2)
+    dims = config["fixed_dims"]
+    for name, counts in measured["counts"]["fixed"].items():
+        points(over_d, dims, np.maximum(counts, 1), OPTIMIZERS[name])
+    lines = {
+        "linear memory, many Muon steps": ("many_steps", "--"),
+        "one Muon step": ("one_step", "-"),
+        "one SGD step": ("sgd", ":"),
+    }
+    for label, (rule, line) in lines.items():
+        over_d.plot(dims, law[rule], line, color=GREY, lw=1.2, label=label)
+    frame(over_d, "dimension $d$", f"outputs recalled, of {config['n_items']}", title="vectors fixed", log="xy", base=2)
+    over_d.set_xticks(dims, [str(one) for one in dims])
+    key(over_d)
+    for vectors, field, line in (("trained", "dims", "-"), ("fixed", "fixed_dims", "--")):
+        for name, rows in measured["curves"][vectors].items():
+            curves = rows[config[field].index(dim)]
+            # a run that diverged has fewer probes
+            count = min(map(len, curves))
+            values, steps = np.array([curve[:count] for curve in curves]), measured["probed"][:count]
+            colour = OPTIMIZERS[name].colour
+            over_steps.fill_between(steps, values.min(0), values.max(0), color=colour, alpha=0.2, lw=0)
+            over_steps.plot(steps, values.mean(0), line, color=colour)
+    frame(over_steps, "step", title=f"$d={dim}$")
+    over_steps.set_yscale("symlog", linthresh=10)
+    over_steps.set_ylim(bottom=0)
+    key(over_steps, {"vectors trained": "-", "vectors fixed": "--"}, loc="upper left")
+    return figure
+
+
 def _with_intervals(axis, record: dict, field: str, metric: str, where: str) -> None:
     """Means over the seeds at the budget with their 95 % intervals, as far as a share goes, and each seed as a dot,
     against a field of the config. The optimizers stand side by side.
