@@ -21,7 +21,7 @@ SMALL = {
 QUICK = ("one-step", "sharp", "loss", "giant")
 TRAINING = {
     "n_items": 12, "length": 20, "pairs": 2, "trigger_alpha": 1.5, "output_alpha": 1.5, "dim": 16, "batch_size": 4,
-    "steps": 2, "probe_every": 1, "lr": 0.01, "seed": 0,
+    "steps": 2, "probe_every": 1, "lr": 0.01, "unembedding_length": 1.0, "seed": 0,
 }  # fmt: skip
 
 

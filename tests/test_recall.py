@@ -30,7 +30,7 @@ FRESH = dataclasses.replace(SMALL, first_seed=3050, seeds=4)
 TINY = dataclasses.replace(SMALL, dims=(12,), batch_sizes=(8,), alphas=(0.0,), long_steps=4, seeds=1)
 RUN = {
     "n_items": 24, "length": 20, "pairs": 2, "trigger_alpha": 1.5, "output_alpha": 1.5, "dim": 32, "hidden": 0,
-    "batch_size": 32, "steps": 300, "probe_every": 300, "seed": 2000, "device": "cpu",
+    "batch_size": 32, "steps": 300, "probe_every": 300, "unembedding_length": 1.0, "seed": 2000, "device": "cpu",
 }  # fmt: skip
 RATES = {"muon": 0.01, "adamw": 0.002, "sgd": 0.02}
 

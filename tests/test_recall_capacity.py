@@ -19,15 +19,16 @@ CONFIG = CapacityConfig(seeds=5, first_seed=4620)
 PREDICTED = {"counts": {"sgd": [5.0, 7.0, 10.0], "one_step": [21.0, 60.0, 160.0], "many_steps": [46.0, 180.0, 960.0]}}
 
 
-def memories(trained, fixed, match=0.6):
+def memories(trained, fixed, match=0.6, long=(45, 150, 450)):
     """Counts (dims, seeds) by optimizer that scatter a little about their means; Muon's, the others a fifth of it."""
     luck = np.array([0.97, 1.0, 1.02, 0.99, 1.03])
     counts = {}
     for vectors, means in (("trained", trained), ("fixed", fixed)):
         muon = np.rint(np.outer(means, luck)).astype(int)
         counts[vectors] = {name: (muon if name == "muon" else muon // 5).tolist() for name in COMPARED}
-    attention = np.full((len(fixed), 5), match).tolist()
-    return {"counts": counts, "match": {"fixed": {"muon": attention}}}
+    counts["long"] = {"muon": np.rint(np.outer(long, luck)).astype(int).tolist()}
+    attention = {"muon": np.full((len(fixed), 5), match).tolist()}
+    return {"counts": counts, "match": {"fixed": attention, "long": attention}}
 
 
 def judged(measured):
@@ -38,7 +39,8 @@ def test_a_network_that_stores_like_the_linear_memory_is_reproduced():
     verdicts = judged(memories((300, 500), (30, 100, 300)))
     assert {name: word(one) for name, one in verdicts.items()} == dict.fromkeys(verdicts, "reproduced")
     assert "the rank of the matrix" in verdicts["exponent"]["refused"]
-    assert verdicts["learnt_vectors"]["refused"] == ["what fixed vectors hold", "what a linear memory holds"]
+    assert verdicts["learnt_vectors"]["refused"] == ["what fixed vectors hold", "many steps of a linear memory"]
+    assert verdicts["long"]["refused"] == ["what short unembeddings hold", "one step of a linear memory"]
 
 
 @pytest.mark.parametrize(
@@ -77,11 +79,17 @@ def test_vectors_that_add_nothing_and_vectors_within_the_linear_memory():
     assert within["limit"] == "met" and within["refused"] == ["what fixed vectors hold"]
 
 
+def test_long_unembeddings_that_add_nothing():
+    alike = judged(memories((300, 500), (30, 100, 300), long=(30, 100, 300)))["long"]
+    assert alike["limit"] == "missed" and alike["refused"] == ["one step of a linear memory"]
+
+
 def test_every_optimizer_runs_at_its_own_rate_on_the_same_seeds():
     config = dataclasses.replace(CONFIG, lr_sgd_fixed=(0.1, 0.2, 0.3))
     grids = capacity_grids(config)
-    cells = [cell.arguments for name in ("trained", "fixed") for cell in grids[name].cells(config, "cpu")]
-    assert len(cells) == 3 * 5 * (2 + 3)
+    cells = [cell.arguments for name in ("trained", "fixed", "long") for cell in grids[name].cells(config, "cpu")]
+    assert len(cells) == 3 * 5 * (2 + 3) + 5 * 3
+    assert sum(cell["unembedding_length"] != 1 for cell in cells) == 15
     rates = {(cell["dim"], cell["lr"]) for cell in cells if cell["optimizer"] == "sgd_fixed"}
     assert rates == {(32, 0.1), (64, 0.2), (128, 0.3)}
     assert {cell["seed"] for cell in cells} == set(range(4620, 4625))

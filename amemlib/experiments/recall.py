@@ -132,7 +132,7 @@ def recall_grids(config: RecallConfig) -> dict[str, Grid]:
         steps = config.long_steps if setting in long and name != "exact_muon" else config.steps
         lr = getattr(config, f"lr_{RATE_OF.get(name, name)}")
         runs[setting, name] = vars(setting) | {"optimizer": name, "lr": lr, "steps": steps}
-    return {"runs": Grid(measure_run, {"seed": draws(config), "run": runs})}
+    return {"runs": Grid(measure_run, {"seed": draws(config), "run": runs}, unembedding_length=1.0)}
 
 
 def recall_summary(config: RecallConfig, results: Results) -> tuple[dict, dict]:

@@ -23,15 +23,19 @@ COUNT_BAND = 0.1
 TRUE_STEPS, TRUE_RATE = 16, 0.5
 """How far Muon's true iterates are followed, and their step in units of √d: their counts grow no more by then, unless
 they hold nearly all."""
-VECTORS = ("trained", "fixed")
+LONG = 4.0
+"""Length of the long unembeddings. What the network puts out is normalised to length √d: with unembeddings of length 1,
+and fixed, no logit exceeds √d."""
+VECTORS = ("trained", "fixed", "long")
 
 
 @dataclass(frozen=True)
 class CapacityConfig:
-    """In-context recall with n ≫ d, with vectors that are trained and with vectors that stay as they were drawn.
+    """In-context recall with n ≫ d, with vectors that are trained, with vectors that stay as they were drawn, and, for
+    Muon alone, with such vectors and long unembeddings.
 
     n_items, length, pairs, alpha, batch_size, steps, probe_every: as in `recall.RecallConfig`; α is the exponent of
-    triggers and outputs. dims, fixed_dims: d with trained and with fixed vectors.
+    triggers and outputs. dims, fixed_dims: d with trained and with fixed vectors, of either length.
     lr_muon, lr_adamw, lr_sgd and lr_…_fixed: constant learning rates, one for each d, from `recall-rates` at d = 32 and
     64; a larger d has that of 64.
     """
@@ -43,14 +47,14 @@ class CapacityConfig:
     dims: tuple[int, ...] = (32, 64)
     fixed_dims: tuple[int, ...] = (32, 64, 128)
     batch_size: int = 64
-    steps: int = 4000
+    steps: int = 3000
     probe_every: int = 250
     lr_muon: tuple[float, ...] = (0.005, 0.005)
-    lr_adamw: tuple[float, ...] = (0.001, 0.001)
+    lr_adamw: tuple[float, ...] = (0.002, 0.002)
     lr_sgd: tuple[float, ...] = (0.04, 0.04)
-    lr_muon_fixed: tuple[float, ...] = (0.005, 0.01, 0.01)
+    lr_muon_fixed: tuple[float, ...] = (0.01, 0.01, 0.01)
     lr_adamw_fixed: tuple[float, ...] = (0.002, 0.002, 0.002)
-    lr_sgd_fixed: tuple[float, ...] = (0.04, 0.04, 0.04)
+    lr_sgd_fixed: tuple[float, ...] = (0.08, 0.04, 0.04)
     seeds: int = 2
     first_seed: int = 0
 
@@ -62,7 +66,7 @@ class CapacityConfig:
         for name in ("batch_size", "steps", "probe_every", "seeds"):
             check_count(name, getattr(self, name))
         for vectors, dims in dims_of(self).items():
-            for optimizer in COMPARED:
+            for optimizer in optimizers_of(vectors):
                 name = rate_name(optimizer, vectors)
                 rates = getattr(self, name)
                 for rate in rates:
@@ -74,12 +78,17 @@ class CapacityConfig:
 
 def rate_name(optimizer: str, vectors: str) -> str:
     """The field of the config with an optimizer's learning rates."""
-    return f"lr_{optimizer}_fixed" if vectors == "fixed" else f"lr_{optimizer}"
+    return f"lr_{optimizer}" if vectors == "trained" else f"lr_{optimizer}_fixed"
 
 
 def dims_of(config: CapacityConfig) -> dict[str, tuple[int, ...]]:
     """The dimensions by what is done with the vectors."""
-    return {"trained": config.dims, "fixed": config.fixed_dims}
+    return {"trained": config.dims, "fixed": config.fixed_dims, "long": config.fixed_dims}
+
+
+def optimizers_of(vectors: str) -> tuple[str, ...]:
+    """The optimizers that are run, by what is done with the vectors."""
+    return ("muon",) if vectors == "long" else COMPARED
 
 
 def predict_counts(n_items: int, alpha: float, dim: int) -> dict:
@@ -94,17 +103,18 @@ def predict_counts(n_items: int, alpha: float, dim: int) -> dict:
 
 
 def capacity_grids(config: CapacityConfig) -> dict[str, Grid]:
-    """Every optimizer, dimension and seed, with trained and with fixed vectors, and the linear memory's counts."""
+    """Every optimizer, dimension and seed, by what is done with the vectors, and the linear memory's counts."""
     law = {"trigger_alpha": config.alpha, "output_alpha": config.alpha, "hidden": 0}
     grids = {}
     for vectors, dims in dims_of(config).items():
-        suffix = "_fixed" if vectors == "fixed" else ""
+        suffix = "" if vectors == "trained" else "_fixed"
         runs = {
             (dim, name): {"dim": dim, "optimizer": name + suffix, "lr": lr}
-            for name in COMPARED
+            for name in optimizers_of(vectors)
             for dim, lr in zip(dims, getattr(config, rate_name(name, vectors)), strict=True)
         }
-        grids[vectors] = Grid(measure_run, {"run": runs, "seed": draws(config)}, **law)
+        length = LONG if vectors == "long" else 1.0
+        grids[vectors] = Grid(measure_run, {"run": runs, "seed": draws(config)}, **law, unembedding_length=length)
     return grids | {"linear": Grid(predict_counts, {"dim": config.fixed_dims})}
 
 
@@ -123,10 +133,10 @@ def capacity_summary(config: CapacityConfig, results: Results) -> tuple[dict, di
         "match": lambda run: round(run["match"][-1], 4),
         "diverged": lambda run: run["diverged"],
     }
-    runs = {
-        vectors: dict(zip(COMPARED, results.draws[vectors].reshape(len(COMPARED), len(dims), -1), strict=True))
-        for vectors, dims in dims_of(config).items()
-    }
+    runs = {}
+    for vectors, dims in dims_of(config).items():
+        names = optimizers_of(vectors)
+        runs[vectors] = dict(zip(names, results.draws[vectors].reshape(len(names), len(dims), -1), strict=True))
     measured = {
         key: {
             vectors: {name: [[read(run) for run in row] for row in rows] for name, rows in by_name.items()}
@@ -149,24 +159,41 @@ def judge_capacity(config: CapacityConfig, measured: dict, predicted: dict) -> d
     [1 + 1/2α, 2], one step's and the ceiling's. Rivals: other exponents, those outside of the interval.
     learnt_vectors: with trained vectors Muon's W_V holds more than with fixed ones, at every common d, by more than the
     interval. Rivals: the fixed vectors' capacity, and that of many steps of the linear memory, as bounds.
+    long: so it does with fixed vectors and long unembeddings, at every d at which its circuit stands in both. Rivals:
+    the short ones' capacity, and that of one step of the linear memory, as bounds.
     """
     counts = {
         vectors: {name: np.array(rows) for name, rows in measured["counts"][vectors].items()} for vectors in VECTORS
     }
-    verdicts = {vectors: _lead(counts[vectors], config.seeds) for vectors in VECTORS}
-    verdicts["exponent"] = _exponent(config, measured, predicted, counts["fixed"]["muon"])
+    muon, laws = {vectors: by_name["muon"] for vectors, by_name in counts.items()}, predicted["counts"]
     common = [dim for dim in config.dims if dim in config.fixed_dims]
-    if not common:
-        return verdicts | {"learnt_vectors": verdict(None, None)}
-    trained = counts["trained"]["muon"][[config.dims.index(dim) for dim in common]]
     at = [config.fixed_dims.index(dim) for dim in common]
-    many = np.array(predicted["counts"]["many_steps"])[at, None] + 0 * trained
-    beats = lambda other: all(log_ratio(*rows)["low"] > 0 for rows in zip(trained, other, strict=True))  # noqa: E731
-    bounds = {"what fixed vectors hold": counts["fixed"]["muon"][at], "what a linear memory holds": many}
-    met = beats(bounds["what fixed vectors hold"])
-    return verdicts | {
-        "learnt_vectors": verdict(None, met, refuse(lambda bound: not beats(bound), bounds), config.seeds)
+    trained = muon["trained"][[config.dims.index(dim) for dim in common]]
+    bounds = {"what fixed vectors hold": muon["fixed"][at], "many steps of a linear memory": laws["many_steps"]}
+    both = [k for k in standing(measured, "fixed") if k in standing(measured, "long")]
+    short = {"what short unembeddings hold": muon["fixed"][both], "one step of a linear memory": laws["one_step"]}
+    return {
+        "trained": _lead(counts["trained"], config.seeds),
+        "fixed": _lead(counts["fixed"], config.seeds),
+        "exponent": _exponent(config, measured, predicted, muon["fixed"]),
+        "learnt_vectors": _exceeds(trained, bounds, at, config.seeds),
+        "long": _exceeds(muon["long"][both], short, both, config.seeds),
     }
+
+
+def _exceeds(counts: np.ndarray, bounds: dict, at: list[int], seeds: int) -> dict:
+    """Whether counts (dims, seeds) are above the first bound, and which of the bounds that refuses.
+
+    A bound is counts of the same shape, or a law over all `fixed_dims`, of which `at` are judged.
+    """
+    if not at:
+        return verdict(None, None)
+
+    def above(bound) -> bool:
+        rows = bound if np.ndim(bound) == 2 else np.array(bound)[at, None] + 0 * counts
+        return all(log_ratio(*pair)["low"] > 0 for pair in zip(counts, rows, strict=True))
+
+    return verdict(None, above(next(iter(bounds.values()))), refuse(lambda bound: not above(bound), bounds), seeds)
 
 
 def log_ratio(more: np.ndarray, less: np.ndarray) -> dict:
@@ -176,9 +203,9 @@ def log_ratio(more: np.ndarray, less: np.ndarray) -> dict:
     return {"mean": mean, "low": mean - half, "high": mean + half}
 
 
-def standing(config: CapacityConfig, measured: dict) -> list[int]:
-    """Indices of the `fixed_dims` at which Muon's circuit stands at the end, on every seed."""
-    return [k for k, row in enumerate(measured["match"]["fixed"]["muon"]) if min(row) >= STANDS]
+def standing(measured: dict, vectors: str) -> list[int]:
+    """Indices of the dimensions at which Muon's circuit stands at the end, on every seed."""
+    return [k for k, row in enumerate(measured["match"][vectors]["muon"]) if min(row) >= STANDS]
 
 
 def _lead(counts: dict[str, np.ndarray], seeds: int) -> dict:
@@ -194,7 +221,7 @@ def _lead(counts: dict[str, np.ndarray], seeds: int) -> dict:
 
 
 def _exponent(config: CapacityConfig, measured: dict, predicted: dict, counts: np.ndarray) -> dict:
-    at = standing(config, measured)
+    at = standing(measured, "fixed")
     if len(at) < 2:
         return verdict(None, None)
     fit = fit_exponent([config.fixed_dims[k] for k in at], counts[at])
@@ -224,8 +251,7 @@ EXPERIMENT = Experiment(
         "cpu": CapacityConfig(),
         "confirm": CapacityConfig(seeds=5, first_seed=4620),
         "gpu": CapacityConfig(
-            n_items=4096, dims=(64, 128), fixed_dims=(64, 128, 256), seeds=5,
-            lr_muon_fixed=(0.01,) * 3,
+            n_items=4096, dims=(64, 128), fixed_dims=(64, 128, 256), seeds=5, lr_sgd_fixed=(0.04, 0.04, 0.04),
         ),
     },
     grids=capacity_grids,

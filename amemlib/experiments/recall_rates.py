@@ -68,6 +68,7 @@ def rates_grids(config: RatesConfig) -> dict[str, Grid]:
             {"lr": getattr(config, f"rates_{name}"), "seed": draws(config)},
             optimizer=f"{name}_fixed" if config.fixed_vectors else name,
             hidden=0,
+            unembedding_length=1.0,
             trigger_alpha=config.alpha,
             output_alpha=config.alpha,
         )

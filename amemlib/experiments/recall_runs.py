@@ -34,11 +34,13 @@ def measure_run(
     probe_every: int,
     optimizer: str,
     lr: float,
+    unembedding_length: float,
     seed: int,
     device: str,
 ) -> dict:
     """Train one network and give its curves: `step`, `loss`, `id`, `ood`, `recall`, `previous`, `match`, and more.
 
+    unembedding_length: root-mean-square length of the unembeddings at the start, 1 in `initial_weights`.
     The data of a seed are the same for every optimizer and dimension. `learnt` holds for each output the first probed
     step from which W_V recalls it for good (None: never), `sure` the one from which the network gives it half of the
     probability where it is asked for, in the mean of the OOD questions, `ood_by_output` the final OOD accuracy of each
@@ -48,7 +50,7 @@ def measure_run(
     arguments = dict(locals())
     task = RecallTask(n_items, length, pairs, trigger_alpha, output_alpha)
     place = runtime.device(device)
-    start, sets = _start(task, dim, hidden, seed, place)
+    start, sets = _start(task, dim, hidden, unembedding_length, seed, place)
     run = train(
         start,
         recall_loss,
@@ -76,6 +78,7 @@ def measure_runs(
     probe_every: int,
     optimizer: str,
     lr: float,
+    unembedding_length: float,
     seeds: list[int],
     device: str,
 ) -> list[dict]:
@@ -87,7 +90,7 @@ def measure_runs(
     arguments = dict(locals())
     task = RecallTask(n_items, length, pairs, trigger_alpha, output_alpha)
     place = runtime.device(device)
-    starts, sets = zip(*(_start(task, dim, hidden, seed, place) for seed in seeds), strict=True)
+    starts, sets = zip(*(_start(task, dim, hidden, unembedding_length, seed, place) for seed in seeds), strict=True)
     looks = [functools.partial(probe, sets=one, n_items=n_items) for one in sets]
     found = train_together(
         {name: torch.stack([start[name] for start in starts]) for name in starts[0]},
@@ -103,9 +106,12 @@ def measure_runs(
     return [_curves(*parts, n_items) for parts in zip(found, starts, sets, strict=True)]
 
 
-def _start(task: RecallTask, dim: int, hidden: int, seed: int, place) -> tuple[dict, dict[str, Sequences]]:
+def _start(
+    task: RecallTask, dim: int, hidden: int, unembedding_length: float, seed: int, place
+) -> tuple[dict, dict[str, Sequences]]:
     """First weights and the two sets of sequences on which a run is measured."""
     weights = initial_weights(Network(task.vocabulary, task.length, dim, hidden), seed)
+    weights["unembedding"] *= unembedding_length
     sets = {
         name: sample_sequences(law, EVALUATED, seed, batch, "evaluation").to(place)
         for batch, (name, law) in enumerate((("id", task), ("ood", uniform(task))))
