@@ -465,6 +465,8 @@ def recall_capacity():
         lengths = {"trained": len(config["dims"]), "fixed": len(config["fixed_dims"])}
         curves = {vectors: spread(NETWORKS, n, 3, probes) for vectors, n in lengths.items()}
         counts = {vectors: spread(NETWORKS, n, 3) for vectors, n in lengths.items()}
+        curves["long"] = spread(("muon",), lengths["fixed"], 3, probes)
+        counts["long"] = spread(("muon",), lengths["fixed"], 3)
         return {"counts": counts, "curves": curves, "probed": [config["probe_every"] * k for k in range(probes)]}
 
     law = lambda config: {  # noqa: E731

@@ -260,12 +260,15 @@ def learnt_figure(record: dict, slopes: dict, where: str = "heavy_outputs") -> F
 
 def recall_capacity_figure(record: dict, dim: int) -> Figure:
     """Outputs that W_V recalls where n ≫ d. Left: at the end, vectors fixed, against d, beside the linear memory's
-    counts. Right: against the step at one `dim`, vectors trained and fixed; means and ranges of the seeds."""
+    counts; open: Muon's with long unembeddings. Right: against the step at one `dim`; means and ranges of the seeds.
+    """
     config, measured, law = record["config"], record["measured"], record["predicted"]["counts"]
     figure, (over_d, over_steps) = new_axes(2)
     dims = config["fixed_dims"]
     for name, counts in measured["counts"]["fixed"].items():
         points(over_d, dims, np.maximum(counts, 1), OPTIMIZERS[name])
+    (counts,) = measured["counts"]["long"].values()
+    points(over_d, dims, counts, OPTIMIZERS["muon"], mfc="white", label="Muon, long unembeddings")
     lines = {
         "linear memory, many Muon steps": ("many_steps", "--"),
         "one Muon step": ("one_step", "-"),
@@ -276,9 +279,10 @@ def recall_capacity_figure(record: dict, dim: int) -> Figure:
     frame(over_d, "dimension $d$", f"outputs recalled, of {config['n_items']}", title="vectors fixed", log="xy", base=2)
     over_d.set_xticks(dims, [str(one) for one in dims])
     key(over_d)
-    for vectors, field, line in (("trained", "dims", "-"), ("fixed", "fixed_dims", "--")):
+    styles = {"trained": "-", "fixed": "--", "long": ":"}
+    for vectors, line in styles.items():
         for name, rows in measured["curves"][vectors].items():
-            curves = rows[config[field].index(dim)]
+            curves = rows[config["dims" if vectors == "trained" else "fixed_dims"].index(dim)]
             # a run that diverged has fewer probes
             count = min(map(len, curves))
             values, steps = np.array([curve[:count] for curve in curves]), measured["probed"][:count]
@@ -288,7 +292,8 @@ def recall_capacity_figure(record: dict, dim: int) -> Figure:
     frame(over_steps, "step", title=f"$d={dim}$")
     over_steps.set_yscale("symlog", linthresh=10)
     over_steps.set_ylim(bottom=0)
-    key(over_steps, {"vectors trained": "-", "vectors fixed": "--"}, loc="upper left")
+    told = ("vectors trained", "fixed", "fixed, unembeddings long")
+    key(over_steps, dict(zip(told, styles.values(), strict=True)), loc="upper left")
     return figure
 
 
