@@ -12,7 +12,9 @@ from amemlib.experiments.recall_capacity import (
     capacity_grids,
     judge_capacity,
     predict_counts,
+    rate_name,
 )
+from amemlib.records import read_records
 from amemlib.verdicts import word
 
 CONFIG = CapacityConfig(seeds=5, first_seed=4620)
@@ -93,6 +95,17 @@ def test_every_optimizer_runs_at_its_own_rate_on_the_same_seeds():
     rates = {(cell["dim"], cell["lr"]) for cell in cells if cell["optimizer"] == "sgd_fixed"}
     assert rates == {(32, 0.1), (64, 0.2), (128, 0.3)}
     assert {cell["seed"] for cell in cells} == set(range(4620, 4625))
+
+
+@pytest.mark.parametrize("vectors", ["trained", "fixed"])
+def test_the_learning_rates_are_those_of_the_scans(vectors):
+    for k, dim in enumerate((32, 64)):
+        name = "capacity" + "-fixed" * (vectors == "fixed") + "-dim-32" * (dim == 32)
+        (scan,) = [one for one in read_records("recall-rates", "capacity") if one["name"] == name]
+        assert (scan["config"]["dim"], scan["config"]["n_items"]) == (dim, CONFIG.n_items)
+        assert scan["config"]["fixed_vectors"] == (vectors == "fixed") and not any(scan["measured"]["doubts"].values())
+        for optimizer in COMPARED:
+            assert getattr(CONFIG, rate_name(optimizer, vectors))[k] == scan["measured"]["lr"][optimizer]
 
 
 def test_the_linear_memory_stands_between_sgd_and_many_steps():

@@ -50,8 +50,8 @@ class CapacityConfig:
     steps: int = 3000
     probe_every: int = 250
     lr_muon: tuple[float, ...] = (0.005, 0.005)
-    lr_adamw: tuple[float, ...] = (0.002, 0.002)
-    lr_sgd: tuple[float, ...] = (0.04, 0.04)
+    lr_adamw: tuple[float, ...] = (0.004, 0.002)
+    lr_sgd: tuple[float, ...] = (0.08, 0.04)
     lr_muon_fixed: tuple[float, ...] = (0.01, 0.01, 0.01)
     lr_adamw_fixed: tuple[float, ...] = (0.002, 0.002, 0.002)
     lr_sgd_fixed: tuple[float, ...] = (0.08, 0.04, 0.04)
@@ -251,7 +251,8 @@ EXPERIMENT = Experiment(
         "cpu": CapacityConfig(),
         "confirm": CapacityConfig(seeds=5, first_seed=4620),
         "gpu": CapacityConfig(
-            n_items=4096, dims=(64, 128), fixed_dims=(64, 128, 256), seeds=5, lr_sgd_fixed=(0.04, 0.04, 0.04),
+            n_items=4096, dims=(64, 128), fixed_dims=(64, 128, 256), seeds=5,
+            lr_adamw=(0.002, 0.002), lr_sgd=(0.04, 0.04), lr_sgd_fixed=(0.04, 0.04, 0.04),
         ),
     },
     grids=capacity_grids,
