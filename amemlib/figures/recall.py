@@ -271,14 +271,14 @@ def recall_capacity_figure(record: dict, dim: int) -> Figure:
     points(over_d, dims, counts, OPTIMIZERS["muon"], mfc="white", label="Muon, long unembeddings")
     lines = {
         "linear memory, many Muon steps": ("many_steps", "--"),
-        "one Muon step": ("one_step", "-"),
-        "one SGD step": ("sgd", ":"),
+        "linear memory, one Muon step": ("one_step", "-"),
+        "linear memory, one SGD step": ("sgd", ":"),
     }
     for label, (rule, line) in lines.items():
         over_d.plot(dims, law[rule], line, color=GREY, lw=1.2, label=label)
     frame(over_d, "dimension $d$", f"outputs recalled, of {config['n_items']}", title="vectors fixed", log="xy", base=2)
     over_d.set_xticks(dims, [str(one) for one in dims])
-    key(over_d)
+    key(over_d, below=3)
     styles = {"trained": "-", "fixed": "--", "long": ":"}
     for vectors, line in styles.items():
         for name, rows in measured["curves"][vectors].items():
@@ -293,7 +293,7 @@ def recall_capacity_figure(record: dict, dim: int) -> Figure:
     over_steps.set_yscale("symlog", linthresh=10)
     over_steps.set_ylim(bottom=0)
     told = ("vectors trained", "fixed", "fixed, unembeddings long")
-    key(over_steps, dict(zip(told, styles.values(), strict=True)), loc="upper left")
+    key(over_steps, dict(zip(told, styles.values(), strict=True)), loc=(0.3, 0.37))
     return figure
 
 
