@@ -279,8 +279,8 @@ def recall_capacity_figure(record: dict, dim: int) -> Figure:
     frame(over_d, "dimension $d$", f"outputs recalled, of {config['n_items']}", title="vectors fixed", log="xy", base=2)
     over_d.set_xticks(dims, [str(one) for one in dims])
     key(over_d, below=3)
-    styles = {"trained": "-", "fixed": "--", "long": ":"}
-    for vectors, line in styles.items():
+    told = {"trained": ("-", "trained"), "fixed": ("--", "fixed"), "long": (":", "fixed, long")}
+    for vectors, (line, label) in told.items():
         for name, rows in measured["curves"][vectors].items():
             curves = rows[config["dims" if vectors == "trained" else "fixed_dims"].index(dim)]
             # a run that diverged has fewer probes
@@ -289,11 +289,11 @@ def recall_capacity_figure(record: dict, dim: int) -> Figure:
             colour = OPTIMIZERS[name].colour
             over_steps.fill_between(steps, values.min(0), values.max(0), color=colour, alpha=0.2, lw=0)
             over_steps.plot(steps, values.mean(0), line, color=colour)
-    frame(over_steps, "step", title=f"$d={dim}$")
+            if name == "muon":
+                over_steps.text(steps[-1], 1.15 * values.mean(0)[-1], label, ha="right", va="bottom")
+    frame(over_steps, "step", title=f"$d={dim}$, by what the vectors are")
     over_steps.set_yscale("symlog", linthresh=10)
-    over_steps.set_ylim(bottom=0)
-    told = ("vectors trained", "fixed", "fixed, unembeddings long")
-    key(over_steps, dict(zip(told, styles.values(), strict=True)), loc=(0.3, 0.37))
+    over_steps.set_ylim(0, 2 * config["n_items"])
     return figure
 
 
