@@ -78,8 +78,9 @@ def _with_settings(line: str, settings: list[str]) -> str:
 
 
 def _one_line(error: BaseException) -> str:
+    """The error's first line; of a long one both ends, for the value stands last."""
     said = (str(error).strip().splitlines() or [""])[0]
-    return (said if len(said) <= 700 else f"{said[:700]}…") or type(error).__name__
+    return (said if len(said) <= 700 else f"{said[:500]} … {said[-200:]}") or type(error).__name__
 
 
 def _forget_output() -> None:

@@ -65,7 +65,9 @@ def test_cells_agree_elsewhere(name, monkeypatch):
 
 # recall trains for hundreds of steps, and the cells of lemmas know of no device
 @pytest.mark.weekly
-@pytest.mark.parametrize("name", sorted({*experiments.CORE} - {*QUICK, "recall", "recall-rates", "lemmas"}))
+@pytest.mark.parametrize(
+    "name", sorted({*experiments.CORE} - {*QUICK, "recall", "recall-rates", "recall-capacity", "lemmas"})
+)
 def test_cells_of_every_experiment_agree_elsewhere(name, monkeypatch):
     agree(monkeypatch, name)
 

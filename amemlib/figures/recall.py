@@ -268,9 +268,9 @@ def recall_capacity_figure(record: dict, dim: int) -> Figure:
     for name, counts in measured["counts"]["fixed"].items():
         points(over_d, dims, np.maximum(counts, 1), OPTIMIZERS[name])
     (counts,) = measured["counts"]["long"].values()
-    points(over_d, dims, counts, OPTIMIZERS["muon"], mfc="white", label="Muon, long unembeddings")
+    points(over_d, dims, np.maximum(counts, 1), OPTIMIZERS["muon"], mfc="white", label="Muon, long unembeddings")
     lines = {
-        "linear memory, many Muon steps": ("many_steps", "--"),
+        "linear memory, 16 Muon steps": ("many_steps", "--"),
         "linear memory, one Muon step": ("one_step", "-"),
         "linear memory, one SGD step": ("sgd", ":"),
     }
@@ -291,7 +291,7 @@ def recall_capacity_figure(record: dict, dim: int) -> Figure:
             over_steps.plot(steps, values.mean(0), line, color=colour)
             if name == "muon":
                 over_steps.text(steps[-1], 1.15 * values.mean(0)[-1], label, ha="right", va="bottom")
-    frame(over_steps, "step", title=f"$d={dim}$, by what the vectors are")
+    frame(over_steps, "step", "outputs recalled", title=f"$d={dim}$, by what the vectors are")
     over_steps.set_yscale("symlog", linthresh=10)
     over_steps.set_ylim(0, 2 * config["n_items"])
     return figure
