@@ -94,7 +94,7 @@ def optimizers_of(vectors: str) -> tuple[str, ...]:
 
 
 def predict_counts(n_items: int, alpha: float, dim: int) -> dict:
-    """What a linear memory with n Gaussian pairs holds after one step of SGD, one of Muon, and at most in `TRUE_STEPS`."""
+    """What a linear memory with n Gaussian pairs holds after a step of SGD, one of Muon, and `TRUE_STEPS` at most."""
     problem = Problem.power_law(n_items, dim, alpha)
     many = expected_trajectory(problem, TRUE_STEPS, TRUE_RATE)
     return {
