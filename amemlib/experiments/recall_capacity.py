@@ -172,7 +172,10 @@ def judge_capacity(config: CapacityConfig, measured: dict, predicted: dict) -> d
     common = [dim for dim in config.dims if dim in config.fixed_dims]
     at = [config.fixed_dims.index(dim) for dim in common]
     trained = muon["trained"][[config.dims.index(dim) for dim in common]]
-    bounds = {"what fixed vectors hold": muon["fixed"][at], "16 steps of a linear memory": laws["many_steps"]}
+    bounds = {
+        "what fixed vectors hold": muon["fixed"][at],
+        f"{TRUE_STEPS} steps of a linear memory": laws["many_steps"],
+    }
     both = [k for k in standing(measured, "fixed") if k in standing(measured, "long")]
     short = {"what short unembeddings hold": muon["fixed"][both], "one step of a linear memory": laws["one_step"]}
     return {

@@ -270,7 +270,7 @@ def recall_capacity_figure(record: dict, dim: int) -> Figure:
     (counts,) = measured["counts"]["long"].values()
     points(over_d, dims, np.maximum(counts, 1), OPTIMIZERS["muon"], mfc="white", label="Muon, long unembeddings")
     lines = {
-        "linear memory, 16 Muon steps": ("many_steps", "--"),
+        "linear memory, many Muon steps": ("many_steps", "--"),
         "linear memory, one Muon step": ("one_step", "-"),
         "linear memory, one SGD step": ("sgd", ":"),
     }
