@@ -1,59 +1,52 @@
-"""amemlib: how spectral optimizers store facts, as a small torch library behind an executable book."""
+"""amemlib: how spectral optimizers store facts, as a small torch library."""
 
 import os
-
-from amemlib import fingerprint, lazy  # the fingerprint first: it notes what the process loads
+from importlib import import_module
 
 __version__ = "0.1.0"
 
 # OpenMP reads this when torch first loads it: threads that wait actively slow a busy machine down many times over
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-if "WORLD_SIZE" in os.environ:
-    # a rank that loses another says so in a line of its own, torch in a page of C++ frames
-    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
 
-__getattr__, __dir__, __all__ = lazy.attach(
-    __name__,
-    {
-        "equivalents": ("expected_capacity", "expected_trajectory"),
-        "gradients": (
-            "gradient",
-            "gradient_rank",
-            "initial_gradient",
-            "item_losses",
-            "loss",
-            "loss_and_gradient",
-            "thresholded_gradient",
-        ),
-        "optim": ("newton_step", "step", "trajectory"),
-        "problem": ("Embeddings", "Problem"),
-        "records": ("read_records",),
-        "recovery": ("capacity", "longest_prefix", "margins", "recovered", "recovered_prefix"),
-        "sampling": ("sample_embeddings", "sample_minibatch", "sample_reduced_embeddings"),
-        "scaling": ("fit_exponent",),
-        "spectral": ("identity", "newton_schulz", "polar", "smoothed_sign", "spectral_map"),
-    },
-    rooms=(
-        "arithmetic",
-        "attention",
-        "checks",
-        "equivalents",
-        "expansions",
-        "experiments",
-        "figures",
-        "fingerprint",
-        "records",
-        "recovery",
-        "runtime",
-        "sampling",
-        "scaling",
-        "sharding",
-        "spectral",
-        "sweep",
-        "tasks",
-        "theory",
-        "training",
-        "verdicts",
-        "vocabularies",
+_HOMES = {
+    "problem": ("Problem", "Embeddings"),
+    "sampling": ("sample_embeddings", "sample_minibatch", "sample_reduced_embeddings"),
+    "gradients": (
+        "loss",
+        "gradient",
+        "loss_and_gradient",
+        "item_losses",
+        "initial_gradient",
+        "thresholded_gradient",
+        "gradient_rank",
     ),
-)
+    "spectral": ("identity", "polar", "smoothed_sign", "newton_schulz", "spectral_map"),
+    "whitening": ("second_moment", "whiten", "matched_filter", "siblings"),
+    "optim": ("step", "trajectory", "newton_step"),
+    "muon": ("Muon",),
+    "diagnosis": ("diagnose", "watch"),
+    "recovery": ("margins", "recovered", "capacity", "longest_prefix", "recovered_prefix"),
+    "equivalents": ("expected_capacity", "expected_trajectory", "capacity_limit"),
+    "scaling": ("fit_exponent",),
+    "theory": (),
+    "expansions": (),
+    "plain": (),
+}
+"""The public modules in a reader's order, and what `amemlib` itself shows of each."""
+
+__all__ = [name for module, names in _HOMES.items() for name in (*names, module)]
+
+
+def __getattr__(name: str):
+    # on demand: `import amemlib` loads neither torch nor scipy before one of them is needed
+    if name in _HOMES:
+        return import_module(f"amemlib.{name}")
+    for module, names in _HOMES.items():
+        if name in names:
+            globals()[name] = getattr(import_module(f"amemlib.{module}"), name)
+            return globals()[name]
+    raise AttributeError(f"module 'amemlib' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

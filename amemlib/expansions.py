@@ -1,6 +1,6 @@
 """The leading block of h_λ(G) and its expansion in small Gaussian matrices: the tools of Appendix B, made to be tested.
 
-A room of its own, because the proof of Proposition 18 needs exact objects that no optimizer does.
+The proof of Proposition 18 needs these exact objects; no optimizer does.
 """
 
 import math
@@ -63,7 +63,7 @@ class LeadingBlock:
             them all.
         """
         d, k = len(self.Z), len(self.X)
-        pad = lambda M: torch.nn.functional.pad(M, (0, d - k, 0, d - k))  # noqa: E731
+        pad = lambda M: torch.nn.functional.pad(M, (0, d - k, 0, d - k))
         X, Y, Q = pad(self.X), pad(self.Y), pad(torch.diag(self.weights))
         root, inverse_root, inverse = (_power(M, p, order) for M, p in ((X, 0.5), (Y, -0.5), (Y, -1.0)))
         eye = torch.eye(d, dtype=torch.float64, device=X.device)

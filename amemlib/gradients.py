@@ -5,21 +5,20 @@ gradient's small singular values are 10⁻⁶ of the largest, and a float32 sum 
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from amemlib.arithmetic import largest_entry, product_rounding, put_in_columns, without_autocast
-from amemlib.checks import check_count, check_positive, check_result, check_sequence
+from amemlib.checks import check_count, check_positive
 from amemlib.problem import Embeddings, check_embeddings, check_frequencies, check_tensor, row_norms
 
 _ROWS = 8192
 _CACHED_TILE, _LARGE_TILE = (512, 1024), (8192, 8192)
 _LOG2_E = math.log2(math.e)
 _LARGEST_LOGIT = 1e290
-_RANGE = 1e-50, 1e50
 
 
 def initial_gradient(emb: Embeddings, q: Float[Tensor, " N"]) -> Float[Tensor, "d d"]:
@@ -28,8 +27,7 @@ def initial_gradient(emb: Embeddings, q: Float[Tensor, " N"]) -> Float[Tensor, "
         G₀ = Σ_i q_i (u_i − ū) v_iᵀ,   ū = (1/N) Σ_j u_j.
 
     Returns (d, d) float64, rows on the output side, columns on the input side. Cost 2·n·d² for n items with q_i > 0.
-    Raises `ValueError` or `TypeError` for frequencies that are none or of the wrong length, and where the result would
-    not fit float64.
+    Raises `ValueError` or `TypeError` for frequencies that are none or of the wrong length.
     """
     check_embeddings(emb)
     mean_output = torch.zeros(emb.dim, dtype=torch.float64, device=emb.U.device)
@@ -70,7 +68,7 @@ def gradient_rank(emb: Embeddings, q: Float[Tensor, " N"]) -> int:
 @without_autocast
 @torch.no_grad()
 def loss_and_gradient(
-    W: Float[Tensor, "d d"], emb: Embeddings, q: Float[Tensor, " N"], product: Callable | None = None
+    W: Float[Tensor, "d d"], emb: Embeddings, q: Float[Tensor, " N"]
 ) -> tuple[float, Float[Tensor, "d d"]]:
     """L(W) in nats and −∇L(W) at any W, in one pass over the logits (Eqs. (1) and (2)):
 
@@ -82,25 +80,22 @@ def loss_and_gradient(
     error of both grows in proportion to the logits, which float32 knows to 2⁻²⁴ of the largest: it is below 10⁻⁶ while
     logits are below 7 nats and below 10⁻⁵ up to 69 nats, from where on all is float64. float64 embeddings leave
     rounding error only, at about twice the time on a CPU. Returns (float, (d, d) float64).
-    product: what forms A Bᵀ for float32 A (n, d) and B (m, d), as `arithmetic.three_pass_tf32`, whose errors it adds;
-    None for torch's own.
     Raises `ValueError` or `TypeError` for a W that is not a finite (d, d) matrix or frequencies of the wrong length.
     """
     _check_memory("W", W, emb)
     check_frequencies("q", q, emb.n_items)
-    _check_range(emb)
     q = q.to(emb.U.device, torch.float64)
     G = torch.zeros(emb.dim, emb.dim, dtype=torch.float64, device=emb.U.device)
     total = torch.zeros((), dtype=torch.float64, device=emb.U.device)
     for items, Z, own, largest in _own_logits(W, emb, q.nonzero()[:, 0]):
         outputs = torch.zeros_like(Z)
-        rivals, own = _rival_sums(Z, own, largest, items, emb.U, outputs, product)
+        rivals, own = _rival_sums(Z, own, largest, items, emb.U, outputs)
         # where logits are so large that rounding alone puts the own one far below the shift, all terms vanish
         total_weight = (rivals + own.exp2()).clamp(min=torch.finfo(torch.float64).tiny)
         residual = (emb.U[items].double() * rivals[:, None] - outputs) / total_weight[:, None]
         G += (q[items, None] * residual).T @ emb.V[items].double()
         total += q[items] @ _item_loss(rivals, own)
-    return check_result("W and q", float(total)), G
+    return float(total), G
 
 
 def gradient(W: Float[Tensor, "d d"], emb: Embeddings, q: Float[Tensor, " N"]) -> Float[Tensor, "d d"]:
@@ -112,7 +107,7 @@ def loss(W: Float[Tensor, "d d"], emb: Embeddings, q: Float[Tensor, " N"]) -> fl
     """Cross-entropy L(W) = −Σ_i q_i log p̂_W(i | i) in nats, p̂_W(j | i) = softmax_j u_jᵀ W v_i (Eq. (1))."""
     check_embeddings(emb)
     check_frequencies("q", q, emb.n_items)
-    return check_result("W and q", float(q.to(emb.U.device, torch.float64) @ item_losses(W, emb)))
+    return float(q.to(emb.U.device, torch.float64) @ item_losses(W, emb))
 
 
 @without_autocast
@@ -141,46 +136,14 @@ def item_losses_along(
     convex in η. In float64 throughout. Returns (K, N) float64; raises `ValueError` for an η that is not > 0 and finite.
     """
     _check_memory("direction", direction, emb)
-    rates = [check_positive("learning_rates", lr) for lr in check_sequence("learning_rates", learning_rates)]
+    rates = [check_positive("learning_rates", lr) for lr in learning_rates]
     losses = torch.empty(len(rates), emb.n_items, dtype=torch.float64, device=emb.U.device)
     for items, Z, own, _ in _own_logits(direction, emb, torch.arange(emb.n_items, device=emb.U.device)):
         excess = (Z @ emb.U.double().T - own[:, None]) / _LOG2_E
         excess[torch.arange(len(items)), items] = -math.inf
         for row, lr in zip(losses, rates, strict=True):
             row[items] = torch.nn.functional.softplus(torch.logsumexp(lr * excess, 1), threshold=700)
-    if not torch.isfinite(losses).all():
-        raise ValueError(f"learning_rates must keep the losses within float64, got {rates}")
     return losses
-
-
-@without_autocast
-@torch.no_grad()
-def rival_log_sums(
-    W: Float[Tensor, "d d"], emb: Embeddings, outputs: Float[Tensor, "n d"] | None = None
-) -> tuple[Float[Tensor, " N"], Float[Tensor, "N d"]]:
-    """log Σ_j e^{z_ij} in nats and Σ_j e^{z_ij} u_j / Σ_j e^{z_ij} over some rivals u_j of every item i.
-
-    outputs: the rivals, none of them an item of `emb`; None for the items of `emb` themselves, the own one left out.
-    Loss and gradient over any number of such groups follow by adding the sums (`sharding`): with l the logarithm
-    of the total and r the mean of the r's, weighted by their shares, −log p̂_ii = log(1 + e^{l − z_ii}) and
-    u_i − Σ_j p̂_ij u_j = (1 − p̂_ii) (u_i − r_i). Where the own logit leads by more than 740 nats the rivals count as
-    none, −∞ and 0: 1 − p̂_ii is below float64 there. Returns (N,) and (N, d) float64.
-    """
-    _check_memory("W", W, emb)
-    if outputs is not None:
-        check_tensor("outputs", outputs, ("n", emb.dim))
-    log_sums = torch.empty(emb.n_items, dtype=torch.float64, device=emb.U.device)
-    means = torch.empty(emb.n_items, emb.dim, dtype=torch.float64, device=emb.U.device)
-    rivals = emb.U if outputs is None else outputs
-    for items, Z, own, _ in _own_logits(W, emb, torch.arange(emb.n_items, device=emb.U.device)):
-        largest = _check_logits(row_norms(rivals).max() * row_norms(Z).max())
-        sums = torch.zeros_like(Z)
-        found = items if outputs is None else torch.full_like(items, -1)
-        totals, shifted = _rival_sums(Z, own, largest, found, rivals, sums)
-        log_sums[items] = (torch.log2(totals) + own - shifted) / _LOG2_E
-        # a group without rivals has the sum 0 and, whatever its mean, no weight
-        means[items] = sums / totals.clamp(min=torch.finfo(torch.float64).tiny)[:, None]
-    return log_sums, means
 
 
 def _own_logits(W: Tensor, emb: Embeddings, items: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor, float]]:
@@ -197,17 +160,11 @@ def _own_logits(W: Tensor, emb: Embeddings, items: Tensor) -> Iterator[tuple[Ten
 
 @torch.no_grad()
 def _rival_sums(
-    Z: Tensor,
-    own: Tensor,
-    largest: float,
-    items: Tensor,
-    U: Tensor,
-    outputs: Tensor | None = None,
-    product: Callable | None = None,
+    Z: Tensor, own: Tensor, largest: float, items: Tensor, U: Tensor, outputs: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """l_i = Σ_{j≠i} 2^(z_ij − s_i) and z_ii − s_i for a shift s, (b,) float64; Σ_{j≠i} 2^(z_ij − s_i) u_j to outputs.
 
-    The sums go over the rows of U; items: where the own ones stand among them, anything else if they do not.
+    items: the rows of U that are the own ones.
     While the logits cannot overflow there is no shift and no pass to find one; while float32 resolves them and its
     products are not rounded to fewer digits still, the embeddings' own precision is enough. torch's attention kernel
     computes Σ_j p̂_j u_j in one call, but its sums hold the own item: from float32 its u_i − Σ_j p̂_j u_j is wrong by
@@ -218,19 +175,16 @@ def _rival_sums(
     shift = _largest_logits(Z, U) if largest > 900 else None
     rivals = torch.zeros(len(Z), dtype=torch.float64, device=Z.device)
     sums = None if outputs is None else torch.zeros_like(Z)
-    product = None if precision == torch.float64 else product
-    tile = Z.new_empty(len(Z), _tile(Z.device)[1] if product is None else 0)
+    tile = Z.new_empty(len(Z), _tile(Z.device)[1])
     for start, block in _column_blocks(U, precision):
-        E = torch.mm(Z, block.T, out=tile[:, : len(block)]) if product is None else product(Z, block)
+        E = torch.mm(Z, block.T, out=tile[:, : len(block)])
         if shift is not None:
             E -= shift[:, None]
         E.exp2_()
         put_in_columns(E, items - start, 0.0)
         rivals += E.sum(1)
-        if sums is not None and product is None:
+        if sums is not None:
             sums.addmm_(E, block)
-        elif sums is not None:
-            sums += product(E, block.T)
     if outputs is not None:
         outputs += sums
     return rivals, own if shift is None else own - shift
@@ -268,7 +222,6 @@ def _item_loss(rivals: Tensor, own: Tensor) -> Tensor:
 def _weighted_outer(emb: Embeddings, q: Tensor, shift: Tensor) -> Tensor:
     """Σ_i q_i (u_i − shift) v_iᵀ in float64 over blocks of the items with q_i > 0."""
     check_frequencies("q", q, emb.n_items)
-    _check_range(emb)
     seen = q.nonzero()[:, 0]
     everything = len(seen) == emb.n_items
     G = torch.zeros(emb.dim, emb.dim, dtype=torch.float64, device=emb.U.device)
@@ -288,13 +241,3 @@ def _check_logits(largest: Tensor) -> float:
     if not largest < _LARGEST_LOGIT:
         raise ValueError(f"W and emb must bound the logits by {_LARGEST_LOGIT:g}, got {float(largest):.3g}")
     return float(largest)
-
-
-def _check_range(emb: Embeddings) -> None:
-    # float32 embeddings cannot leave it so far that products with frequencies vanish or overflow
-    if emb.U.dtype == torch.float64:
-        for name, X in (("emb.U", emb.U), ("emb.V", emb.V)):
-            largest = largest_entry(X).item()
-            if largest and not _RANGE[0] < largest < _RANGE[1]:
-                allowed = f"from {_RANGE[0]:g} to {_RANGE[1]:g}"
-                raise ValueError(f"{name} must have a largest entry {allowed} for a gradient, got {largest:.3g}")

@@ -10,8 +10,8 @@ from torch import Tensor
 from amemlib.checks import check_function, check_non_negative, check_positive, check_real, shown
 from amemlib.gradients import gradient, initial_gradient, thresholded_gradient
 from amemlib.problem import Embeddings, check_embeddings, check_tensor
+from amemlib.whitening import second_moment
 
-_ROWS = 8192
 _EPS = torch.finfo(torch.float64).eps
 
 
@@ -21,8 +21,7 @@ def step(
     """W + η f(G) for G = −∇L(W): gradient descent with `spectral.identity`, Muon with `spectral.polar` (Eq. (3)).
 
     W: the current memory (d, d), or 0 for W = 0. lr: η > 0; one step from W = 0 recovers the same items for every η.
-    Returns a new tensor; no momentum, no weight decay. Raises `ValueError` for η ≤ 0, shapes that differ, or a step
-    that leaves float64.
+    Returns a new tensor; no momentum, no weight decay. Raises `ValueError` for η ≤ 0 or shapes that differ.
     """
     lr = check_positive("lr", lr)
     check_tensor("G", G, (..., "m", "n"))
@@ -33,10 +32,9 @@ def step(
             raise ValueError(f"W must have the shape of G, {tuple(G.shape)}, got {tuple(W.shape)}")
     elif not (isinstance(W, (int, float)) and W == 0):
         raise TypeError(f"W must be a tensor or the number 0, got {shown(W)}")
-    result = W + lr * spectral_map(G)
-    if not torch.isfinite(result).all():
-        raise ValueError(f"lr must keep W + lr f(G) within float64, got {lr!r}")
-    return result
+    update = spectral_map(G)
+    check_tensor("spectral_map(G)", update, tuple(G.shape))
+    return W + lr * update
 
 
 def trajectory(
@@ -105,15 +103,14 @@ def newton_step(emb: Embeddings, q: Float[Tensor, " N"], damping: float = 0.0) -
     largest, ε = 2.2·10⁻¹⁶, are rounding error. An eigenvalue x times the largest is known to about ε / x, and so is W.
     damping: ϱ ≥ 0, in the units of the Hessian's eigenvalues, about p_i / d; ϱ → ∞ is gradient descent, ϱ W → G₀.
     emb, q: as in `gradients.initial_gradient`. Returns (d, d). Cost 6 N d² operations and two eigendecompositions.
-    It is no spectral map of G₀: it knows Σ_v, which G₀ does not determine. Raises `ValueError` for ϱ < 0 or a bad q,
-    and where W would leave float64.
+    It is no spectral map of G₀: it knows Σ_v, which G₀ does not determine. Raises `ValueError` for ϱ < 0 or a bad q.
     """
     damping = check_non_negative("damping", damping)
     G = initial_gradient(emb, q)
     uniform = torch.full_like(q, 1 / len(q))
     mean = uniform.to(emb.U.device).double() @ emb.U.double()
-    out_values, out_basis = torch.linalg.eigh(_second_moment(emb.U, uniform, mean))
-    in_values, in_basis = torch.linalg.eigh(_second_moment(emb.V, q, torch.zeros_like(mean)))
+    out_values, out_basis = torch.linalg.eigh(second_moment(emb.U, uniform, mean))
+    in_values, in_basis = torch.linalg.eigh(second_moment(emb.V, q))
     # eigenvalues ascend; what lies beyond the rank is rounding error and must not be inverted
     ranks = (emb.n_items - 1, out_values), (int((q > 0).sum()), in_values)
     out_kept, in_kept = (
@@ -121,16 +118,4 @@ def newton_step(emb: Embeddings, q: Float[Tensor, " N"], damping: float = 0.0) -
     )
     curvature = out_values[:, None] * in_values + damping
     inverse = torch.where(out_kept[:, None] & in_kept, 1 / curvature, 0.0)
-    W = out_basis @ ((out_basis.T @ G @ in_basis) * inverse) @ in_basis.T
-    if not torch.isfinite(W).all():
-        raise ValueError("emb and q must keep Newton's step within float64, got moments whose inverse does not")
-    return W
-
-
-def _second_moment(X: Tensor, weights: Tensor, centre: Tensor) -> Tensor:
-    """Σ_i w_i (x_i − c)(x_i − c)ᵀ over the rows of X, (d, d) float64."""
-    total = torch.zeros(X.shape[1], X.shape[1], dtype=torch.float64, device=X.device)
-    for rows, w in zip(X.split(_ROWS), weights.to(X.device).double().split(_ROWS), strict=True):
-        rows = rows.double() - centre
-        total.addmm_(rows.T, w[:, None] * rows)
-    return total
+    return out_basis @ ((out_basis.T @ G @ in_basis) * inverse) @ in_basis.T

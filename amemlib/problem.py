@@ -2,16 +2,11 @@
 
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from amemlib.arithmetic import unit_scale
-from amemlib.checks import check_alpha, check_count, check_instance, check_memory, check_numbers, shown
-
-_PRECISIONS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
-_LEAST_SUM, _LARGEST_SUM = 1e-200, 1e200
+from amemlib.checks import check_alpha, check_count, check_instance, check_numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,12 +46,9 @@ class Problem:
 
     @classmethod
     def power_law(cls, n_items: int, dim: int, alpha: float) -> "Problem":
-        """p_i = i^{−α} / ζ_N(α), the frequencies of the paper (Section 3); α > 1/2, and N items fit in memory."""
-        check_memory("n_items", n_items, 4 * 8 * check_count("n_items", n_items))
-        ranks = torch.arange(1, n_items + 1, dtype=torch.float64)
+        """p_i = i^{−α} / ζ_N(α), the frequencies of the paper (Section 3); α > 1/2."""
+        ranks = torch.arange(1, check_count("n_items", n_items) + 1, dtype=torch.float64)
         weights = ranks ** -check_alpha(alpha)
-        if not weights[-1] > 0:
-            raise ValueError(f"alpha must leave float64 a positive n_items^-alpha, got {alpha!r} for {n_items} items")
         return cls(weights / weights.sum(), dim, float(alpha))
 
     @classmethod
@@ -66,14 +58,10 @@ class Problem:
         p: (N,) array, tensor or sequence of positive finite numbers; the order of the items is kept.
         """
         if isinstance(p, Tensor):
-            _check_dense("p", p)
             p = p.double().numpy(force=True)
-        weights = torch.from_numpy(np.array(check_numbers("p", p)))
+        weights = torch.from_numpy(check_numbers("p", p))
         check_frequencies("p", weights, zeros=False)
-        normalised = weights / weights.sum()
-        if not normalised.all():
-            raise ValueError(f"p must hold weights whose shares float64 holds, got {shown(weights.tolist())}")
-        return cls(normalised, dim)
+        return cls(weights / weights.sum(), dim)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +76,8 @@ class Embeddings:
 
     def __post_init__(self):
         for name, X in (("U", self.U), ("V", self.V)):
-            if not _is_dense(X) or X.dtype not in (torch.float32, torch.float64):
-                raise TypeError(f"{name} must be a dense float32 or float64 tensor, got {_kind(X)}")
+            if not isinstance(X, Tensor) or X.dtype not in (torch.float32, torch.float64):
+                raise TypeError(f"{name} must be a float32 or float64 tensor, got {_kind(X)}")
             if X.ndim != 2 or 0 in X.shape:
                 raise ValueError(f"{name} must have shape (N, d) with N, d ≥ 1, got {tuple(X.shape)}")
         if self.U.shape != self.V.shape:
@@ -113,23 +101,17 @@ class Embeddings:
 
 
 def check_frequencies(name: str, q: Tensor, n_items: int | None = None, *, zeros: bool = True) -> None:
-    """Raise unless `q` is a (N,) float tensor, finite, non-negative (positive if not `zeros`), with a positive sum.
-
-    The sum has to lie in [10⁻²⁰⁰, 10²⁰⁰], so that its products with embeddings stay within float64.
-    """
+    """Raise unless `q` is a (N,) float tensor, finite, non-negative (positive if not `zeros`), with a positive sum."""
     _check_floating(name, q)
     if q.ndim != 1 or len(q) == 0 or (n_items is not None and len(q) != n_items):
         raise ValueError(f"{name} must have shape ({'N' if n_items is None else n_items},), got {tuple(q.shape)}")
-    _check_data(name, q)
     wrong = ~torch.isfinite(q) | ((q < 0) if zeros else (q <= 0))
     if wrong.any():
         i = int(wrong.nonzero()[0])
         allowed = "non-negative" if zeros else "positive"
         raise ValueError(f"{name} must be {allowed} and finite, got {q[i].item()!r} at index {i}")
-    total = q.sum(dtype=torch.float64).item()
-    if not _LEAST_SUM <= total <= _LARGEST_SUM:
-        allowed = f"from {_LEAST_SUM:g} to {_LARGEST_SUM:g}"
-        raise ValueError(f"{name} must have a positive sum, {allowed}, got {total!r}")
+    if not q.any():
+        raise ValueError(f"{name} must have a positive sum, got 0.0")
 
 
 def check_square(name: str, W: Tensor, dim: int | None = None) -> None:
@@ -138,7 +120,7 @@ def check_square(name: str, W: Tensor, dim: int | None = None) -> None:
 
 
 def check_tensor(name: str, X: Tensor, shape: tuple) -> None:
-    """Raise unless `X` is a finite dense floating-point tensor of this shape.
+    """Raise unless `X` is a finite floating-point tensor of this shape.
 
     shape: a size each, or a letter where any size ≥ 1 will do; a leading ... stands for any number of dimensions.
     """
@@ -147,8 +129,9 @@ def check_tensor(name: str, X: Tensor, shape: tuple) -> None:
     sizes = X.shape[max(X.ndim - len(last), 0) :] if shape[0] is ... else X.shape
     fits = len(sizes) == len(last) and all(isinstance(a, str) or a == b for a, b in zip(last, sizes, strict=True))
     if not fits or 0 in X.shape:
-        words = ", ".join("..." if size is ... else str(size) for size in shape)
-        raise ValueError(f"{name} must have shape ({words}{',' * (len(shape) == 1)}), got {tuple(X.shape)}")
+        words = ", ".join("..." if size is ... else str(size) for size in shape) + "," * (len(shape) == 1)
+        empty = ", none of them 0" if 0 in X.shape else ""
+        raise ValueError(f"{name} must have shape ({words}){empty}, got {tuple(X.shape)}")
     _check_finite(name, X)
 
 
@@ -158,49 +141,20 @@ def check_embeddings(emb: Embeddings) -> None:
 
 
 def row_norms(X: Float[Tensor, "n m"]) -> Float[Tensor, " n"]:
-    """Euclidean length of every row, (n,) float64 whatever the precision of X, and whatever its scale."""
-    if X.dtype != torch.float64:
-        return torch.linalg.vector_norm(X, dim=1, dtype=torch.float64)
-    scale = unit_scale(X)
-    return torch.linalg.vector_norm(X * scale, dim=1) / scale
+    """Euclidean length of every row, (n,) float64 whatever the precision of X."""
+    return torch.linalg.vector_norm(X, dim=1, dtype=torch.float64)
 
 
 def _check_floating(name: str, X: Tensor) -> None:
-    if not _is_dense(X) or X.dtype not in _PRECISIONS:
-        allowed = ", ".join(_name(dtype) for dtype in _PRECISIONS)
-        raise TypeError(f"{name} must be a dense floating-point tensor ({allowed}), got {_kind(X)}")
+    if not isinstance(X, Tensor) or not X.is_floating_point():
+        raise TypeError(f"{name} must be a floating-point tensor, got {_kind(X)}")
 
 
 def _check_finite(name: str, X: Tensor) -> None:
-    _check_data(name, X)
     if not torch.isfinite(X).all():
         raise ValueError(f"{name} must be finite, got NaN or infinite entries")
 
 
-def _check_data(name: str, X: Tensor) -> None:
-    if X.is_meta:
-        raise ValueError(f"{name} must hold numbers, got a tensor on the device meta, which has none")
-
-
-def _check_dense(name: str, X: Tensor) -> None:
-    if not _is_dense(X) or X.is_complex() or (X.is_floating_point() and X.dtype not in _PRECISIONS):
-        raise TypeError(f"{name} must be a dense tensor of real numbers, got {_kind(X)}")
-    _check_data(name, X)
-
-
-def _is_dense(X) -> bool:
-    # a subclass is as good as its entries; a masked tensor calls itself strided, but some of its entries are none
-    if not isinstance(X, Tensor) or isinstance(X, torch.masked.MaskedTensor):
-        return False
-    return X.layout == torch.strided and not X.is_quantized and not X.is_nested
-
-
 def _kind(X) -> str:
     # an array has a dtype too, and "must be a float64 tensor, got float64" would not help
-    if not isinstance(X, Tensor) or isinstance(X, torch.masked.MaskedTensor):
-        return type(X).__name__
-    return _name(X.dtype) if X.layout == torch.strided else f"{_name(X.layout)} of {_name(X.dtype)}"
-
-
-def _name(kind: torch.dtype | torch.layout) -> str:
-    return str(kind).removeprefix("torch.")
+    return str(X.dtype).removeprefix("torch.") if isinstance(X, Tensor) else type(X).__name__

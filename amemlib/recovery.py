@@ -6,19 +6,14 @@ rivals come in growing blocks and beaten items leave. The scan costs about 2 N d
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
 from amemlib.arithmetic import (
-    SINGLE,
-    ProductFormat,
-    fast_format,
-    product_error,
     product_rounding,
     put_in_columns,
     round_significand,
@@ -26,7 +21,7 @@ from amemlib.arithmetic import (
     unit_scale,
     without_autocast,
 )
-from amemlib.checks import check_count, check_instance, shown
+from amemlib.checks import check_count, shown
 from amemlib.problem import Embeddings, check_embeddings, check_frequencies, check_tensor, row_norms
 
 FORMATS = {"float32": 23, "tf32": 10, "bfloat16": 7}
@@ -56,7 +51,7 @@ CACHED_TILES, LARGE_TILES = Tiling(0, 2**12, 2**21), Tiling(2**27, 2**16, 2**26)
 
 
 @without_autocast
-def recovered(W: Float[Tensor, "d d"], emb: Embeddings, screen: ProductFormat | None = None) -> Bool[Tensor, " N"]:
+def recovered(W: Float[Tensor, "d d"], emb: Embeddings) -> Bool[Tensor, " N"]:
     """Mask of the recovered items: u_iᵀ W v_i > max_{j≠i} u_jᵀ W v_i (Eq. (4)). (N,) bool on the device of `emb`.
 
     Exact: float32 products screen the rivals, and whatever lies inside their rigorous rounding bound is decided
@@ -64,23 +59,9 @@ def recovered(W: Float[Tensor, "d d"], emb: Embeddings, screen: ProductFormat | 
     either: a margin below d 2⁻⁵² of ‖u‖ ‖W‖ ‖v‖ may fall on either side, and entries of W, U or V below 10⁻³⁰⁰ of their
     largest count as 0. Competitors are taken in row order, which is fastest when rows are sorted by frequency and right
     in any order. The same in every mode of torch: under autocast, and with any precision of matrix products.
-    screen: a coarser format of products that goes first and settles what it can; the answer is the same with any.
-    None for the fastest one of the device (`arithmetic.fast_format`), on a CPU float32.
     Raises `ValueError` or `TypeError` for a W that is not a finite (d, d) matrix on the device of `emb`.
     """
-    return torch.cat(list(_masks(W, emb, screen=screen)))
-
-
-@without_autocast
-def unbeaten_by(rivals: Float[Tensor, "n d"], W: Float[Tensor, "d d"], emb: Embeddings) -> Bool[Tensor, " N"]:
-    """Mask of the items of `emb` whose own logit exceeds u_jᵀ W v_i for every row u_j of `rivals`.
-
-    Exact, as `recovered` is. An item is recovered if it is unbeaten by all groups of rivals into which the others are
-    divided (`sharding`).
-    """
-    check_embeddings(emb)
-    check_tensor("rivals", rivals, ("n", emb.dim))
-    return torch.cat(list(_masks(W, emb, rivals=rivals)))
+    return torch.cat(list(_masks(W, emb)))
 
 
 @without_autocast
@@ -135,14 +116,10 @@ def margins(W: Float[Tensor, "d d"], emb: Embeddings) -> Float[Tensor, " N"]:
     """u_iᵀ W v_i − max_{j≠i} u_jᵀ W v_i for every item, (N,) float64; positive where the item is recovered.
 
     The whole scan, 2 N² d operations: for looking inside. `recovered` answers the yes/no question far sooner, and
-    sees exact ties, which rounding may turn into a margin of 10⁻¹⁶ here. A margin beyond 10³⁰⁸ is infinite.
+    sees exact ties, which rounding may turn into a margin of 10⁻¹⁶ here.
     """
     _check_memory(W, emb)
-    U, V, W, exponent = emb.U.double(), emb.V, W.double(), 0
-    scales = [unit_scale(X).item() for X in (U, V, W)]
-    if not all(2.0**-100 < scale < 2.0**100 for scale in scales):
-        U, V, W = (X.double() * scale for X, scale in zip((U, V, W), scales, strict=True))
-        exponent = -sum(int(math.log2(scale)) for scale in scales)
+    U, V, W = emb.U.double(), emb.V, W.double()
     result = torch.empty(emb.n_items, dtype=torch.float64, device=emb.U.device)
     n_rows = max(1, _PAIR_ELEMENTS // (4 * emb.n_items))
     for start in range(0, emb.n_items, n_rows):
@@ -151,10 +128,6 @@ def margins(W: Float[Tensor, "d d"], emb: Embeddings) -> Float[Tensor, " N"]:
         own = logits.diagonal(start).clone()
         logits.diagonal(start).fill_(-math.inf)
         result[start:stop] = own - logits.amax(1)
-    while exponent:
-        part = max(-1000, min(1000, exponent))
-        result *= 2.0**part
-        exponent -= part
     return result
 
 
@@ -162,8 +135,7 @@ def margins(W: Float[Tensor, "d d"], emb: Embeddings) -> Float[Tensor, " N"]:
 def recovered_in_format(W: Float[Tensor, "d d"], emb: Embeddings, bits: int) -> Bool[Tensor, " N"]:
     """(N,) mask of a plain scan whose products see rounded entries: the item's own score is one of them.
 
-    bits: after the leading one, 1 … 23. Raises `ValueError` or `TypeError` for other bits, a W that is not (d, d) and
-    finite or lies elsewhere than the embeddings, and scores that float32 does not hold.
+    bits: after the leading one, 1 … 23. Raises as `recovered` does, and for other bits.
     """
     _check_memory(W, emb)
     W = W.double()
@@ -171,8 +143,6 @@ def recovered_in_format(W: Float[Tensor, "d d"], emb: Embeddings, bits: int) -> 
     mask = torch.empty(emb.n_items, dtype=torch.bool, device=U.device)
     for rows in torch.arange(emb.n_items, device=U.device).split(max(1, _SCAN_ELEMENTS // emb.n_items)):
         scores = Z[rows] @ U.T
-        if not torch.isfinite(scores).all():
-            raise ValueError("W and emb must keep the scores within float32, got infinite ones")
         own = scores[torch.arange(len(rows)), rows].clone()
         scores[torch.arange(len(rows)), rows] = -torch.inf
         mask[rows] = own > scores.amax(1)
@@ -197,139 +167,92 @@ def _check_memory(W: Tensor, emb: Embeddings) -> None:
     check_tensor("W", W, (emb.dim, emb.dim))
 
 
-def _masks(
-    W: Tensor,
-    emb: Embeddings,
-    n_rows: int | None = None,
-    rivals: Tensor | None = None,
-    screen: ProductFormat | None = None,
-) -> Iterator[Tensor]:
-    """The mask of `recovered` in pieces: the first `n_rows` items, then blocks that double; None for whole blocks.
-
-    rivals: the outputs that compete, none of them an item of `emb`; None for the items of `emb` themselves.
-    """
+def _masks(W: Tensor, emb: Embeddings, n_rows: int | None = None) -> Iterator[Tensor]:
+    """The mask of `recovered` in pieces: the first `n_rows` items, then blocks that double; None for whole blocks."""
     _check_memory(W, emb)
-    screen = fast_format(emb.U.device) if screen is None else screen
-    check_instance("screen", screen, ProductFormat)
     tiling = CACHED_TILES if emb.U.device.type == "cpu" else LARGE_TILES
     most = tiling.rows(emb.dim)
-    foreign = 0 if rivals is None else len(rivals)
-    outputs = emb.U if rivals is None else torch.cat([rivals, emb.U])
-    W, outputs, V = (_rescaled(X) for X in (W.double(), outputs, emb.V))
-    outputs32 = outputs.float()
-    U32, columns = outputs32[foreign:], outputs32[: foreign or None]
+    W, U, V = (_rescaled(X) for X in (W.double(), emb.U, emb.V))
+    W32, U32 = W.float(), U.float()
     # ẑ = fl₃₂(W v) and any product with it: |fl(u·ẑ) − uᵀ W v| ≤ ρ ‖u‖ (‖ẑ‖ + ‖W‖ ‖v‖) + underflow, where ρ = (d + 4) ε
     # covers d roundings in any order and the conversion to float32, ε = 2⁻²⁴, plus twice what the matrix product rounds
     # its inputs to where torch may do that. Two such errors meet in a margin; 1.02 covers the rounding of the bound
     # itself and terms of second order. Entries are at most _LARGE, so underflow is below d² 2⁻¹⁰⁴, denormals or not
     rounding = (emb.dim + 4) * 2.0**-24 + 2 * product_rounding()
-    slope = 2 * 1.02 * rounding * single_norms(outputs32).max()
-    coarse = None if screen is SINGLE else screen.enter(columns)
+    slope, norm = 2 * 1.02 * rounding * single_norms(U32).max(), torch.linalg.matrix_norm(W)
     start, n_rows = 0, most if n_rows is None else n_rows
     while start < len(V):
         rows = slice(start, min(start + n_rows, len(V)))
         V32 = V[rows].float()
-        Z = V32 @ W.float().T
-        own = (U32[rows] * Z).sum(1).double()
-        band = slope * (single_norms(Z) + torch.linalg.matrix_norm(W) * single_norms(V32)) + emb.dim**2 * 2.0**-100
-        items = torch.arange(start + foreign, rows.stop + foreign, device=Z.device)
-        low, high = _outwards(own - band, own + band)
-        mask = torch.ones_like(items, dtype=torch.bool)
-        if coarse is not None:
-            Z_coarse = screen.enter(Z)
-            wide = band + product_error(columns, coarse, Z, Z_coarse, screen)
-            ends = _outwards(own - wide, own + wide)
-            mask, open_ = _scan(Z_coarse, items, *ends, coarse, screen.product, tiling, _all_survive)
-            left = (mask & open_).nonzero()[:, 0]
-            Z, items, low, high = Z[left], items[left], low[left], high[left]
-        else:
-            left = slice(None)
-        if len(Z):
-            settle = partial(_settled, W, outputs, V, foreign, Z, items, low, tiling)
-            mask[left] = _scan(Z, items, low, high, columns, SINGLE.product, tiling, settle)[0]
-        yield mask
+        Z32 = V32 @ W32.T
+        own = (U32[rows] * Z32).sum(1).double()
+        band = slope * (single_norms(Z32) + norm * single_norms(V32)) + emb.dim**2 * 2.0**-100
+        items = torch.arange(rows.start, rows.stop, device=W.device)
+        yield _Scan(W, U, V, U32, Z32, items, *_outwards(own - band, own + band), tiling).mask()
         start, n_rows = rows.stop, min(2 * n_rows, most)
 
 
-def _scan(
-    Z: Tensor,
-    items: Tensor,
-    low: Tensor,
-    high: Tensor,
-    U: Tensor,
-    product: Callable[[Tensor, Tensor], Tensor],
-    tiling: Tiling,
-    settle: Callable[[slice, Tensor], Tensor],
-) -> tuple[Tensor, Tensor]:
-    """Which rows z of Z no row of U but their own, `items` if U has so many, beats, and which of them came close.
+@dataclass(frozen=True, eq=False)
+class _Scan:
+    """A block of items against all rivals. A float32 score of `high` or above surely beats, one up to `low` does not.
 
-    A score of `high` or above surely beats, one of `low` or below surely does not; `settle`, from a block of U and rows
-    of Z to whether these survive it, decides between. The host is waited for once a block, not once a tile.
+    W, U, V: the memory and the embeddings, rescaled. U32: float32 U. items: (b,) their rows. Z32: (b, d) float32 W v.
     """
-    alive, kept_Z, own = torch.arange(len(Z), device=Z.device), Z, items
-    came_close = torch.zeros(len(Z), dtype=torch.bool, device=Z.device)
-    column, width = 0, _FIRST_BLOCK
-    while column < len(U) and len(alive):
-        block = slice(column, min(column + width, len(U)))
-        best = torch.cat(
-            [
-                put_in_columns(product(part, U[block]), mine - block.start, -math.inf).amax(1)
-                for part, mine in zip(*(X.split(max(1, tiling.scores // width)) for X in (kept_Z, own)), strict=True)
-            ]
-        )
-        wins = best < high[alive]
-        close = wins & (best > low[alive])
-        came_close[alive] |= close
-        doubtful = close.nonzero()[:, 0]
-        if len(doubtful):
-            wins[doubtful] = settle(block, alive[doubtful])
-        kept = wins.nonzero()[:, 0]
-        if len(kept) < len(alive):
-            alive, kept_Z, own = alive[kept], kept_Z[kept], own[kept]
-        column, width = block.stop, min(2 * width, tiling.rivals)
-    mask = torch.zeros_like(came_close)
-    mask[alive] = True
-    return mask, came_close
 
+    W: Tensor
+    U: Tensor
+    V: Tensor
+    U32: Tensor
+    Z32: Tensor
+    items: Tensor
+    low: Tensor
+    high: Tensor
+    tiling: Tiling
 
-def _all_survive(block: slice, rows: Tensor) -> Tensor:
-    """What a coarse format says of rows that come close: that a finer one must look."""
-    return torch.ones_like(rows, dtype=torch.bool)
+    def mask(self) -> Tensor:
+        """(b,) which items no rival beats. The host is waited for once a block of rivals, not once a tile."""
+        alive, Z, items = torch.arange(len(self.items), device=self.items.device), self.Z32, self.items
+        column, width = 0, _FIRST_BLOCK
+        while column < len(self.U) and len(alive):
+            block = slice(column, min(column + width, len(self.U)))
+            tiles = zip(*(X.split(max(1, self.tiling.scores // width)) for X in (Z, items)), strict=True)
+            best = torch.cat([self._scores(*tile, block).amax(1) for tile in tiles])
+            wins = best < self.high[alive]
+            doubtful = (wins & (best > self.low[alive])).nonzero()[:, 0]
+            if len(doubtful):
+                wins[doubtful] = self._survive(alive[doubtful], block)
+            kept = wins.nonzero()[:, 0]
+            if len(kept) < len(alive):
+                alive, Z, items = alive[kept], Z[kept], items[kept]
+            column, width = block.stop, min(2 * width, self.tiling.rivals)
+        mask = torch.zeros(len(self.items), dtype=torch.bool, device=self.items.device)
+        mask[alive] = True
+        return mask
 
+    def _scores(self, Z: Tensor, items: Tensor, block: slice) -> Tensor:
+        """What some inputs score with a block of rivals, −∞ with their own item."""
+        return put_in_columns(Z @ self.U32[block].T, items - block.start, -math.inf)
 
-def _settled(
-    W: Tensor,
-    U: Tensor,
-    V: Tensor,
-    foreign: int,
-    Z: Tensor,
-    items: Tensor,
-    low: Tensor,
-    tiling: Tiling,
-    block: slice,
-    rows: Tensor,
-) -> Tensor:
-    """Whether rows of Z survive a block of rivals, float64 where float32 cannot tell."""
-    found = []
-    for part in rows.split(max(1, tiling.scores // (block.stop - block.start))):
-        scores = put_in_columns(Z[part] @ U[block].float().T, items[part] - block.start, -math.inf)
-        found.append(_survives(W, U, V, foreign, scores, block.start, items[part], low[part]))
-    return torch.cat(found)
+    def _survive(self, rows: Tensor, block: slice) -> Tensor:
+        """Whether rows of Z survive a block of rivals: float64 decides what lies inside the rounding bound."""
+        survives = [
+            self._decided(part, self._scores(self.Z32[part], self.items[part], block), block.start)
+            for part in rows.split(max(1, self.tiling.scores // (block.stop - block.start)))
+        ]
+        return torch.cat(survives)
 
-
-def _survives(
-    W: Tensor, U: Tensor, V: Tensor, foreign: int, scores: Tensor, first: int, items: Tensor, low: Tensor
-) -> Tensor:
-    """Decide in float64 what float32 leaves inside its rounding bound; True where no rival wins or ties."""
-    Z = V[items - foreign].double() @ W.T
-    own = _paired_scores(U[items], Z)
-    survives = _paired_scores(U[scores.argmax(1) + first], Z) < own
-    inside = ((scores > low[:, None]) & survives[:, None]).nonzero()
-    for pairs in inside.split(max(1, _PAIR_ELEMENTS // Z.shape[1])):
-        row = pairs[:, 0]
-        loses = _paired_scores(U[pairs[:, 1] + first], Z[row]) >= own[row]
-        survives[row[loses]] = False
-    return survives
+    def _decided(self, rows: Tensor, scores: Tensor, first: int) -> Tensor:
+        """Decide in float64 what float32 leaves open; True where no rival wins or ties."""
+        items = self.items[rows]
+        Z = self.V[items].double() @ self.W.T
+        own = _paired_scores(self.U[items], Z)
+        survives = _paired_scores(self.U[scores.argmax(1) + first], Z) < own
+        inside = ((scores > self.low[rows, None]) & survives[:, None]).nonzero()
+        for pairs in inside.split(max(1, _PAIR_ELEMENTS // Z.shape[1])):
+            row = pairs[:, 0]
+            loses = _paired_scores(self.U[pairs[:, 1] + first], Z[row]) >= own[row]
+            survives[row[loses]] = False
+        return survives
 
 
 def _rescaled(X: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import log_ndtr
+from scipy.special import lambertw, log_ndtr
 from scipy.special import zeta as hurwitz_zeta
 
 from amemlib.checks import (
@@ -16,13 +16,12 @@ from amemlib.checks import (
     check_choice,
     check_count,
     check_non_negative,
+    check_numbers,
     check_positive,
     check_real,
-    check_result,
+    shown,
 )
 
-_MOST_STEPS = 10_000
-"""Of a schedule, each of which has a threshold, a λ and a rate of its own."""
 _SUMMED = 2**22
 """The most terms of a power sum that are added one by one."""
 
@@ -48,15 +47,9 @@ def recovery_exponent(method: str, alpha: float, steps: int = 1) -> float:
     if method == "muon":
         return 2 - (1 - 1 / (2 * check_alpha(alpha))) ** steps
     if method == "sgd":
-        kappa, gain = 0.0, 1 / (2 * check_alpha(alpha))
-        if steps > _MOST_STEPS:
-            # κ ≤ 1 grows by 1/2α, and beyond it the distance to 2 shrinks by a factor
-            linear = min(steps, math.floor(1 / gain) + 1)
-            return linear * gain if linear == steps else 2 - (2 - linear * gain) * (1 - gain) ** (steps - linear)
+        kappa = 0.0
         for _ in range(steps):
-            before, kappa = kappa, next_exponent("sgd", alpha, kappa)
-            if kappa == before:
-                break
+            kappa = next_exponent("sgd", alpha, kappa)
         return kappa
     alpha = check_alpha(alpha, above=1.0)
     if steps > 1:
@@ -88,7 +81,7 @@ def recovery_thresholds(
 
     from d_0 = d for Muon and d_0 = 1 for SGD. The gradient of step 0 is whole all the same: nothing is removed there.
     A finite B needs α > 1. Constants compound: d_t ∝ θ^{2α (1 − (1 − 1/2α)^t)} on Muon's recursion.
-    Raises `ValueError` for a B or θ that is not > 0, more than 10 000 steps, and thresholds beyond float64.
+    Raises `ValueError` for a B or θ that is not > 0.
     """
     check_choice("method", method, ("sgd", "muon"))
     limit = check_real("batch_size", batch_size)
@@ -97,17 +90,16 @@ def recovery_thresholds(
     constant = check_positive("constant", constant)
     alpha, dim = check_alpha(alpha), check_count("dim", dim)
     threshold, thresholds = float(dim) if method == "muon" else 1.0, []
-    for _ in range(check_count("steps", steps, most=_MOST_STEPS)):
+    for _ in range(check_count("steps", steps)):
         gain = dim if method == "sgd" and threshold <= dim else dim**2 / threshold
-        threshold = check_result("constant", max(constant * min(threshold * gain ** (1 / (2 * alpha)), limit), 1.0))
+        threshold = max(constant * min(threshold * gain ** (1 / (2 * alpha)), limit), 1.0)
         thresholds.append(round(threshold))
     return tuple(thresholds)
 
 
 def muon_smoothing(alpha: float, n_items: int, dim: int, next_threshold: float) -> float:
     """λ_t = p_{d_{t+1}} √d = d_{t+1}^{−α} √d / ζ_N(α), Theorem 9 without its power of log d; absolute, like every λ."""
-    rate = sgd_learning_rate(alpha, n_items, next_threshold)
-    return check_result("alpha and next_threshold", math.sqrt(check_count("dim", dim)) / rate if rate > 0 else math.inf)
+    return math.sqrt(check_count("dim", dim)) / sgd_learning_rate(alpha, n_items, next_threshold)
 
 
 def sgd_learning_rate(alpha: float, n_items: int, next_threshold: float) -> float:
@@ -115,8 +107,7 @@ def sgd_learning_rate(alpha: float, n_items: int, next_threshold: float) -> floa
 
     Muon with η = √d and λ_t multiplies a small singular value by √d / λ_t, which is this number at its own d_{t+1}.
     """
-    power = np.float64(check_positive("next_threshold", next_threshold)) ** check_alpha(alpha)
-    return check_result("alpha and next_threshold", float(power_law_sum(alpha, n_items) * power))
+    return power_law_sum(alpha, n_items) * check_positive("next_threshold", next_threshold) ** check_alpha(alpha)
 
 
 @dataclass(frozen=True)
@@ -162,9 +153,7 @@ def weighted_norm_bound(norm: float, largest: float, dim: int, t: float) -> floa
     """
     norm, largest = check_non_negative("norm", norm), check_non_negative("largest", largest)
     dim, t = check_count("dim", dim), check_non_negative("t", t)
-    with np.errstate(over="ignore"):
-        bound = np.float64(norm / math.sqrt(dim) + (1 + math.sqrt(2 * t / dim)) * largest) ** 2
-    return check_result("norm, largest and t", float(bound))
+    return (norm / math.sqrt(dim) + (1 + math.sqrt(2 * t / dim)) * largest) ** 2
 
 
 def weighted_frobenius_bound(second: float, fourth: float, largest: float, dim: int, t: float) -> float:
@@ -175,10 +164,8 @@ def weighted_frobenius_bound(second: float, fourth: float, largest: float, dim: 
     """
     second, fourth = check_non_negative("second", second), check_non_negative("fourth", fourth)
     largest, dim, t = check_non_negative("largest", largest), check_count("dim", dim), check_non_negative("t", t)
-    with np.errstate(over="ignore"):
-        mean = (np.float64(second) ** 2 / dim + (1 + 1 / dim) * fourth) ** 0.25
-        bound = (mean + math.sqrt(2 * t / dim) * largest) ** 2
-    return check_result("second, fourth, largest and t", float(bound))
+    mean = (second**2 / dim + (1 + 1 / dim) * fourth) ** 0.25
+    return (mean + math.sqrt(2 * t / dim) * largest) ** 2
 
 
 def superconcentration_failure(n: float, constant: float) -> float:
@@ -191,8 +178,7 @@ def superconcentration_failure(n: float, constant: float) -> float:
         raise ValueError(f"n must be > 1, got {n!r}")
     log_n = math.log(n)
     x = math.sqrt(2 * log_n) - constant * math.log(log_n) / math.sqrt(log_n)
-    with np.errstate(over="ignore"):
-        return float(np.exp(n * log_ndtr(x)))
+    return float(np.exp(n * log_ndtr(x)))
 
 
 def critical_batch_exponent(method: str, alpha: float) -> float:
@@ -213,23 +199,22 @@ def observed_exponent(alpha: float) -> float:
 def observed_items(alpha: float, n_items: int, batch_size: float) -> float:
     """Γ(1 − 1/α) (B / ζ_N(α))^{1/α}: distinct items in a batch of B to leading order, for 1 ≪ B ≪ N^α (Karlin, 1967).
 
-    Needs α > 1. The exact expectation for any frequencies is `equivalents.expected_distinct_items`.
+    Needs α > 1, `ValueError` where that is above N. Exact, for any frequencies: `equivalents.expected_distinct_items`.
     """
     exponent, batch_size = observed_exponent(alpha), check_non_negative("batch_size", batch_size)
-    return math.gamma(1 - exponent) * (batch_size / power_law_sum(alpha, n_items)) ** exponent
+    count = math.gamma(1 - exponent) * (batch_size / power_law_sum(alpha, n_items)) ** exponent
+    if count > n_items:
+        raise ValueError(f"batch_size must be far below N^α = {n_items**alpha:.3g}, got {batch_size:g}")
+    return count
 
 
 def power_law_sum(alpha: float, n_items: int) -> float:
-    """ζ_N(α) = Σ_{i ≤ N} i^{−α}, the normalisation of the power law; for any real α, to rounding error.
-
-    Raises `ValueError` for a sum that float64 does not hold.
-    """
+    """ζ_N(α) = Σ_{i ≤ N} i^{−α}, the normalisation of the power law; for any real α, to rounding error."""
     n_items, alpha = check_count("n_items", n_items), check_real("alpha", alpha)
     if alpha > 1:
-        return check_result("alpha", float(hurwitz_zeta(alpha, 1) - hurwitz_zeta(alpha, n_items + 1)))
-    with np.errstate(over="ignore", invalid="ignore"):
-        head = np.sum(np.arange(1, min(n_items, _SUMMED) + 1, dtype=np.float64) ** -alpha)
-        return check_result("alpha", float(head + _power_tail(alpha, _SUMMED, n_items) if n_items > _SUMMED else head))
+        return float(hurwitz_zeta(alpha, 1) - hurwitz_zeta(alpha, n_items + 1))
+    head = np.sum(np.arange(1, min(n_items, _SUMMED) + 1, dtype=np.float64) ** -alpha)
+    return float(head + _power_tail(alpha, _SUMMED, n_items) if n_items > _SUMMED else head)
 
 
 def _power_tail(alpha: float, first: int, last: int) -> np.float64:
@@ -246,14 +231,11 @@ def bulk_scale(alpha: float, n_items: int, dim: int) -> float:
 
     λ is always quoted in units of t₀ ≍ d^{−α}; the median singular value is 1.16, 1.36, 1.90 t₀ for α = 1.25, 1.5, 2
     (exact law: chapter "The gradient at initialisation"). Units: those of G's singular values with p normalised.
-    Raises `ValueError` for an α ≤ 1/2, and for a t₀ that float64 cannot tell from 0.
+    Raises `ValueError` for an α ≤ 1/2.
     """
     alpha = check_alpha(alpha)
     x = math.pi / (2 * alpha)
-    scale = (x / math.sin(x) / check_count("dim", dim)) ** alpha / power_law_sum(alpha, n_items)
-    if not scale > 0:
-        raise ValueError(f"alpha must leave a t0 that float64 can tell from 0 at dim {dim}, got {alpha!r}")
-    return scale
+    return (x / math.sin(x) / check_count("dim", dim)) ** alpha / power_law_sum(alpha, n_items)
 
 
 def newton_schulz_steps(alpha: float, n_items: int, dim: int, slope: float) -> int:
@@ -262,12 +244,42 @@ def newton_schulz_steps(alpha: float, n_items: int, dim: int, slope: float) -> i
     slope: p′(0) of the iterated polynomial, 3.4445 for the shipped quintic, 1.5 for the cubic. n steps from G / ‖G‖_F
     have the slope slopeⁿ, are linear below λ = ‖G‖_F / slopeⁿ, and must bring λ to t₀/2; ‖G‖_F ≈ ‖p‖₂. The count is
     then 97 % of polar's or more (chapter "The best map"). Grows like α log d / log slope.
-    Raises `ValueError` for a slope ≤ 1, which lifts nothing, and for an α ≤ 1/2 or so large that t₀ is 0 in float64.
+    Raises `ValueError` for a slope ≤ 1, which lifts nothing, and for an α ≤ 1/2.
     """
     if not 1 < check_real("slope", slope) < math.inf:
         raise ValueError(f"slope must be a finite number > 1, got {slope!r}")
     norm = math.sqrt(power_law_sum(2 * check_alpha(alpha), n_items)) / power_law_sum(alpha, n_items)
     return max(1, math.ceil(math.log(2 * norm / bulk_scale(alpha, n_items, dim)) / math.log(slope)))
+
+
+def one_gradient_bound(q: np.ndarray, dim: int) -> np.ndarray:
+    """(N,) what no map of one gradient and its inputs exceeds in probability of recovering an item, at any d and N.
+
+    W = Ψ(G₀, V) for any Ψ, q ≥ 0 decreasing, independent of the embeddings, q_K > 0. With n = ⌊N/2⌋ and any K < i,
+    d + 2 < K < N/2: P(i is recovered) ≤ p where
+
+        p (log np − 1) = d² (q_i² + q_n²) / (q_K² (K − d − 2)),   p ≥ e/n,
+
+    (Theorem A of the chapter "The limit of one gradient"); here with the best K. Items up to d + 3 have the bound 1.
+    Its sum is of order d^{1+1/2α} / (log N)^{1/2α} for a power law, and three to seven times what can be reached.
+    Raises `ValueError` for q that are not decreasing.
+    """
+    q, dim = check_numbers("q", q), check_count("dim", dim)
+    if q.ndim != 1 or len(q) == 0 or not (np.isfinite(q).all() and (q >= 0).all() and (np.diff(q) <= 0).all()):
+        raise ValueError(f"q must be finite, ≥ 0 and decreasing, of shape (N,), got {shown(q)}")
+    n_items, half = len(q), len(q) // 2
+    bound = np.ones(n_items)
+    K = np.arange(dim + 3, (n_items + 1) // 2)
+    if len(K):
+        with np.errstate(divide="ignore"):
+            least = np.minimum.accumulate(1 / (q[K - 1] ** 2 * (K - dim - 2)))
+        items = np.arange(K[0] + 1, n_items + 1)
+        # the loudest of the rarest half, whoever i is
+        loudness = np.nan_to_num(least[np.minimum(items - 1, K[-1]) - K[0]], posinf=1e300)
+        kappa = dim**2 * (q[items - 1] ** 2 + q[n_items - half - 1] ** 2) * loudness
+        # p = e^{1 + W(nκ/e)} / n with Lambert's W
+        bound[items - 1] = np.minimum(np.exp(1 + lambertw(half * np.minimum(kappa, 1e9) / math.e).real) / half, 1)
+    return bound
 
 
 def information_limit(dim: int) -> int:
@@ -276,9 +288,9 @@ def information_limit(dim: int) -> int:
 
 
 def counting_limit(dim: int, n_items: int) -> int:
-    """The m that no memory W reaches, with probability 1 − e^{−d} over random embeddings: min(N, least m with
+    """The m that no memory W reaches, with probability 1 − e^{−d} over random embeddings: N, or the least m < N with
 
-        log m! ≥ d² log(e N³ / d²) + d).
+        log m! ≥ d² log(e N³ / d²) + d.
 
     W ranks the N outputs of each input in at most (e N³ / d²)^{d²} ways in all (cells of an arrangement of hyperplanes
     in d² dimensions), and a fixed ranking agrees with a random pairing in m places with probability at most 1 / m!.

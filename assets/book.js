@@ -2,20 +2,18 @@
    what scrolls can be reached by keys; a picture opens at its full size. */
 (function () {
   "use strict";
-  const SMALLEST = 0.75 / 0.85;  // a phone's equations are at 85 % already, in book.css
-  const PHONE = "(max-width: 768px)";
+  const SMALLEST = 0.85;
 
   const tooWide = (box) => box.scrollWidth > box.clientWidth + 1;
 
   /* One equation in its column: as it is, smaller, or scrolling with a name and a place in the order of the Tab key. */
   function fit(box) {
-    const phone = matchMedia(PHONE).matches, smallest = phone ? SMALLEST : 0.85;
     const full = parseFloat(box.dataset.size || (box.dataset.size = parseFloat(box.style.fontSize) || 100));
     box.classList.remove("wide", "at-end");
     for (const name of ["tabindex", "role", "aria-label"]) box.removeAttribute(name);
     box.style.fontSize = full + "%";
-    for (let share = 1; tooWide(box) && share > smallest;) {
-      share = Math.max(smallest, Math.min(share - 0.02, share * box.clientWidth / box.scrollWidth));
+    for (let share = 1; tooWide(box) && share > SMALLEST;) {
+      share = Math.max(SMALLEST, Math.min(share - 0.02, share * box.clientWidth / box.scrollWidth));
       box.style.fontSize = full * share + "%";
     }
     if (!tooWide(box)) return;
@@ -83,43 +81,42 @@
     }
   }
 
-  /* The ledger, by verdict and by chapter; without this script every row is there. */
+  /* All statements, by word, by whose they are and by what they say; without this script every row is there. */
   function filterLedger() {
-    const entries = [...document.querySelectorAll(".ledger .entry")];
-    if (!entries.length) return;
-    const SETTLED = ["reproduced", "consistency-check"];
-    const settled = (entry) => SETTLED.some((word) => entry.classList.contains(word));
-    const chapterOf = (entry) => [...entry.classList].find((name) => name.startsWith("in-"))?.slice(3) ?? "";
+    const rows = [...document.querySelectorAll(".ledger tbody tr")];
+    if (!rows.length) return;
     const bar = document.createElement("div"), said = document.createElement("span");
-    const chapter = document.createElement("select");
-    let only = "all";
     bar.className = "ledger-filter";
-    bar.setAttribute("role", "group");
-    bar.setAttribute("aria-label", "Rows to show");
+    bar.setAttribute("role", "search");
     said.setAttribute("role", "status");
-    chapter.setAttribute("aria-label", "Chapter");
-    chapter.add(new Option("every chapter", ""));
-    for (const name of new Set(entries.map(chapterOf).filter(Boolean))) chapter.add(new Option(name.replaceAll("-", " "), name));
+    const wordOf = (row) => row.cells[1].querySelector(".verdict").textContent;
+    const whose = (row) => row.cells[1].textContent.replace(wordOf(row), "").trim();
+
+    function choice(name, of) {
+      const select = document.createElement("select");
+      select.setAttribute("aria-label", name);
+      select.add(new Option(name, ""));
+      for (const value of new Set(rows.map(of))) select.add(new Option(value));
+      bar.append(select);
+      return (row) => !select.value || of(row) === select.value;
+    }
+
+    const search = document.createElement("input");
+    search.type = "search";
+    search.placeholder = "search";
+    search.setAttribute("aria-label", "Search the statements");
+    bar.append(search);
+    const wanted = [choice("every word", wordOf), choice("everybody's", whose)];
+    wanted.push((row) => row.textContent.toLowerCase().includes(search.value.trim().toLowerCase()));
 
     function show() {
-      for (const entry of entries) {
-        entry.hidden = (only === "not yet" && settled(entry)) || (chapter.value && chapterOf(entry) !== chapter.value);
-      }
-      for (const button of bar.querySelectorAll("button")) button.setAttribute("aria-pressed", button.value === only);
-      said.textContent = entries.filter((entry) => !entry.hidden).length + " of " + entries.length + " rows";
+      for (const row of rows) row.hidden = !wanted.every((want) => want(row));
+      said.textContent = rows.filter((row) => !row.hidden).length + " of " + rows.length + " rows";
     }
 
-    for (const [value, label] of [["all", "All"], ["not yet", "Not yet reproduced"]]) {
-      const button = document.createElement("button");
-      button.type = "button";
-      button.value = value;
-      button.textContent = label;
-      button.addEventListener("click", () => { only = value; show(); });
-      bar.append(button);
-    }
-    chapter.addEventListener("change", show);
-    bar.append(chapter, said);
-    entries[0].closest(".ledger").before(bar);
+    bar.append(said);
+    bar.addEventListener("input", show);
+    document.querySelector("article h1").nextElementSibling.after(bar);
     show();
   }
 
@@ -130,12 +127,28 @@
     home?.setAttribute("aria-label", "Front page");
   }
 
+  /* Formulas near the first screen are set before all others. */
+  async function typeset() {
+    const all = [...document.querySelectorAll(".math")], end = 1.5 * innerHeight;
+    const near = all.filter((box) => box.getClientRects().length && box.getBoundingClientRect().top < end);
+    const later = all.filter((box) => !near.includes(box));
+    try {
+      await window.MathJax?.startup?.promise;
+      if (near.length) await window.MathJax?.typesetPromise?.(near);
+      document.body.getBoundingClientRect();
+      await document.fonts.ready;
+    } finally {
+      document.documentElement.dataset.set = "yes";
+    }
+    if (later.length) await window.MathJax?.typesetPromise?.(later);
+  }
+
   async function start() {
     name();
     enlarge();
     filterLedger();
     follow();
-    await window.MathJax?.startup?.promise;
+    await set;
     // the fonts of the formulas are asked for when they are laid out
     document.body.getBoundingClientRect();
     await new Promise((go) => requestAnimationFrame(() => setTimeout(go)));
@@ -150,5 +163,6 @@
     document.documentElement.dataset.fitted = "yes";
   }
 
+  const set = typeset();
   if (document.readyState === "complete") start(); else window.addEventListener("load", start);
 })();

@@ -75,6 +75,7 @@
     inputs.guess.max = one.nItems;
     inputs.guess.readOnly = false;
     form.querySelector("[type=submit]").disabled = false;
+    find("next").hidden = true;
     show("verdict", seen ? "You have seen this setting; a second guess does not count." : "");
   }
 
@@ -82,9 +83,22 @@
     const left = root.amemGameData.settings.filter((one) => !measured.has(keyOf(one)));
     if (left.length === 0) { show("verdict", "You have measured every setting."); return; }
     const one = left[Math.floor(Math.random() * left.length)];
+    // SGD comes first, so that Muon's answer can be compared with it
+    const first = left.find((other) => other.optimizer === "sgd" && ["alpha", "dim", "nItems"].every((name) => other[name] === one[name]));
+    ask(first || one);
+  }
+
+  function ask(one) {
     for (const name of ["alpha", "dim", "nItems", "optimizer"]) inputs[name].value = String(one[name]);
     asked();
     inputs.guess.focus();
+  }
+
+  /* How many times as many Muon recalls as SGD, once both are measured. */
+  function compared(one) {
+    const sgd = core.setting({ ...one, optimizer: "sgd" });
+    if (one.optimizer !== "polar" || !measured.has(keyOf(sgd))) return "";
+    return `Muon recalls ${short(+(core.mean(one.counts) / core.mean(sgd.counts)).toPrecision(2))} times as many as SGD from the same gradients. `;
   }
 
   function committed(event) {
@@ -97,7 +111,8 @@
     inputs.guess.readOnly = true;
     form.querySelector("[type=submit]").disabled = true;
     const [name, why] = LAWS[laws[0].name];
-    show("verdict", `Measured: ${short(core.mean(counts))} on average, ${Math.min(...counts)} to ${Math.max(...counts)} in `
+    find("next").hidden = one.optimizer !== "sgd";
+    show("verdict", `${compared(one)}Measured: ${short(core.mean(counts))} on average, ${Math.min(...counts)} to ${Math.max(...counts)} in `
       + `${counts.length} draws. You said ${short(guess)}: score ${mine.toFixed(1)}${first ? "" : ", which does not count"}. `
       + `The theory's prediction ${short(one.sharp)} scores ${sharp.toFixed(1)}. Of the simple laws, “${name}” (${short(laws[0].count)}) `
       + `comes closest: ${laws[0].score.toFixed(1)}. ${why}`);
@@ -108,6 +123,9 @@
     total();
     find("answer").hidden = false;
     box.dataset.score = mine;
+    // without the focus a phone's keyboard closes, which would cover the verdict
+    inputs.guess.blur();
+    find("verdict").scrollIntoView({ block: "nearest" });
   }
 
   function fill(rows) {
@@ -197,8 +215,8 @@
     inputs.nItems.value = "3000";
     form.addEventListener("submit", committed);
     box.querySelector("[data-do=deal]").addEventListener("click", deal);
+    find("next").addEventListener("click", () => ask({ ...shown.one, optimizer: "polar" }));
     window.addEventListener("hashchange", fromHash);
-    box.hidden = false;
     fromHash();
     show("total", `${root.amemGameData.settings.length} settings are waiting.`);
   }

@@ -11,21 +11,20 @@ import torch
 import torch.nn.functional as F
 
 import amemlib as am
-from amemlib import arithmetic
 from benchmarks.race import Case, Entry
 
 ALPHA = 1.5
 FLIPS, BFLOAT16_FLIPS = 1e-3, 0.05
 """Share of the items on which a scan may disagree with the exact answer and still be timed."""
-BRUTE, PEAK = "bfloat16 in blocks", "its two products at the peak of three-pass TF32"
+BRUTE = "bfloat16 in blocks"
 
 
 def recovery(
-    n_items: int, dim: int, *, uniform: bool = False, share: float = 1.0, coarse: bool = False, device: str = "cpu"
+    n_items: int, dim: int, *, uniform: bool = False, share: float = 1.0, brute: bool = False, device: str = "cpu"
 ) -> Case:
     """Which items the polar step recovers. share: the part of the inputs that the exhaustive scans go through.
 
-    coarse: with each format of the screen, and a brute force in bfloat16; what is exact is then said by float64.
+    brute: with a scan in bfloat16; what is exact is then said by float64.
     """
     problem = _problem(n_items, dim, uniform)
     emb = am.sample_embeddings(problem, 0, device)
@@ -93,9 +92,9 @@ def recovery(
 
     def bfloat16():
         Z16, U16 = Z.bfloat16(), U.bfloat16()
-        return scan(lambda part, start: arithmetic.BFLOAT16.product(Z16[rows[part]], U16[start : start + 4096]))
+        return scan(lambda part, start: _bfloat16_product(Z16[rows[part]], U16[start : start + 4096]))
 
-    compare = lambda mask: (mask != truth[rows]).double().mean()  # noqa: E731
+    compare = lambda mask: (mask != truth[rows]).double().mean()
     scans = {
         "torch, dense": dense,
         "torch.mm in blocks": lambda: blocked(lambda A, B: A @ B.T),
@@ -103,16 +102,14 @@ def recovery(
         "faiss IndexFlatIP": faiss_search,
         "KeOps": keops,
     }
-    formats = {"float32": arithmetic.SINGLE, "TF32": arithmetic.TF32, "bfloat16": arithmetic.BFLOAT16}
-    checked, screens, brute = truth, (), ()
-    if coarse:
+    checked, brutes = truth[rows], ()
+    if brute:
         Z64, U64 = emb.V[rows].double() @ W.T, U.double()
         own = (Z64 * U64[rows]).sum(1)
         checked = scan(lambda part, start: Z64[part] @ U64[start : start + 4096].T)()
         own = own.float()
-        brute = (Entry(BRUTE, bfloat16, compare, BFLOAT16_FLIPS, len(rows) / n_items),)
-        screens = tuple(formats.items())
-    wrong = lambda mask: (mask[rows if coarse else slice(None)] != checked).sum()  # noqa: E731
+        brutes = (Entry(BRUTE, bfloat16, compare, BFLOAT16_FLIPS, len(rows) / n_items),)
+    wrong = lambda mask: (mask[rows] != checked).sum()
     recovered = int(truth.sum())
     return Case(
         f"recovery-{'uniform-' if uniform else ''}{n_items}-{dim}",
@@ -120,18 +117,14 @@ def recovery(
         f"{', equal frequencies' if uniform else ''} ({recovered} of them, {recovered / n_items:.1%})",
         (
             Entry("amemlib recovered", lambda: lambda: am.recovered(W, emb), wrong),
-            *(
-                Entry(f"amemlib, {name} screen", lambda one=one: lambda: am.recovered(W, emb, one), wrong)
-                for name, one in screens
-            ),
             *(Entry(name, prepare, compare, FLIPS, len(rows) / n_items) for name, prepare in scans.items()),
-            *brute,
+            *brutes,
         ),
     )
 
 
-def loss_and_gradient(n_items: int, dim: int, device: str = "cpu", *, three_pass: bool = False) -> Case:
-    """L(W) and −∇L(W) of the population, at the polar step of length √d. three_pass: by TF32 first, beside its peak."""
+def loss_and_gradient(n_items: int, dim: int, device: str = "cpu") -> Case:
+    """L(W) and −∇L(W) of the population, at the polar step of length √d."""
     problem = _problem(n_items, dim)
     emb, p = am.sample_embeddings(problem, 0, device), problem.frequencies
     W = dim**0.5 * am.polar(am.initial_gradient(emb, p))
@@ -189,7 +182,7 @@ def loss_and_gradient(n_items: int, dim: int, device: str = "cpu", *, three_pass
         off = 0.0 if value is None else abs(value / exact_loss - 1)
         return max(off, (torch.linalg.norm(G.double() - exact) / torch.linalg.norm(exact)).item())
 
-    naive = lambda Z: q @ F.cross_entropy(Z @ U.T, items, reduction="none")  # noqa: E731
+    naive = lambda Z: q @ F.cross_entropy(Z @ U.T, items, reduction="none")
     ways = {
         "autograd of F.cross_entropy": lambda: by_autograd(naive),
         "F.linear_cross_entropy": reference,
@@ -198,29 +191,13 @@ def loss_and_gradient(n_items: int, dim: int, device: str = "cpu", *, three_pass
         "F.scaled_dot_product_attention": attention,
     }
     height, width = (512, 1024) if device == "cpu" else (8192, 8192)
-
-    size = min(8192, n_items)
-
-    def peak():
-        square = arithmetic.TF32.enter(torch.randn(size, size, generator=torch.Generator().manual_seed(0)).to(device))
-        return lambda: arithmetic.TF32.product(square, square)
-
-    ours, roof = {"amemlib loss_and_gradient": None}, ()
-    if three_pass:
-        ours = {"amemlib loss_and_gradient, three-pass TF32": arithmetic.three_pass_tf32} | ours
-        # one product at its fastest, of the 6 N² d multiply-adds of two products in three passes
-        roof = (Entry(PEAK, peak, share=size**3 / (6 * n_items**2 * dim)),)
     return Case(
         f"loss-and-gradient-{n_items}-{dim}",
         f"L(W) and its gradient, N = {n_items}, d = {dim} (attention gives the gradient alone)",
         (
-            *(
-                Entry(name, lambda one=one: lambda: am.loss_and_gradient(W, emb, p, one), compare, 1e-5)
-                for name, one in ours.items()
-            ),
+            Entry("amemlib loss_and_gradient", lambda: lambda: am.loss_and_gradient(W, emb, p), compare, 1e-5),
             *(Entry(name, prepare, compare, 1e-3) for name, prepare in ways.items()),
             Entry("its two products, torch.mm", lambda: products(lambda A, B: A @ B.T, height, width)),
-            *roof,
         ),
     )
 
@@ -232,7 +209,7 @@ def polar_factor(dim: int, condition: float, device: str = "cpu") -> Case:
     s = torch.logspace(0, -math.log10(condition), dim, dtype=torch.float64, device=device)
     G, truth = P * s @ Q.T, P @ Q.T
     # Frobenius over √d would be a mean: this bounds the spectral norm
-    compare = lambda W: torch.linalg.norm(W - truth)  # noqa: E731
+    compare = lambda W: torch.linalg.norm(W - truth)
 
     def by_svd():
         left, _, right = torch.linalg.svd(G, full_matrices=False)
@@ -253,7 +230,7 @@ def spectral_maps(dim: int, n_items: int, device: str = "cpu") -> Case:
     problem = _problem(n_items, dim)
     emb = am.sample_embeddings(problem, 0, device)
     G = am.initial_gradient(emb, problem.frequencies)
-    W, shipped = am.polar(G), am.newton_schulz(G, 5, "muon")
+    W, shipped = am.polar(G), am.newton_schulz(G, coefficients="jordan")
     s = torch.linalg.svdvals(G)
     lams = [am.theory.bulk_scale(ALPHA, n_items, dim) * 2.0**k for k in range(-4, 4)]
     smoothed = [lambda s, lam=lam: s / torch.hypot(s, s.new_tensor(lam)) for lam in lams]
@@ -300,7 +277,7 @@ def spectral_maps(dim: int, n_items: int, device: str = "cpu") -> Case:
         "amemlib polar_express": lambda: lambda: am.spectral.polar_express(G, smallest=0.9 * s[-1].item()),
     }
     iterations = {
-        "amemlib newton_schulz, 5 steps": lambda: lambda: am.newton_schulz(G, 5, "muon"),
+        "amemlib newton_schulz, 5 steps": lambda: lambda: am.newton_schulz(G, coefficients="jordan"),
         "torch.optim.Muon, 5 steps": torch_muon,
         "optax muon, 5 steps": optax_muon,
     }
@@ -337,7 +314,7 @@ def minibatch(n_items: int, dim: int, batch_size: int, device: str = "cpu") -> C
 
         return call
 
-    compare = lambda G: torch.linalg.norm(G.double() - exact) / torch.linalg.norm(exact)  # noqa: E731
+    compare = lambda G: torch.linalg.norm(G.double() - exact) / torch.linalg.norm(exact)
     return Case(
         f"minibatch-{n_items}-{dim}",
         f"gradient at W = 0 on a batch of {batch_size} ({seen} distinct items), N = {n_items}, d = {dim}",
@@ -428,6 +405,13 @@ def _onednn_product(device: str):
     if not torch.backends.mkldnn.is_available():
         raise ImportError("this torch was built without oneDNN")
     return lambda A, B: F.linear(A.contiguous().to_mkldnn(), B.contiguous().to_mkldnn()).to_dense()
+
+
+def _bfloat16_product(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
+    if A.is_cuda:
+        # a bfloat16 result would round once more, and let cuBLAS add its parts in bfloat16
+        return torch.mm(A, B.T, out_dtype=torch.float32)
+    return A.float() @ B.float().T
 
 
 def _needs_cpu(device: str) -> None:

@@ -74,7 +74,7 @@ def run(case: Case, rounds: int, device: str) -> dict:
         times = {name: seconds(calls[name], repeats[name], device) / shares[name] for name in order}
         for name in names:
             ratios[name].append(times[name] / times[first])
-    spread = lambda values: {"median": statistics.median(values), "low": min(values), "high": max(values)}  # noqa: E731
+    spread = lambda values: {"median": statistics.median(values), "low": min(values), "high": max(values)}
     return {
         "about": case.about,
         "rounds": rounds,

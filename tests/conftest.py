@@ -1,15 +1,16 @@
 """The page tests build the book, so they come last."""
 
 import fcntl
-import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from amemlib.verdicts import word
+from amembook.run.cache import plain
+from amembook.run.claims import word
 
 ROOT = Path(__file__).resolve().parents[1]
 LAST = ("test_book.py", "test_pages.py")
@@ -32,27 +33,24 @@ def html():
     assert build.returncode == 0, build.stdout + build.stderr
 
 
+@pytest.fixture(scope="session")
+def git():
+    """What git says of this checkout; the test is skipped where there is none, as in the archive of a release."""
+
+    def run(*arguments: str) -> str:
+        if not shutil.which("git") or not (ROOT / ".git").exists():
+            pytest.skip("git is asked what belongs to the checkout, and there is no git, or no checkout")
+        return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+    return run
+
+
 @pytest.fixture
 def words():
     """What an experiment says of the results of its cells: the word of each verdict, from plain numbers as stored."""
 
     def judge(experiment, config, results) -> dict[str, str]:
-        measured, predicted = json.loads(json.dumps(experiment.read(config, results)))
+        measured, predicted = plain(experiment.read(config, results))
         return {name: word(verdict) for name, verdict in experiment.verdicts(config, measured, predicted).items()}
 
     return judge
-
-
-@pytest.fixture
-def flawed():
-    """Measured numbers with another value at one place, given by its keys and positions."""
-
-    def replaced(measured: dict, address: tuple, value) -> dict:
-        copy = json.loads(json.dumps(measured))
-        place = copy
-        for step in address[:-1]:
-            place = place[step]
-        place[address[-1]] = value
-        return copy
-
-    return replaced

@@ -1,7 +1,6 @@
-"""The house keeps its shape: who may import whom, and what a room and a chapter owe their reader."""
+"""The house keeps its shape: who may import whom, and what a module and a chapter owe their reader."""
 
 import ast
-import re
 from collections import Counter
 from pathlib import Path
 
@@ -9,132 +8,130 @@ import notebooks
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-HOUSE = ROOT / "amemlib"
-FILES = {path.relative_to(HOUSE).as_posix(): path for path in sorted(HOUSE.rglob("*.py"))}
-
-# What a room imports. It may also import what those import: that adds no arrow to the order. One room reaches up, by
-# name and not before a chapter calls it: `runtime.start_chapter` sets the style of `figures`.
-ARROWS = {
-    "checks": "",
-    "files": "",
-    "fingerprint": "",
-    "theory": "checks",
-    "runtime": "fingerprint",
-    "scaling": "checks",
-    "arithmetic": "checks",
-    "hermite": "problem",
-    "teacher_student": "hermite",
-    "problem": "theory arithmetic",
-    "spectral": "problem",
-    "sampling": "problem",
-    "gradients": "problem",
-    "recovery": "problem",
-    "lazy": "",
-    "equivalents": "problem lazy",
-    "expansions": "problem",
-    "optim": "spectral gradients",
-    "sharding": "gradients recovery sampling",
-    "tasks": "sampling",
-    "attention": "tasks",
-    "training": "files spectral",
-    "adam": "problem",
-    "verdicts": "",
-    "records": "files runtime verdicts",
-    "experiments": "optim sampling recovery equivalents expansions scaling sharding tasks attention training runtime "
-    "vocabularies verdicts",
-    "sweep": "experiments records",
-    "costs": "equivalents spectral recovery",
-    "visits": "sweep costs",
-    "vocabularies": "problem",
-    "figures": "scaling theory lazy",
-    "labs": "experiments figures adam hermite teacher_student",
-    "__main__": "sweep visits figures",
+FILES = {
+    path.relative_to(ROOT).as_posix(): path
+    for package in ("amemlib", "amembook")
+    for path in sorted((ROOT / package).rglob("*.py"))
 }
+
+# What a part of the house imports beside itself; it may also import what those import.
+ARROWS = {
+    "amemlib": "",
+    "amembook.vocabularies": "amemlib",
+    "amembook.tables": "amembook.vocabularies",
+    "amembook.figures": "amemlib",
+    "amembook.run": "amemlib amembook.figures",
+    "amembook.networks": "amemlib",
+    "amembook.paper": "amembook.run amembook.networks amembook.vocabularies",
+    "amembook.practice": "amembook.run amembook.networks amembook.vocabularies",
+    "amembook.companions": "amembook.run amembook.networks amembook.vocabularies",
+    "amembook": "amembook.run",
+}
+LIBRARY = {"numpy", "torch", "scipy", "jaxtyping"}
+"""What amemlib needs beside the standard library."""
 FORBIDDEN = {"utils", "util", "common", "helpers", "misc"}
 LONGEST_CELL, WIDEST_CELL = 15, 78
 HIDDEN = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 
 
-def room_of(file: str) -> str:
-    """A room is a module or a package of amemlib; a package's files share its arrows."""
-    return file.split("/")[0].removesuffix(".py")
+def is_test(file: str) -> bool:
+    return Path(file).name.startswith("test_")
 
 
-def reachable(room: str) -> set[str]:
-    direct = set(ARROWS[room].split())
+def module_of(file: str) -> str:
+    return file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def part_of(module: str) -> str:
+    """The longest name in the table that a module belongs to."""
+    return max((part for part in ARROWS if f"{module}.".startswith(f"{part}.")), key=len)
+
+
+def reachable(part: str) -> set[str]:
+    direct = set(ARROWS[part].split())
     return direct.union(*(reachable(other) for other in direct))
 
 
-def imported_rooms(tree: ast.Module) -> set[str]:
-    rooms = set()
-    for node in ast.walk(tree):
+def imported(path: Path) -> set[str]:
+    """The modules that a file imports, with the names taken from a package, which may be modules."""
+    modules = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            rooms |= {alias.name.partition(".")[2] for alias in node.names if alias.name.startswith("amemlib")}
-        elif isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").partition(".")[0] == "amemlib"):
-            inner = (node.module or "").removeprefix("amemlib").strip(".")
-            rooms |= {inner} if inner else {alias.name for alias in node.names}
-    return {room.partition(".")[0] or "__init__" for room in rooms}
+            modules |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}: imports are absolute"
+            modules |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return modules
 
 
-def private_names(tree: ast.Module) -> set[str]:
-    """Names with a leading underscore taken from amemlib, by import or as an attribute."""
-    found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("amemlib"):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.Attribute):
-            base = node.value
-            while isinstance(base, ast.Attribute):
-                base = base.value
-            if isinstance(base, ast.Name) and base.id in {"am", "amemlib", *map(room_of, FILES)}:
-                found.add(node.attr)
-    return {name for name in found if name.startswith("_") and not name.startswith("__")}
+def house(path: Path) -> set[str]:
+    return {module for module in imported(path) if module.partition(".")[0] in ("amemlib", "amembook")}
 
 
-def chapter_cells() -> list[tuple[Path, dict, str]]:
-    cells = []
-    for source in notebooks.sources(ROOT):
-        for cell in notebooks.read_myst_markdown_notebook(source.read_text(), path=source).cells:
-            if cell.cell_type == "code":
-                cells.append((source.relative_to(ROOT), cell.metadata, cell.source))
-    return cells
+def study_of(module: str) -> str | None:
+    """`amembook.paper.one_step` for everything in it, None outside of the studies."""
+    parts = module.split(".")
+    return ".".join(parts[:3]) if len(parts) > 2 and parts[1] in ("paper", "practice", "companions") else None
 
 
-def test_a_lab_is_a_folder_that_nothing_but_its_chapter_needs():
-    """Deleting one breaks no other: no room imports the labs, and no lab imports another."""
-    assert not [room for room in ARROWS if "labs" in reachable(room)]
+@pytest.mark.parametrize("file", [file for file in FILES if not is_test(file)])
+def test_a_module_imports_along_the_arrows(file):
+    part = part_of(module_of(file))
+    assert {part_of(module) for module in house(FILES[file])} <= reachable(part) | {part}
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if study_of(module_of(file))])
+def test_no_study_imports_another(file):
+    """Deleting one breaks no other: a practice or companion study is one folder."""
+    studies = {study_of(module) for module in house(FILES[file])} - {None}
+    assert studies <= {study_of(module_of(file))}
+
+
+def test_nothing_names_a_study_that_can_be_deleted():
+    """Those of practice and companions are found by their folders."""
     for file, path in FILES.items():
-        if file.startswith("labs/") and file.count("/") > 1:
-            lab = f"amemlib.labs.{file.split('/')[1]}"
-            nodes = ast.walk(ast.parse(path.read_text()))
-            used = [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
-            assert not [module for module in used if module.startswith("amemlib.labs") and not module.startswith(lab)]
+        if not file.startswith(("amembook/practice", "amembook/companions")):
+            assert not [m for m in house(path) if m.startswith(("amembook.practice.", "amembook.companions."))], file
 
 
-def test_the_arrows_have_no_cycle():
-    assert all(room not in reachable(room) for room in ARROWS)
+def test_the_library_needs_four_packages_and_nothing_of_the_book():
+    import sys
 
-
-@pytest.mark.parametrize("file", [file for file in FILES if file != "__init__.py"])
-def test_a_room_imports_along_the_arrows(file):
-    room = room_of(file)
-    assert room in ARROWS, f"amemlib/{file} is in no row of the table: give it its arrows, or another place"
-    assert imported_rooms(ast.parse(FILES[file].read_text())) <= reachable(room) | {room}
+    for file, path in FILES.items():
+        if file.startswith("amemlib/"):
+            tops = {module.partition(".")[0] for module in imported(path)}
+            assert tops <= LIBRARY | {"amemlib"} | set(sys.stdlib_module_names), file
 
 
 @pytest.mark.parametrize("file", FILES)
 def test_a_file_says_what_it_is_for(file):
     assert not FORBIDDEN & set(file.removesuffix(".py").split("/"))
-    assert ast.get_docstring(ast.parse(FILES[file].read_text()))
+    assert ast.get_docstring(ast.parse(FILES[file].read_text(encoding="utf-8")))
 
 
-def test_private_names_stay_in_their_room():
-    taken = {}
-    for path in [*FILES.values(), *(ROOT / "tests").glob("*.py"), *(ROOT / "benchmarks").rglob("*.py")]:
-        taken[path.relative_to(ROOT)] = private_names(ast.parse(path.read_text()))
+def private_names(tree: ast.Module) -> set[str]:
+    """Names with a leading underscore that are imported."""
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
+    names = {
+        alias.name for node in nodes if node.module.partition(".")[0] in ("amemlib", "amembook") for alias in node.names
+    }
+    return {name for name in names if name.startswith("_") and not name.startswith("__")}
+
+
+def test_private_names_stay_in_their_module():
+    trees = {file: ast.parse(path.read_text(encoding="utf-8")) for file, path in FILES.items() if not is_test(file)}
     for chapter, _, source in chapter_cells():
-        taken.setdefault(chapter, set()).update(private_names(parse_cell(source)))
-    assert not {str(path): names for path, names in taken.items() if names}
+        trees[f"{chapter}: {source[:40]}"] = parse_cell(source)
+    assert not {file: names for file, tree in trees.items() if (names := private_names(tree))}
+
+
+def chapter_cells() -> list[tuple[Path, dict, str]]:
+    cells = []
+    for source in notebooks.sources(ROOT):
+        for cell in notebooks.read_myst_markdown_notebook(source.read_text(encoding="utf-8"), path=source).cells:
+            if cell.cell_type == "code":
+                cells.append((source.relative_to(ROOT), cell.metadata, cell.source))
+    return cells
 
 
 def test_no_helper_is_defined_in_two_chapters():
@@ -165,13 +162,6 @@ def test_every_picture_has_a_number_a_caption_and_a_place_in_the_text():
                 figure, begin = options.get("figure", {}), options["image"]["alt"][:50]
                 assert len(figure.get("caption", "")) > 30, f"{source.name}: no caption: {begin!r}"
                 assert f"{{numref}}`{figure['name']}`" in text, f"{source.name}: never mentioned: {figure['name']}"
-
-
-def test_the_reference_has_every_room_behind_those_that_it_imports():
-    rooms = re.findall(r"automodule:: amemlib\.(\w+)", (ROOT / "chapters" / "api.md").read_text(encoding="utf-8"))
-    assert sorted(rooms) == sorted(ARROWS.keys() - {"__main__", "labs"})
-    for i, room in enumerate(rooms):
-        assert reachable(room) <= set(rooms[:i]), room
 
 
 def parse_cell(source: str) -> ast.Module:

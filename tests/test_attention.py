@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import amemlib as am
-from amemlib.attention import (
+from amembook.networks.attention import (
     Network,
     accuracy,
     dual_vectors,
@@ -18,7 +18,7 @@ from amemlib.attention import (
     value_gradient,
     value_memory,
 )
-from amemlib.tasks import RecallTask, output_frequencies, sample_sequences, uniform
+from amembook.networks.tasks import RecallTask, output_frequencies, sample_sequences, uniform
 
 TASK = RecallTask(12, 16, 2, 1.5, 1.5)
 SHAPE = Network(TASK.vocabulary, TASK.length, 16)

@@ -11,9 +11,11 @@ import pytest
 import torch
 
 import amemlib as am
-from amemlib import experiments, runtime
-from amemlib.__main__ import main
-from amemlib.experiments.spectral_maps import SpectralMapsConfig
+from amembook import read_records
+from amembook.networks import attention, tasks
+from amembook.run import runtime
+from amembook.run.command_line import main
+from amembook.vocabularies import spelling_table
 
 NAN, INF = math.nan, math.inf
 P = am.Problem.power_law(6, 4, 1.5)
@@ -21,26 +23,30 @@ EMB = am.sample_embeddings(P, 0, dtype=torch.float64)
 EYE = torch.eye(4, dtype=torch.float64)
 NAN_EYE, INF_EYE = EYE.clone(), EYE.clone()
 NAN_EYE[1, 2], INF_EYE[3, 0] = NAN, INF
+LAW = am.equivalents.SpectralLaw.power_law(1.5)
 ONE_HALF = torch.tensor([0.5, 0.5], dtype=torch.float64)
+FLAT = am.Embeddings(EMB.U, EMB.V * torch.tensor([1.0, 1, 1, 0]))
+TWINS = am.Embeddings(EMB.U, EMB.V[[0, 0, 1, 2, 3, 4]])
+SEEN = torch.tensor([0.5, 0.25, 0.25, 0, 0, 0], dtype=torch.float64)
 
 NORMS = {"norm": 2.0, "largest": 1.0, "dim": 4, "t": 1.0}
 MOMENTS = {"second": 2.0, "fourth": 2.0, "largest": 1.0, "dim": 4, "t": 1.0}
 
-RECALL_TASK = am.tasks.RecallTask(8, 12, 1)
+RECALL_TASK = tasks.RecallTask(8, 12, 1)
 
 LIBRARY = [
     # in-context recall
-    (lambda: am.tasks.RecallTask(8, 12, 4), ValueError, ["pairs", "4", "length / 4"]),
-    (lambda: am.tasks.RecallTask(2, 32, 3), ValueError, ["pairs", "3", "n_items"]),
-    (lambda: am.tasks.RecallTask(1, 12, 1), ValueError, ["n_items", "1", "at least 2"]),
-    (lambda: am.tasks.RecallTask(8, 12, 1, output_alpha=-1.0), ValueError, ["output_alpha", "-1.0", "≥ 0"]),
-    (lambda: am.tasks.RecallTask(8, 12, 1, trigger_alpha=NAN), ValueError, ["trigger_alpha", "nan", "finite"]),
-    (lambda: am.tasks.sample_sequences(RECALL_TASK, 0, 0), ValueError, ["n_sequences", "0", "at least 1"]),
-    (lambda: am.tasks.sample_sequences(RECALL_TASK, 1, -1), ValueError, ["seed", "-1", "at least 0"]),
-    (lambda: am.tasks.sample_sequences(RECALL_TASK, 1, 0, 0, "test"), ValueError, ["stream", "'test'", "'training'"]),
-    (lambda: am.attention.Network(16, 12, 1), ValueError, ["dim", "1", "at least 2"]),
-    (lambda: am.attention.induction_head(am.attention.Network(16, 12, 64), 9, 0), ValueError, ["network", "18 tokens"]),
-    (lambda: am.attention.induction_head(am.attention.Network(16, 12, 64, 8), 8, 0), ValueError, ["network", "no MLP"]),
+    (lambda: tasks.RecallTask(8, 12, 4), ValueError, ["pairs", "4", "length / 4"]),
+    (lambda: tasks.RecallTask(2, 32, 3), ValueError, ["pairs", "3", "n_items"]),
+    (lambda: tasks.RecallTask(1, 12, 1), ValueError, ["n_items", "1", "at least 2"]),
+    (lambda: tasks.RecallTask(8, 12, 1, output_alpha=-1.0), ValueError, ["output_alpha", "-1.0", "≥ 0"]),
+    (lambda: tasks.RecallTask(8, 12, 1, trigger_alpha=NAN), ValueError, ["trigger_alpha", "nan", "finite"]),
+    (lambda: tasks.sample_sequences(RECALL_TASK, 0, 0), ValueError, ["n_sequences", "0", "at least 1"]),
+    (lambda: tasks.sample_sequences(RECALL_TASK, 1, -1), ValueError, ["seed", "-1", "at least 0"]),
+    (lambda: tasks.sample_sequences(RECALL_TASK, 1, 0, 0, "test"), ValueError, ["stream", "'test'", "'training'"]),
+    (lambda: attention.Network(16, 12, 1), ValueError, ["dim", "1", "at least 2"]),
+    (lambda: attention.induction_head(attention.Network(16, 12, 64), 9, 0), ValueError, ["network", "18 tokens"]),
+    (lambda: attention.induction_head(attention.Network(16, 12, 64, 8), 8, 0), ValueError, ["network", "no MLP"]),
     # α ≤ 1/2, or not above the threshold of a closed form
     *[
         (lambda alpha=alpha: am.Problem.power_law(10, 4, alpha), ValueError, ["alpha", repr(alpha), "> 0.5"])
@@ -55,25 +61,42 @@ LIBRARY = [
     (lambda: am.theory.bulk_scale(0.4, 10, 4), ValueError, ["alpha", "0.4"]),
     (lambda: am.equivalents.sgd_capacity_constant(0.5), ValueError, ["alpha", "0.5"]),
     (lambda: am.theory.newton_schulz_steps(1.5, 10, 4, 1.0), ValueError, ["slope", "1.0", "> 1"]),
-    (
-        lambda: am.equivalents.best_map(am.equivalents.SpectralLaw.power_law(1.5), -0.1),
-        ValueError,
-        ["floor", "-0.1", "≥ 0"],
-    ),
-    (
-        lambda: SpectralMapsConfig(scan_dims=(64, 65)),
-        ValueError,
-        ["scan_dims", "[64, 65]", "among dims"],
-    ),
-    (lambda: SpectralMapsConfig(steps=(5, 3)), ValueError, ["steps", "[5, 3]", "increasing"]),
+    (lambda: am.equivalents.best_map(LAW, -0.1), ValueError, ["floor", "-0.1", "≥ 0"]),
+    # one's own matrices and optimizer
+    (lambda: am.diagnose([[1.0]]), TypeError, ["matrix", "list", "floating-point tensor"]),
+    (lambda: am.watch([EYE]), TypeError, ["optimizer", "Optimizer"]),
+    (lambda: am.watch(am.Muon([torch.nn.Parameter(EYE)]), 1, None), TypeError, ["log", "None", "function"]),
+    (lambda: am.Muon([torch.nn.Parameter(EYE)], lr="fast"), TypeError, ["lr", "'fast'", "real number"]),
+    # one gradient, its inputs and its siblings
+    (lambda: am.second_moment(EMB.V, ONE_HALF), ValueError, ["weights", "(6,)", "(2,)"]),
+    (lambda: am.second_moment(EMB.V, -P.frequencies), ValueError, ["weights", "non-negative"]),
+    (lambda: am.second_moment(EMB.V, P.frequencies, EYE[0, :3]), ValueError, ["centre", "(4,)", "(3,)"]),
+    (lambda: am.whiten(EYE, right=EYE[:3, :3]), ValueError, ["right", "(4, 4)", "(3, 3)"]),
+    (lambda: am.whiten(EYE, left=NAN_EYE), ValueError, ["left", "finite"]),
+    (lambda: am.whiten(EYE, right=EYE + EYE.roll(1, 0)), ValueError, ["right", "symmetric", "1"]),
+    (lambda: am.whiten(EYE, right=-EYE), ValueError, ["right", "positive definite", "damping"]),
+    (lambda: am.whiten(EYE, left=torch.ones(4, 4)), ValueError, ["left", "positive definite", "damping"]),
+    (lambda: am.whiten(EYE, damping=-1.0), ValueError, ["damping", "-1.0", "≥ 0"]),
+    (lambda: am.matched_filter(EYE, P.frequencies), TypeError, ["emb", "Embeddings"]),
+    (lambda: am.matched_filter(EMB, ONE_HALF), ValueError, ["q ", "(6,)", "(2,)"]),
+    (lambda: am.matched_filter(FLAT, P.frequencies), ValueError, ["emb.V", "dimensions", "pivots"]),
+    (lambda: am.matched_filter(TWINS, SEEN), ValueError, ["emb.V", "dimensions", "pivots"]),
+    (lambda: am.siblings([]), ValueError, ["gradients", "at least one", "none"]),
+    (lambda: am.siblings(3), TypeError, ["gradients", "3"]),
+    (lambda: am.siblings([EYE, NAN_EYE]), ValueError, ["gradients[1]", "finite"]),
+    (lambda: am.siblings([EYE, EYE[:, :3]]), ValueError, ["gradients", "4", "3"]),
+    (lambda: am.siblings([EYE[:2], EYE[:1]]), ValueError, ["gradients", "n = 4", "got 3"]),
+    (lambda: am.siblings([EYE[:2], EYE[:2]]), ValueError, ["gradients", "dimensions", "pivots"]),
+    (lambda: am.siblings([EYE], -0.5), ValueError, ["damping", "-0.5", "≥ 0"]),
+    (lambda: am.theory.one_gradient_bound([1.0, 2.0], 4), ValueError, ["q ", "decreasing"]),
+    (lambda: am.theory.one_gradient_bound([1.0, NAN], 4), ValueError, ["q ", "finite"]),
+    (lambda: am.capacity_limit(4), TypeError, ["problem", "Problem", "4"]),
+    (lambda: am.capacity_limit(P, ONE_HALF), ValueError, ["frequencies", "(6,)", "(2,)"]),
+    (lambda: am.equivalents.expected_siblings_capacity(P, 1), ValueError, ["siblings", "1", "at least 2"]),
     # frequencies
     *[
-        (
-            lambda bad=bad: am.Problem.from_frequencies([1.0, bad], 4),
-            ValueError,
-            ["p ", repr(bad), "index 1", "positive"],
-        )
-        for bad in (0.0, -1.0, NAN, INF)
+        (lambda x=x: am.Problem.from_frequencies([1.0, x], 4), ValueError, ["p ", repr(x), "index 1", "positive"])
+        for x in (0.0, -1.0, NAN, INF)
     ],
     (lambda: am.Problem.from_frequencies([], 4), ValueError, ["p ", "(0,)", "(N,)"]),
     (lambda: am.Problem.from_frequencies(np.ones((2, 2)), 4), ValueError, ["p ", "(2, 2)", "(N,)"]),
@@ -144,7 +167,6 @@ LIBRARY = [
             (1e3, TypeError, "whole"),
         ]
     ],
-    (lambda: am.sampling.sample_embedding_rows(P, 0, slice("a")), ValueError, ["rows", "'a'", "whole numbers"]),
     (lambda: am.sample_embeddings(P, -1), ValueError, ["seed", "-1", "at least 0"]),
     (lambda: am.sample_embeddings(P, 0, dtype=torch.float16), TypeError, ["dtype", "float16", "torch.float32 or"]),
     (lambda: am.thresholded_gradient(EMB, P.frequencies, 7), ValueError, ["n_recovered", "7", "at most N = 6"]),
@@ -153,32 +175,20 @@ LIBRARY = [
     (lambda: am.longest_prefix(torch.tensor([2, 2])), TypeError, ["mask", "bool", "int64"]),
     (lambda: am.theory.observed_items(1.5, 10, -1), ValueError, ["batch_size", "-1", "≥ 0"]),
     (lambda: am.theory.recovery_thresholds("sgd", 1.5, 64, 2, 1.0, NAN), ValueError, ["batch_size", "nan", "> 0"]),
-    (
-        lambda: am.expected_capacity(am.Problem.from_frequencies([1, 1e-160], 4), "polar"),
-        ValueError,
-        ["frequencies", "1e-160", "1e100 apart"],
-    ),
-    (lambda: am.fit_exponent(np.ma.array([1, 2, 3], mask=[0, 1, 0]), [1, 2, 3]), TypeError, ["x ", "mask"]),
-    (lambda: am.Problem.from_frequencies(np.ma.array([1, 2], mask=[0, 1]), 4), TypeError, ["p ", "mask"]),
     (lambda: am.Problem.from_frequencies(["1", "2"], 4), TypeError, ["p ", "'1'", "real numbers"]),
     (lambda: am.Problem.from_frequencies(np.array([1, 2j]), 4), TypeError, ["p ", "real numbers"]),
     (lambda: am.loss_and_gradient(1e308 * EYE, EMB, P.frequencies), ValueError, ["W and emb", "1e+290", "inf"]),
-    # tensors that are no plain arrays of floating-point numbers
-    *[
-        (lambda X=X: am.polar(X), TypeError, ["G ", "dense floating-point", kind])
-        for X, kind in [
-            (EYE.to_sparse(), "sparse_coo of float64"),
-            (EYE.to(torch.complex128), "complex128"),
-            (EYE.to(torch.float8_e5m2), "float8_e5m2"),
-        ]
-    ],
-    (lambda: am.polar(EYE.to("meta")), ValueError, ["G ", "meta", "numbers"]),
-    (
-        lambda: am.polar(torch.masked.masked_tensor(EYE.clone(), EYE > 0)),
-        TypeError,
-        ["G ", "dense floating-point", "MaskedTensor"],
-    ),
     (lambda: am.recovered(EYE, None), TypeError, ["emb ", "Embeddings", "None"]),
+    (lambda: am.theory.observed_items(1.5, 10, 1e9), ValueError, ["batch_size", "1e+09", "below N^α = 31.6"]),
+    (lambda: spelling_table(("same", "same"), 2), ValueError, ["words", "'same'", "differ"]),
+    # a user's map
+    (lambda: am.spectral_map(EYE, lambda s: s[:2]), ValueError, ["f(s)", "(4,)", "(2,)"]),
+    (lambda: am.spectral_map(EYE, lambda s: 1.0), TypeError, ["f(s)", "Tensor", "1.0"]),
+    (lambda: am.spectral_map(EYE, lambda s: s > 0), TypeError, ["f(s)", "floating-point", "bool"]),
+    (lambda: am.spectral_map(EYE, lambda s: s / 0), ValueError, ["f(s)", "finite"]),
+    (lambda: am.step(0, EYE, lambda G: G[:2], 1.0), ValueError, ["spectral_map(G)", "(4, 4)", "(2, 4)"]),
+    (lambda: am.step(0, EYE, lambda G: None, 1.0), TypeError, ["spectral_map(G)", "tensor", "NoneType"]),
+    (lambda: am.step(0, EYE, lambda G: NAN * G, 1.0), ValueError, ["spectral_map(G)", "finite"]),
     # embeddings that do not fit together
     (lambda: am.Embeddings(EMB.U, EMB.V.float()), TypeError, ["U and V", "float64", "float32", "one dtype"]),
     (lambda: am.Embeddings(EMB.U, EMB.V.to("meta")), ValueError, ["U and V", "cpu", "meta", "one device"]),
@@ -212,11 +222,13 @@ LIBRARY = [
     (lambda: am.equivalents.rare_item_snr("adam", 1.5), ValueError, ["'adam'", "'polar', 'smoothed_sign', 'newton'"]),
     (lambda: am.equivalents.typical_maximum(0), ValueError, ["n ", "0", "at least 1"]),
     (lambda: am.polar(EYE[0]), ValueError, ["G ", "(4,)", "m, n)"]),
+    (lambda: am.polar(EYE[:0]), ValueError, ["G ", "none of them 0", "(0, 4)"]),
     (lambda: am.polar(np.eye(3)), TypeError, ["G ", "ndarray", "tensor"]),
     (lambda: am.polar(EYE, rank=5), ValueError, ["rank", "5", "at most min(m, n) = 4"]),
     (lambda: am.polar(EYE, rank=-1), ValueError, ["rank", "-1", "at least 0"]),
+    (lambda: am.newton_schulz(EYE, 5, (1e200,) * 3), ValueError, ["coefficients", "finite", "1e+200"]),
     (lambda: am.newton_schulz(EYE, 0), ValueError, ["steps", "0", "at least 1"]),
-    (lambda: am.newton_schulz(EYE, 5, "quartic"), ValueError, ["coefficients", "'quartic'", "'cubic', 'muon'"]),
+    (lambda: am.newton_schulz(EYE, 5, "quartic"), ValueError, ["coefficients", "'quartic'", "'cubic', 'jordan'"]),
     (lambda: am.newton_schulz(EYE, 5, (1.0, 2.0)), ValueError, ["coefficients", "(1.0, 2.0)", "three"]),
     (lambda: am.newton_schulz(EYE, 5, "quartic"), ValueError, ["coefficients", "'polar_express'", "'deepseekv4'"]),
     (lambda: am.newton_schulz(EYE, 7, "polar_express"), ValueError, ["steps", "5", "got 7"]),
@@ -258,10 +270,7 @@ LIBRARY = [
             (INF_EYE, ["finite"]),
         ]
     ],
-    *[
-        (lambda f=f: f(EYE.to("meta"), EMB), ValueError, ["W ", "meta", "cpu", "device of the embeddings"])
-        for f in (am.recovered, am.recovered_prefix, am.capacity, am.margins)
-    ],
+    (lambda: am.recovered(EYE.to("meta"), EMB), ValueError, ["W ", "meta", "cpu", "device of the embeddings"]),
     (lambda: am.recovered(EYE.numpy(), EMB), TypeError, ["W ", "ndarray", "tensor"]),
     (lambda: am.recovered(EYE.long(), EMB), TypeError, ["W ", "int64", "floating-point"]),
     (lambda: am.loss_and_gradient(EYE, EMB, torch.ones(5)), ValueError, ["q ", "(6,)", "(5,)"]),
@@ -272,38 +281,18 @@ LIBRARY = [
         for bad in (NAN, INF, -1.0)
     ],
     *[
-        (
-            lambda bad=bad, name=name: am.theory.weighted_frobenius_bound(**MOMENTS | {name: bad}),
-            ValueError,
-            [name, repr(bad)],
-        )
+        (lambda name=name: am.theory.weighted_frobenius_bound(**MOMENTS | {name: -1.0}), ValueError, [name, "-1.0"])
         for name in ("second", "fourth", "largest", "t")
-        for bad in (NAN, INF, -1.0)
     ],
     (lambda: am.theory.weighted_norm_bound(1.0, 1.0, 0, 1.0), ValueError, ["dim", "0", "at least 1"]),
-    (lambda: am.theory.weighted_norm_bound(1e200, 1.0, 4, 1.0), ValueError, ["norm", "inf", "float64"]),
-    (lambda: am.theory.weighted_frobenius_bound(1e200, 1.0, 1.0, 4, 1.0), ValueError, ["second", "inf", "float64"]),
-    *[
-        (lambda n=n: am.theory.superconcentration_failure(n, 1.0), ValueError, ["n ", repr(n)])
-        for n in (NAN, INF, -1.0)
-    ],
     (lambda: am.theory.superconcentration_failure(1, 1.0), ValueError, ["n ", "1.0", "> 1"]),
-    *[
-        (lambda c=c: am.theory.superconcentration_failure(9, c), ValueError, ["constant", repr(c), "≥ 0"])
-        for c in (NAN, INF, -1.0)
-    ],
-    (lambda: am.theory.newton_schulz_steps(1e12, 99, 8, 1.5), ValueError, ["alpha", "1000000000000.0", "t0"]),
-    (lambda: am.theory.recovery_thresholds("muon", 1.5, 64, 10**12), ValueError, ["steps", "at most 10000,", "got 1"]),
-    (lambda: am.newton_schulz(EYE, 10**12), ValueError, ["steps", "at most 1000,", "got 1000000"]),
-    (lambda: am.Problem.power_law(10**12, 4, 1.5), ValueError, ["n_items", "GiB", "got 1000000000000"]),
-    (lambda: am.sampling.sample_rotations(10**6, 1, 0), ValueError, ["dim", "GiB", "1000000"]),
+    (lambda: am.theory.superconcentration_failure(9, NAN), ValueError, ["constant", "nan", "≥ 0"]),
     (lambda: am.sampling.power_law_eigenvalues(2.5, 0.5), TypeError, ["dim", "2.5", "whole"]),
-    (lambda: am.sampling.power_law_eigenvalues(4, NAN), ValueError, ["exponent", "nan"]),
     (lambda: am.sampling.with_eigenvalues(EMB, torch.ones(5)), ValueError, ["eigenvalues", "(4,)", "(5,)"]),
     (lambda: am.sampling.with_eigenvalues(EMB, [1, 2, 3, 4]), TypeError, ["eigenvalues", "list", "tensor"]),
     (lambda: am.sampling.with_eigenvalues(None, torch.ones(4)), TypeError, ["emb", "None", "Embeddings"]),
     (lambda: am.recovery.recovered_in_format(EYE[:3], EMB, 7), ValueError, ["W ", "(4, 4)", "(3, 4)"]),
-    (lambda: am.recovery.recovered_in_format(EYE, EMB, 99), ValueError, ["bits", "99", "[1, 23]"]),
+    (lambda: am.recovery.recovered_in_format(EYE, EMB, 99), ValueError, ["bits", "99", "at most 23"]),
     (lambda: am.equivalents.PredictedVariances.solve(None, 0.1), TypeError, ["problem", "None", "Problem"]),
     (lambda: am.equivalents.PredictedVariances(EYE, EYE[:3]), ValueError, ["values", "(4, 4)", "(3, 4)"]),
     (
@@ -316,36 +305,17 @@ LIBRARY = [
         ValueError,
         ["lr", "100000.0", "spread below 1000"],
     ),
-    (
-        lambda: am.spectral.second_divided_difference(ONE_HALF, torch.ones(3), ONE_HALF, *[torch.tanh] * 3, 1.0),
-        ValueError,
-        ["x, y and z", "(3,)", "broadcast"],
-    ),
-    (
-        lambda: am.spectral.spectral_second_derivative(EYE, EYE, torch.tanh, torch.tanh, None, 1.0),
-        TypeError,
-        ["d2f", "None", "function"],
-    ),
     (lambda: am.spectral.slope_maps(NAN), ValueError, ["t0", "nan", "> 0"]),
-    # fits, records, places
+    # fits
     (lambda: am.fit_exponent([1], [1]), ValueError, ["x ", "[1.0]", "two distinct"]),
     (lambda: am.fit_exponent([1, 1], [1, 2]), ValueError, ["x ", "[1.0, 1.0]", "two distinct"]),
     (lambda: am.fit_exponent([1, 2], [1, 2, 3]), ValueError, ["y ", "(3,)", "(2,)"]),
     (lambda: am.fit_exponent([1, 2], [0, 2]), ValueError, ["y ", "[0.0, 2.0]", "positive"]),
     (lambda: am.fit_exponent([-1, 2], [1, 2]), ValueError, ["x ", "[-1.0, 2.0]", "positive"]),
-    (lambda: experiments.find_experiment("two-step"), ValueError, ["experiment", "'two-step'", "one-step"]),
-    (
-        lambda: experiments.configure(experiments.find_experiment("one-step"), "huge", {}),
-        ValueError,
-        ["profile", "'huge'", "smoke, cpu, confirm, gpu"],
-    ),
-    (lambda: runtime.device("tpu"), ValueError, ["device", "'tpu'", "auto, cpu, cuda"]),
-    (lambda: am.read_records("two-step"), ValueError, ["experiment", "'two-step'", "stored record"]),
-    (lambda: am.equivalents.descent_iterates(None, 3.0, 2), TypeError, ["problem", "None", "Problem"]),
+    (lambda: read_records("two-step"), ValueError, ["experiment", "'two-step'", "stored record"]),
 ]
 
 
-@pytest.mark.filterwarnings("ignore:The PyTorch API of MaskedTensors")
 @pytest.mark.parametrize(
     "call, error, words", LIBRARY, ids=[f"{i}-{'-'.join(c[2])[:40]}" for i, c in enumerate(LIBRARY)]
 )
@@ -378,39 +348,20 @@ COMMANDS = [
     ([*RUN, "--set", "alpha"], ["--set", "'alpha'", "KEY=VALUE"]),
     ([*RUN, "--set", "alpha=steep"], ["alpha", "'steep'", "a number"]),
     ([*RUN, "--set", "alpha=0.5"], ["alpha", "0.5", "> 0.5"]),
-    ([*RUN, "--set", "alpha=nan"], ["alpha", "nan", "finite"]),
     ([*RUN, "--set", "dims=64,big"], ["dims", "'64,big'", "whole number"]),
     ([*RUN, "--set", "dims=64"], ["dims", "[64]", "at least 2"]),
     ([*RUN, "--set", "dims=64,64"], ["dims", "[64, 64]", "distinct"]),
-    ([*RUN, "--set", "dims=0,64"], ["dims", "0", "at least 1"]),
-    ([*RUN, "--set", "sgd_dims=-4,64"], ["sgd_dims", "-4", "at least 1"]),
-    ([*RUN, "--set", "n_items=1"], ["n_items", "1", "at least 2"]),
     ([*RUN, "--set", "n_items=1e4"], ["n_items", "'1e4'", "whole number"]),
     ([*RUN, "--set", "seeds=0"], ["seeds", "0", "at least 1"]),
-    ([*RUN, "--set", "first_seed=-1"], ["first_seed", "-1", "at least 0"]),
-    ([*RUN, "--set", "lam_over_t0=-1"], ["lam_over_t0", "-1.0", "≥ 0"]),
-    ([*RUN, "--set", "alpha=1_5"], ["alpha", "'1_5'", "a number"]),
-    ([*RUN, "--set", "dims=8,1_6"], ["dims", "'8,1_6'", "whole number"]),
-    ([*RUN, "--set", "seeds=99999999999"], ["seed", "at most 1000000 cells", "299999999997"]),
-    (["run", "one-step", "--profile", ""], ["profile", "''", "smoke, cpu, confirm, gpu"]),
-    ([*RUN, "--results", ""], ["results", "''", "folder", "it has no name"]),
-    ([*RUN, "--results", "x" * 300], ["results", "x" * 300, "too long"]),
-    ([*RUN, "--output", ""], ["output", "''", "folder"]),
-    ([*RUN, "--output", "x" * 300], ["output", "x" * 300, "too long"]),
-    ([*RUN, "--output", "file/inside"], ["output", "'file/inside'", "folder"]),
-    ([*RUN, "--dask", ""], ["dask", "''", "address"]),
-    (["judge", "x" * 300], ["record", "x" * 300, "too long"]),
-    (["judge", "missing"], ["record", "'missing'", "No such file"]),
-    (["judge", "/dev/zero"], ["record", "'/dev/zero'", "no regular file"]),
-    ([*RUN, "two\nlines"], ["unrecognized arguments: two lines"]),
-    ([*RUN, "--device", "tpu"], ["device", "'tpu'", "auto, cpu, cuda"]),
-    ([*RUN, "--results", "file"], ["results", "'file'", "folder"]),
-    ([*RUN, "--results", "file/inside"], ["results", "'file/inside'", "folder"]),
-    ([*RUN, "--output", "missing/record.json"], ["output", "'missing/record.json'", "folder"]),
-    ([*RUN, "--output", "."], ["output", "'.'", "file"]),
     (["run", "accuracy", "--profile", "smoke", "--set", "remedy=zz"], ["remedy", "'zz'", "'jordan'", "'deepseekv4'"]),
+    ([*RUN, "--device", "tpu"], ["device", "'tpu'", "auto, cpu, cuda"]),
+    *[([*RUN, "--budget", bad], ["budget", bad, "> 0"]) for bad in ("-1", "0.0", "nan", "inf")],
+    *[([*RUN, "--workers", bad], ["workers", bad, "at least 1"]) for bad in ("0", "-3")],
+    ([*RUN, "--results", "file"], ["results", "'file'", "folder"]),
+    ([*RUN, "--output", "missing/record.json"], ["output", "'missing/record.json'", "folder"]),
+    (["judge", "missing"], ["record", "'missing'", "No such file"]),
     (["forget"], ["'forget'", "list", "run", "show"]),
-    (["run"], ["experiment"]),
+    (["run"], ["required", "NAME"]),
     ([*RUN, "--speed", "9"], ["--speed"]),
 ]
 
@@ -431,8 +382,10 @@ def test_the_command_line_ends_with_2_and_one_line_and_writes_nothing(arguments,
 
 def test_derivatives_refuse_shapes_and_widths_that_make_no_sense():
     odd = (torch.tanh, lambda z: torch.cosh(z) ** -2)
-    with pytest.raises(ValueError, match="shape of G"):
+    with pytest.raises(ValueError, match=r"E must have shape \(4, 4\)"):
         am.spectral.spectral_derivative(EYE, EYE[:, :3], *odd, 1.0)
+    with pytest.raises(ValueError, match="rank must be at most 4, got 5"):
+        am.spectral.spectral_derivative(EYE, EYE, *odd, 1.0, rank=5)
     with pytest.raises(ValueError, match="lam"):
         am.spectral.smoothed_sign_scalars(0.0)
     with pytest.raises(ValueError, match="lam"):

@@ -8,6 +8,7 @@ import torch
 from scipy.optimize import brentq
 
 import amemlib as am
+from amembook.paper.spectral_maps import SCHEDULES, scanned_schedules, update_maps
 from amemlib import theory
 from amemlib.equivalents import (
     SpectralLaw,
@@ -17,11 +18,8 @@ from amemlib.equivalents import (
     expected_map_capacity,
     tail_snr,
 )
-from amemlib.experiments.spectral_maps import EXPERIMENT as SPECTRAL_MAPS
-from amemlib.experiments.spectral_maps import MAPS, SCHEDULES, SpectralMapsConfig, scanned_schedules, update_maps
 from amemlib.gradients import item_losses_along
 from amemlib.spectral import compose_quintics, newton_schulz_coefficients, newton_schulz_scalar, spectral_maps
-from amemlib.verdicts import FINITE_SIZE, NOT_REPRODUCED, REPRODUCED, UNDECIDED, word
 
 ALPHAS = (1.25, 1.5, 2.0)
 
@@ -202,24 +200,3 @@ def test_every_map_of_the_experiment_is_what_its_name_says():
     scans = scanned_schedules(1.5, 512, 32, norm, [2, 4])
     assert [len(schedule) for schedule in scans["cubic"]] == [6, 12]
     assert scans["muon"][1] == [newton_schulz_coefficients("muon")] * 4
-
-
-@pytest.mark.parametrize(
-    "factor, excess, said",
-    [(1.0, 0.0, REPRODUCED), (1.0, 0.2, FINITE_SIZE), (0.8, 0.0, UNDECIDED), (0.8, 0.2, NOT_REPRODUCED)],
-)
-def test_every_map_is_held_to_its_sharp_count_and_to_its_own_exponent(factor, excess, said):
-    config = SpectralMapsConfig(dims=(256, 512), seeds=4, scan_dims=(256,), first_seed=4450)
-    muon, sgd = (theory.recovery_exponent(method, config.alpha) for method in ("muon", "sgd"))
-    limits = {name: sgd if name in SCHEDULES or name == "sgd" else muon for name in MAPS}
-    sharp = {name: [100.0, 100 * 2 ** (limit + excess)] for name, limit in limits.items()}
-    scatter = 0.98, 0.99, 1.01, 1.02
-    measured = {
-        "seed_counts": {name: [[part * factor * x for part in scatter] for x in row] for name, row in sharp.items()},
-        "slope": {name: limit + excess for name, limit in limits.items()},
-        "interval": {name: [limit + excess - 0.05, limit + excess + 0.05] for name, limit in limits.items()},
-    }
-    verdicts = SPECTRAL_MAPS.verdicts(config, measured, {"counts": sharp, "slope": limits})
-    assert set(verdicts) == set(MAPS) - {"sgd"}
-    assert {word(verdict) for verdict in verdicts.values()} == {said}
-    assert "SGD" in verdicts["best"]["refused"] and "Muon" in verdicts["muon5"]["refused"]

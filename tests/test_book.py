@@ -1,18 +1,20 @@
 """The built pages: complete, linked, readable without a network and without sight."""
 
 import re
-import subprocess
 from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
 from bs4 import BeautifulSoup
-from portable import INLINE, THEOREMS, Book
+from fontTools.ttLib import TTFont
+from portable import INLINE, THEOREMS, books
 
 ROOT = Path(__file__).resolve().parents[1]
 HTML = ROOT / "_build" / "html"
-PAGES = list(Book(ROOT).pages())
+BOOKS = books(ROOT)
+PAGES = [page for book in BOOKS for page in book.pages()]
+TARGETS = [(label, target) for book in BOOKS for label, target in book.targets.items()]
 START = ("guide", "budget-game", "puzzles")
 
 
@@ -41,8 +43,12 @@ def test_the_page_is_there(page):
     assert article(page).find("h1")
 
 
-def test_the_front_page_is_there():
-    assert (HTML / "index.html").exists()
+@pytest.mark.parametrize("book", BOOKS, ids=lambda book: book.name or "main")
+def test_a_front_page_is_there_and_leads_to_the_other_book(book):
+    assert ('url=README.html"' in (HTML / book.name / "index.html").read_text()) == bool(book.name)
+    sidebar = soup(HTML / book.name / "README.html").select_one(".other-book a")
+    first = next(iter(book.others[0].pages()))
+    assert (HTML / book.name / sidebar["href"]).resolve() == HTML / f"{first}.html"
 
 
 @every_page
@@ -76,6 +82,25 @@ def test_the_page_loads_nothing_from_elsewhere(page):
     assert not [address for address in addresses if re.match(r"(https?:)?//", address)]
 
 
+def test_every_icon_of_the_pages_is_in_the_font_that_they_load():
+    theme = (HTML / "_static" / "styles" / "pydata-sphinx-theme.css").read_text()
+    rules = re.findall(r'((?:\.fa-[\w-]+:+before,?\s*)+)\{content:"([^"]+)"', theme)
+    codes = {name: code for names, code in rules for name in re.findall(r"\.fa-([\w-]+?):", names)}
+    icons = {name for page in PAGES for icon in soup(HTML / f"{page}.html").select('[class*="fa-"]')
+             for name in icon["class"] if name.removeprefix("fa-") in codes}  # fmt: skip
+    font = TTFont(ROOT / "assets" / "icons.ttf").getBestCmap()
+    assert len(icons) > 10
+    shown = {name: codes[name.removeprefix("fa-")] for name in icons}
+    assert not {
+        name for name, code in shown.items() if (int(code[1:], 16) if code[0] == "\\" else ord(code)) not in font
+    }
+
+
+def test_the_front_page_has_no_sidebar():
+    page = soup(HTML / "index.html")
+    assert not page.select(".bd-sidebar-primary nav, .bd-sidebar-secondary") and len(page.select("[data-figure]")) == 7
+
+
 def test_no_style_sheet_loads_anything_from_elsewhere():
     for sheet in HTML.glob("_static/**/*.css"):
         assert not re.findall(r"(?:url\(|@import)\s*['\"]?https?:[^)\s]+", sheet.read_text()), sheet
@@ -104,7 +129,7 @@ def test_no_markup_is_left(page):
 
 def test_notebooks_and_pages_number_alike():
     """The notebooks' own index of labels says what Sphinx says, word for word and anchor for anchor."""
-    for label, target in Book(ROOT).targets.items():
+    for label, target in TARGETS:
         here = HTML / f"{target.page}.html"
         element = soup(here).find(id=target.anchor) if target.anchor else soup(here).find("h1")
         assert element is not None, f"{label}: no #{target.anchor} on {target.page}"
@@ -115,7 +140,7 @@ def test_notebooks_and_pages_number_alike():
 
 
 def test_the_papers_boxes_carry_the_papers_numbers_and_ours_a_chapter():
-    for label, target in Book(ROOT).targets.items():
+    for label, target in TARGETS:
         if target.kind in THEOREMS:
             assert not re.match(r"[A-Z]\w+s? \d+", target.title), f"{label}: a box of the paper needs :nonumber:"
             assert re.fullmatch(r"\d+\.\d+", target.number), label
@@ -123,10 +148,27 @@ def test_the_papers_boxes_carry_the_papers_numbers_and_ours_a_chapter():
     assert not [text for text in words if text != text.strip()]
 
 
-def test_the_search_knows_the_words_of_the_field():
-    index = (HTML / "searchindex.js").read_text(encoding="utf-8")
-    for word in ("daleckii", "krein", "critic", "batch", "newton", "schulz", "zipf"):
+@pytest.mark.parametrize(
+    ("book", "words"),
+    [("", "daleckii krein critic batch newton schulz zipf"), ("companions", "riccati semiautomata hermit induct")],
+)
+def test_the_search_of_a_book_knows_the_words_of_its_field(book, words):
+    index = (HTML / book / "searchindex.js").read_text(encoding="utf-8")
+    for word in words.split():
         assert re.search(rf"[{{,\"]{word}\"?:", index), f"the search finds nothing for {word!r}"
+
+
+def test_no_label_is_given_in_two_books():
+    labels = [{label for label in book.targets if not label.startswith("term:")} for book in BOOKS]
+    assert not set.intersection(*labels)
+
+
+def test_links_lead_from_each_book_to_the_other():
+    """To pages and to labels; that they arrive is the test of every link."""
+    for book in BOOKS:
+        links = [link["href"] for page in book.pages() for link in article(page).select("a.reference.internal")]
+        over = [link for link in links if ("companions/" in link if not book.name else link.startswith("../../"))]
+        assert any("#" in link for link in over) and any("#" not in link for link in over)
 
 
 @every_page
@@ -146,12 +188,9 @@ def test_next_follows_the_reading_order():
     assert [page.select_one('link[rel="next"]')["href"] for page in pages] == expected
 
 
-def test_the_tracked_tree_stays_small():
+def test_the_tracked_tree_stays_small(git):
     """Under 40 MiB, pictures in the notebooks included, none of which is above 200 kB."""
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
-    if listed.returncode:
-        pytest.skip("not a checkout: nothing is tracked")
-    files = [ROOT / name for name in listed.stdout.split("\0") if name]
+    files = [ROOT / name for name in git("ls-files", "-z").split("\0") if name]
     assert sum(path.stat().st_size for path in files if path.exists()) < 40 * 2**20
     heavy = {path.name: path.stat().st_size for path in HTML.glob("_images/*.png") if path.stat().st_size > 200_000}
     assert not heavy

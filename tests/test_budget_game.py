@@ -149,6 +149,40 @@ def test_it_is_played_by_keys_and_told_in_words(tmp_path, view):
 
 @pytest.mark.process
 @needs_browser
+def test_the_same_setting_comes_again_with_muon_and_the_ratio_is_told(tmp_path):
+    [sgd, muon] = [one for one in SETTINGS if (one["alpha"], one["dim"], one["nItems"]) == (2.0, 64, 3000)]
+    with browse.chromium() as browser, browse.tab(browser, "desktop") as (tab, complaints):
+        browse.open_page(tab, page(tmp_path), "#alpha=2&dim=64&nItems=3000&optimizer=sgd")
+        assert "score" not in tab.inner_text("#amem-game") and not tab.is_visible("[data-do=next]")
+        tab.fill("[name=guess]", "12")
+        tab.keyboard.press("Enter")
+        assert "times as many" not in tab.inner_text("[role=status]")
+        tab.click("[data-do=next]")
+        assert tab.input_value("[name=optimizer]") == "polar" and "dim=64" in tab.url
+        tab.keyboard.type("40")
+        tab.keyboard.press("Enter")
+        ratio = float(f"{np.mean(muon['counts']) / np.mean(sgd['counts']):.2g}")
+        assert f"{ratio:g} times as many as SGD" in tab.inner_text("[role=status]")
+        assert not tab.is_visible("[data-do=next]") and not complaints
+
+
+@pytest.mark.process
+@needs_browser
+@pytest.mark.parametrize("view", ["phone", "desktop"])
+def test_the_verdict_comes_into_view(tmp_path, view):
+    below = "document.querySelector('[role=status]').getBoundingClientRect().bottom - innerHeight"
+    with browse.chromium() as browser, browse.tab(browser, view) as (tab, _):
+        browse.open_page(tab, page(tmp_path), "#alpha=2&dim=64&nItems=3000&optimizer=sgd")
+        # as on the book's page on a phone, where a title and a paragraph stand above the form
+        tab.evaluate(f"document.getElementById('amem-game').style.paddingTop = `${{60 - ({below})}}px`")
+        assert tab.evaluate(below) == pytest.approx(60, abs=2)
+        tab.fill("[name=guess]", "12")
+        tab.keyboard.press("Enter")
+        assert tab.evaluate(below) <= 1 and tab.evaluate("document.activeElement.name") != "guess"
+
+
+@pytest.mark.process
+@needs_browser
 def test_without_javascript_the_page_says_where_to_play(tmp_path):
     with browse.chromium() as browser:
         tab = browser.new_context(java_script_enabled=False).new_page()

@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 RULES = cheat_sheet.rules(ROOT)
 WORDS = 900
-"""What fits a sheet of paper in the print's type; `tools/cheat_sheet.py sheets` counts the sheets themselves."""
+"""What fits a sheet of paper in the type of the print style sheet."""
 
 
 def test_the_page_is_up_to_date():
@@ -20,7 +20,7 @@ def test_the_page_is_up_to_date():
 @pytest.mark.parametrize("row", [row for rows in RULES.values() for row in rows], ids=lambda row: row["statement"])
 def test_a_rule_answers_a_question_with_a_number_that_it_reads_and_says_where_it_stops(row):
     written = next(one for one in cheat_sheet.ledger.rows(ROOT) if one["statement"] == row["statement"])["rule"]
-    assert set(written) == {"ask", "say", "stops"} and written["ask"].endswith("?")
+    assert set(written) - {"record"} == {"ask", "say", "stops"} and written["ask"].endswith("?")
     assert written["say"].endswith(".") and written["stops"].endswith(".")
     assert re.search(r"\{[^}]*\[[^}]*:[^}]*\}", written["say"]), "no number of a record"
     assert not {"{", "}", "\n"} & set("".join(row["rule"].values()))

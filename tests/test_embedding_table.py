@@ -5,11 +5,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from embedding_table import N_WORDS, TARGET, selected
 
-from amemlib import vocabularies
+from amembook import vocabularies
+from amembook.tables.make_embeddings import N_WORDS, TARGET, selected
 
-TABLES = files("amemlib") / "tables"
+TABLES = files("amembook") / "tables"
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +62,8 @@ def test_its_licence_and_source_lie_beside_it():
 
 def test_a_row_that_is_not_as_long_as_it_says_is_refused(monkeypatch):
     known = SimpleNamespace(inputs=("the", "a", "of"))
-    monkeypatch.setattr("embedding_table.vocabularies.words", lambda language: known)
-    monkeypatch.setattr("embedding_table.N_WORDS", 2)
+    monkeypatch.setattr("amembook.tables.make_embeddings.vocabularies.words", lambda language: known)
+    monkeypatch.setattr("amembook.tables.make_embeddings.N_WORDS", 2)
     words, rows = selected({"of": [0.0, 2.0, 2.0, 7], "the": [3.0, 4.0, 5.0, 1], "zzzq": [1.0, 0.0, 1.0, 2]}, 2)
     assert words == ["the", "of"] and rows.tolist() == [[3.0, 4.0], [0.0, 2.0]]
     with pytest.raises(ValueError, match="stored lengths"):

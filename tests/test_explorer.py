@@ -11,10 +11,11 @@ import browse
 import explorer_data
 import numpy as np
 import pytest
-import steps_table
 import torch
 
 import amemlib as am
+from amembook import read_records, vocabularies
+from amembook.tables import make_steps
 from amemlib.equivalents import SpectralLaw
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -90,9 +91,9 @@ def layers():
 
 def in_script(states):
     return f"""JSON.stringify({json.dumps(states)}.map((state) => {{
-        if (state.source === "list") amemExplorer.readList({json.dumps(PASTED)});
+        if (state.source === "list") amemEngine.readList({json.dumps(PASTED)});
         const given = {{ ...state, batchSize: state.batchSize === null ? Infinity : state.batchSize }};
-        const {{ capacity, t0, q }} = amemExplorer.predict(given);
+        const {{ capacity, t0, q }} = amemEngine.predict(given);
         return {{ capacity, t0, values: state.batchSize && [...q.values], counts: state.batchSize && [...q.counts] }};
     }}))"""
 
@@ -104,7 +105,7 @@ def problem_of(source, alpha, dim, n_items):
     if source == "list":
         counts = torch.tensor([float(line.split()[1]) for line in PASTED.splitlines()], dtype=torch.float64)
         return am.Problem.from_frequencies(counts.sort(descending=True).values[:n_items], dim)
-    return am.Problem.from_frequencies(am.vocabularies.words(source, n_items).frequencies, dim)
+    return am.Problem.from_frequencies(vocabularies.words(source, n_items).frequencies, dim)
 
 
 def compare(states, answers):
@@ -138,9 +139,7 @@ def test_the_page_computes_what_the_library_computes(tmp_path):
 
 def in_node(script):
     """The value of a script that knows the page's two, as JSON."""
-    load = "".join(
-        f"require({json.dumps(str(ROOT / 'assets' / name))});" for name in ("explorer-data.js", "explorer.js")
-    )
+    load = "".join(f"require({json.dumps(str(ROOT / 'assets' / name))});" for name in ("explorer-data.js", "engine.js"))
     run = subprocess.run(["node", "-e", f"{load}console.log({script})"], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     return json.loads(run.stdout)
@@ -157,8 +156,8 @@ def test_experts_and_a_list_of_ones_own_are_what_the_library_says_of_them():
     states = list(layers())
     compare(states, in_node(in_script(states)))
     asked = [{"batchSize": b, "experts": experts, "topK": k} for b, experts, k in LAYERS]
-    assert in_node(f"JSON.stringify({json.dumps(asked)}.map(amemExplorer.tokensOf))") == [64, 256, 3000]
-    half = in_node("JSON.stringify(amemExplorer.halfBatch({source: 'power', alpha: 1.5, dim: 64, nItems: 1000, "
+    assert in_node(f"JSON.stringify({json.dumps(asked)}.map(amemEngine.tokensOf))") == [64, 256, 3000]
+    half = in_node("JSON.stringify(amemEngine.halfBatch({source: 'power', alpha: 1.5, dim: 64, nItems: 1000, "
                    "batchSize: 4, experts: 8, topK: 1, lamOverT0: 1, optimizer: 'polar'}))")  # fmt: skip
     problem = problem_of("power", 1.5, 64, 1000)
     seen = am.equivalents.expected_distinct_items(problem, half)
@@ -169,8 +168,8 @@ def test_experts_and_a_list_of_ones_own_are_what_the_library_says_of_them():
 def test_the_batch_for_a_share_gives_that_share_by_the_library():
     state = {"source": "power", "alpha": 1.5, "dim": 64, "nItems": 1000, "lamOverT0": 1, "optimizer": "polar"}
     script = f"""JSON.stringify([0.5, 0.9].map((share) => {{
-        const size = amemExplorer.halfBatch({json.dumps(state)}, share);
-        const {{values, counts}} = amemExplorer.predict({{...{json.dumps(state)}, batchSize: Math.round(size)}}).q;
+        const size = amemEngine.halfBatch({json.dumps(state)}, share);
+        const {{values, counts}} = amemEngine.predict({{...{json.dumps(state)}, batchSize: Math.round(size)}}).q;
         return [share, [...values], [...counts]];
     }}))"""
     problem = problem_of("power", 1.5, 64, 1000)
@@ -183,7 +182,7 @@ def test_the_batch_for_a_share_gives_that_share_by_the_library():
 @needs_node
 def test_a_list_is_read_in_any_order_and_refused_with_its_line():
     texts = ["b 2\na 5\n\nc,3", "5 a\n2 b\n3 c", "the\n", "a 1", "a 1\nb none", "a 0\nb 1"]
-    script = f"""JSON.stringify({json.dumps(texts)}.map((text) => [amemExplorer.readList(text), amemExplorer.predict(
+    script = f"""JSON.stringify({json.dumps(texts)}.map((text) => [amemEngine.readList(text), amemEngine.predict(
         {{ source: "list", nItems: 3, dim: 8, batchSize: Infinity, optimizer: "polar" }}).p.values[0]]))"""
     (first, top), (second, same), *refused = in_node(script)
     assert first == second == {"size": 3, "error": ""} and top == same == pytest.approx(0.5)
@@ -195,8 +194,8 @@ def test_a_list_is_read_in_any_order_and_refused_with_its_line():
 @needs_browser
 def test_spectrum_and_exponents_are_the_librarys(tmp_path):
     script = """JSON.stringify([
-        amemExplorer.spectrum(amemExplorer.powerLaw(1.5, 5000), 128, 0.001),
-        ["sgd", "polar"].map((name) => [1, 2, 3, 4, 5].map((t) => amemExplorer.exponent(name, 1.5, t)))])"""
+        amemEngine.spectrum(amemEngine.powerLaw(1.5, 5000), 128, 0.001),
+        ["sgd", "polar"].map((name) => [1, 2, 3, 4, 5].map((t) => amemEngine.exponent(name, 1.5, t)))])"""
     values, _ = open_page(tmp_path, script)
     spectrum, exponents = json.loads(values[0])
     p = am.Problem.power_law(5000, 128, 1.5).frequencies
@@ -214,23 +213,31 @@ def test_steps_are_those_of_the_recursion_at_and_between_the_stored_solutions():
     """Four streams of the recursion themselves scatter by one to two per cent."""
     places = [(1.5, 256, 10_000), (1.4, 181, 5000), (1.6, 181, 700), (1.45, 2896, 500_000)]
     states = [{"alpha": a, "dim": d, "nItems": n, "steps": 5} for a, d, n in places]
-    shown = in_node(f"JSON.stringify({json.dumps(states)}.map(amemExplorer.trueSteps))")
+    shown = in_node(f"JSON.stringify({json.dumps(states)}.map(amemEngine.trueSteps))")
     for (alpha, dim, n_items), counts in zip(places, shown, strict=True):
-        expected = am.equivalents.power_law_iterates(alpha, n_items, dim, 1.0, 5, steps_table.STREAMS).counts
+        expected = am.equivalents.power_law_iterates(alpha, n_items, dim, 1.0, 5, make_steps.STREAMS).counts
         np.testing.assert_allclose(counts, expected, rtol=0.05)
 
 
 def test_counts_at_the_end_of_a_list_are_undone_and_done_again():
-    counts, number = steps_table.counts(), np.array(steps_table.N_ITEMS)[:, None]
+    counts, number = make_steps.counts(), np.array(make_steps.N_ITEMS)[:, None]
     x = np.exp(explorer_data.endless(counts, number[:, 0]))
     k = explorer_data.SHARPNESS
-    assert np.isfinite(x).all()
+    assert (np.isfinite(x) == np.isfinite(counts)).all()
     np.testing.assert_allclose(x * (1 + (x / number) ** k) ** (-1 / k), counts, rtol=0.11)
+
+
+@needs_node
+def test_beyond_the_recursions_range_no_number_is_shown_nor_smeared_into_its_neighbours():
+    places = [(0.75, 32), (1.5, 256)]
+    states = [{"alpha": alpha, "dim": dim, "nItems": 10**6, "steps": 5} for alpha, dim in places]
+    beyond, within = in_node(f"JSON.stringify({json.dumps(states)}.map(amemEngine.trueSteps))")
+    assert beyond[0] is not None and beyond[-1] is None and None not in within
 
 
 def test_the_stored_steps_are_the_recursions():
     for place in ((0.7, 64, 316), (2.0, 128, 3162)):
-        np.testing.assert_allclose(steps_table.stored()[steps_table.name(*place)], steps_table.entry(*place), rtol=1e-3)
+        np.testing.assert_allclose(make_steps.stored()[make_steps.name(*place)], make_steps.entry(*place), rtol=1e-3)
 
 
 @needs_browser
@@ -271,7 +278,7 @@ def test_two_optimizers_are_laid_over_each_other_with_the_records_points(tmp_pat
     curves = """JSON.stringify([[...document.querySelectorAll('#amem-explorer svg')].map((svg) => [svg.dataset.plot,
         [...svg.querySelectorAll('.curve')].map((path) => path.classList[1])]),
         document.querySelectorAll('circle.point').length, amemExplorerData.records,
-        amemExplorer.againstDimension({source: 'power', alpha: 1.5, nItems: 50000, batchSize: Infinity,
+        amemEngine.againstDimension({source: 'power', alpha: 1.5, nItems: 50000, batchSize: Infinity,
             optimizer: 'polar', lamOverT0: 1}, [128, 512])])"""
     values, _ = open_page(tmp_path, curves, hashes=("", "#other=none", "#alpha=1.3"))
     (plots, points, records, predicted), (alone, _, _, _), (_, none, _, _) = map(json.loads, values)
@@ -279,7 +286,7 @@ def test_two_optimizers_are_laid_over_each_other_with_the_records_points(tmp_pat
         ("ranks", "dimensions", "batches", "spectrum"), {"polar", "sgd"}
     )
     assert all(shown == ["polar"] for _, shown in alone) and none == 0
-    [record] = am.read_records("one-step", "confirm-alpha-1.5")
+    [record] = read_records("one-step", "confirm-alpha-1.5")
     stored = [one for one in records if one["optimizer"] == "polar" and one["alpha"] == 1.5]
     assert points == len(stored) == len(record["config"]["dims"])
     np.testing.assert_allclose([one["count"] for one in stored], record["measured"]["counts"]["polar"], atol=0.01)
@@ -291,12 +298,12 @@ def test_two_optimizers_are_laid_over_each_other_with_the_records_points(tmp_pat
 
 @needs_node
 def test_counts_against_the_batch_are_the_librarys_and_run_through_what_was_counted():
-    [record] = am.read_records("critical-batch", "confirm-alpha-1.5")
+    [record] = read_records("critical-batch", "confirm-alpha-1.5")
     sizes, n_items = (64, 1024, 16_384, 262_144), record["config"]["n_items"]
     state = {"source": "power", "alpha": 1.5, "nItems": n_items, "dim": 128, "lamOverT0": 1, "experts": 8, "topK": 2}
     asked = [state | {"optimizer": name} for name in ("polar", "sgd")]
-    script = f"""JSON.stringify({json.dumps(asked)}.map((state) => [amemExplorer.againstBatch(state, {list(sizes)}),
-        {list(sizes)}.map((batchSize) => amemExplorer.predict({{...state, batchSize, experts: 1, topK: 1}}).q)
+    script = f"""JSON.stringify({json.dumps(asked)}.map((state) => [amemEngine.againstBatch(state, {list(sizes)}),
+        {list(sizes)}.map((batchSize) => amemEngine.predict({{...state, batchSize, experts: 1, topK: 1}}).q)
             .map(({{values, counts}}) => [[...values], [...counts]]), amemExplorerData.batches]))"""
     problem = problem_of("power", 1.5, 128, n_items)
     for one, (curve, batches, points) in zip(asked, in_node(script), strict=True):
@@ -321,7 +328,7 @@ def test_the_batches_counted_are_shown_where_the_controls_meet_them(tmp_path):
     values, complaints = open_page(
         tmp_path, script, hashes=("#d=7&n=4.2", "#d=7.25&n=4.2", "#d=7&n=4.2&other=none&b=12")
     )
-    [record] = am.read_records("critical-batch", "confirm-alpha-1.5")
+    [record] = read_records("critical-batch", "confirm-alpha-1.5")
     assert [points for points, _ in values] == [len(record["config"]["batch_sizes"]), 0, 17]
     assert "against B" in values[0][1] and "34 counted points" in values[0][1] and not complaints
 
@@ -348,8 +355,9 @@ def test_a_pasted_list_and_its_experts_show_what_the_library_says(tmp_path):
 
 @needs_browser
 def test_on_a_phone_the_readout_stays_in_sight(tmp_path):
-    where = """(() => { document.querySelector('[name=steps]').scrollIntoView({block: 'center'});
-        const box = document.querySelector('#amem-explorer dl').getBoundingClientRect();
+    where = """(() => { document.querySelector('details').open = true;
+        document.querySelector('[name=steps]').scrollIntoView({block: 'center'});
+        const box = document.querySelector('#amem-explorer .tiles').getBoundingClientRect();
         return [box.top, box.bottom, innerHeight]; })()"""
     [[top, bottom, height]], _ = open_page(tmp_path, where, width=390)
     assert 0 <= top < bottom <= height / 3
@@ -363,7 +371,7 @@ def test_it_is_used_by_keys_and_fits_a_phone(tmp_path, width):
         [...document.querySelectorAll('#amem-explorer svg')].map((svg) => [svg.querySelector('title').textContent,
             svg.querySelectorAll('path').length, svg.querySelectorAll('text').length]),
         [...document.querySelectorAll('#amem-explorer [name]')].every((input) => input.labels.length === 1)])"""
-    values, complaints = open_page(tmp_path, script, width=width, before=["Tab"] * 4 + ["ArrowRight"] * 2)
+    values, complaints = open_page(tmp_path, script, width=width, before=["Tab"] + ["ArrowRight"] * 2)
     name, value, spoken, sideways, pictures, labelled = json.loads(values[0])
     assert (name, value, spoken) == ("alpha", "1.6", "1.60") and sideways <= 0 and labelled
     assert all(len(title) > 20 and paths >= 2 and texts > 6 for title, paths, texts in pictures)
@@ -380,8 +388,24 @@ def test_the_tables_are_those_that_their_tool_makes():
     assert len(stored["normals"]) == 128 and len(stored["hermite"]["24"][0]) == 24
 
 
-def test_only_its_own_page_loads_the_explorer():
+def test_only_pages_with_figures_load_the_engine():
     config = (ROOT / "_config.yml").read_text()
-    assert "explorer" not in config and not (ROOT / "_static").exists()
-    users = [path.name for path in (ROOT / "chapters").glob("*.md") if "explorer.js" in path.read_text()]
-    assert users == ["explorer.md"]
+    assert "explorer" not in config and "engine" not in config and not (ROOT / "_static").exists()
+    pages = [*ROOT.glob("*.md"), *(ROOT / "chapters").rglob("*.md")]
+    assert [path.name for path in pages if "_static/engine.js" in path.read_text()] == ["index.md", "explorer.md"]
+
+
+@needs_browser
+def test_what_is_out_of_date_is_grey_at_once_and_the_tiles_say_the_ratio(tmp_path):
+    with browse.chromium() as browser, browse.tab(browser, "desktop") as (tab, complaints):
+        browse.open_page(tab, page(tmp_path), "#d=6&n=3")
+        tab.wait_for_function(COMPUTED)
+        assert tab.locator(".stale").count() == 0
+        seen = "document.querySelectorAll('#amem-explorer .stale').length"
+        moved = f"""(() => {{ const d = document.querySelector('[name=d]'); d.value = 7;
+            d.dispatchEvent(new Event('input')); return {seen}; }})()"""
+        assert tab.evaluate(moved) == 5, "four plots and the tiles"
+        tab.wait_for_function(COMPUTED)
+        assert tab.evaluate(seen) == 0
+        first, second, ratio = (float(text) for text in tab.locator(".tiles dd").all_inner_texts())
+        assert ratio == pytest.approx(first / second, rel=0.02) and not complaints

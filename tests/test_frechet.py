@@ -4,8 +4,8 @@ import pytest
 import torch
 
 import amemlib as am
+from amembook.paper.lemmas import SPECTRA, derivative_errors
 from amemlib import spectral
-from amemlib.experiments.lemmas import SPECTRA, derivative_errors
 
 LAM = 0.7
 SMOOTHED = (*spectral.smoothed_sign_scalars(LAM), LAM)
@@ -95,7 +95,7 @@ def test_divided_differences_of_the_smoothed_sign_keep_their_digits_at_every_gap
     x, y, z = (torch.tensor(v, dtype=torch.float64) for v in (0.4, 0.4 + gap, 0.4 - 0.5 * gap))
     X, Y, Z = ((v**2 + LAM**2).sqrt() for v in (x, y, z))
     psi2, psi3 = lambda X, Y: -1 / (X * Y * (X + Y)), (X + Y + Z) / (X * Y * Z * (X + Y) * (Y + Z) * (Z + X))
-    of_squares = lambda X, Y, x, y: psi2(X, Y) * (x + y)  # noqa: E731
+    of_squares = lambda X, Y, x, y: psi2(X, Y) * (x + y)
     first = 1 / X + y * of_squares(X, Y, x, y)
     # g(z) = ψ(z²): g[x, y, z] from ψ[x², y²] and ψ[x², y², z²]
     g3 = psi3 * (x + y) * (y + z) + psi2(X, Z)
@@ -167,3 +167,52 @@ def test_the_slopes_of_the_signal_are_derivatives_and_that_of_the_identity_is_ha
     slopes, bounds = spectral.signal_slopes(G, U, V, lambda z: z, torch.ones_like, 1.0)
     torch.testing.assert_close(slopes, (U**2).sum(1) * (V**2).sum(1))
     torch.testing.assert_close(bounds, 2 * slopes)
+
+
+POINTS = {
+    "simple": normal(5, 5),
+    "tall": normal(6, 3),
+    "wide": normal(2, 5),
+    "repeated": built([2, 2, 1, 1, 1], (5, 6)),
+    "orthogonal": torch.eye(4, dtype=torch.float64),
+    "stack": torch.stack([torch.eye(3, dtype=torch.float64), normal(3, 3), built([2, 2, 1], (3, 3))]),
+}
+SINGULAR = {"zero": torch.zeros(3, 4, dtype=torch.float64), "deficient": built([2, 1, 1, 0, 0], (6, 5))}
+
+
+@pytest.mark.parametrize("lam", [0.0, 1e-2, LAM])
+@pytest.mark.parametrize("point", [*POINTS, *SINGULAR])
+def test_autograd_gets_the_derivative_that_differences_show(point, lam):
+    if point in POINTS or lam > 0:
+        G = (POINTS | SINGULAR)[point].clone().requires_grad_()
+        assert torch.autograd.gradcheck(lambda G: am.smoothed_sign(G, lam), G, eps=1e-7)
+
+
+@pytest.mark.parametrize("lam", [0.0, LAM])
+@pytest.mark.parametrize("spectrum, rank", [([3, 2, 2, 1, 1], 3), ([2, 2, 0, 0, 0], 2), ([2, 1, 1], 0)])
+def test_a_map_of_fixed_rank_has_a_derivative_where_the_next_singular_value_is_smaller(spectrum, rank, lam):
+    G = built(spectrum, (6, 5)).requires_grad_()
+    assert torch.autograd.gradcheck(lambda G: am.smoothed_sign(G, lam, rank), G, eps=1e-7)
+
+
+@pytest.mark.parametrize("lam, rank, point", [(0.0, None, "deficient"), (0.0, 2, "orthogonal"), (LAM, 2, "deficient")])
+def test_where_there_is_no_derivative_backward_says_so(lam, rank, point):
+    G = (POINTS | SINGULAR)[point].clone().requires_grad_()
+    with pytest.raises(ValueError, match=r"G must have s_r > s_\(r\+1\)"):
+        am.smoothed_sign(G, lam, rank).sum().backward()
+
+
+def test_a_second_derivative_is_refused_whatever_the_first_is_multiplied_with():
+    G = normal(3, 3).requires_grad_()
+    for loss in (am.smoothed_sign(G, LAM).sum(), (am.polar(G) ** 2 * normal(3, 3)).sum()):
+        (slope,) = torch.autograd.grad(loss, G, create_graph=True)
+        with pytest.raises(NotImplementedError, match="no second"):
+            slope.sum().backward()
+
+
+def test_the_gradient_has_the_precision_of_its_argument_and_the_maps_their_jacobian():
+    G = torch.eye(3, requires_grad=True)
+    am.polar(G)[0, 1].backward()
+    torch.testing.assert_close(G.grad, torch.tensor([[0, 0.5, 0], [-0.5, 0, 0], [0, 0, 0]]))
+    J = torch.func.jacrev(am.polar)(torch.eye(2, dtype=torch.float64))
+    torch.testing.assert_close(J[0, 1], torch.tensor([[0, 0.5], [-0.5, 0]], dtype=torch.float64))

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import amemlib as am
-from amemlib import arithmetic
+from amemlib import plain
 
 
 def instance(n_items=40, dim=12, seed=0, dtype=torch.float64):
@@ -30,7 +30,7 @@ def test_initial_gradient_is_what_autograd_gives(n_items, dim, batch_size, dtype
     problem, emb = instance(n_items, dim, dtype=dtype)
     q = problem.frequencies if batch_size is None else am.sample_minibatch(problem, batch_size, 3)
     W = torch.zeros(dim, dim, dtype=torch.float64, requires_grad=True)
-    (q @ dense_losses(W, emb)).backward()
+    plain.loss(W, emb.U.double(), emb.V.double(), q).backward()
     torch.testing.assert_close(am.initial_gradient(emb, q), -W.grad, rtol=0, atol=1e-12)
 
 
@@ -87,7 +87,7 @@ def test_gradient_at_any_memory_is_what_autograd_gives(n_items, scale):
     problem, emb = instance(n_items, 6)
     W = some_memory(6, scale).requires_grad_()
     q = am.sample_minibatch(problem, 5 * n_items, 1)
-    (q @ dense_losses(W, emb)).backward()
+    plain.loss(W, emb.U, emb.V, q).backward()
     loss, G = am.loss_and_gradient(W, emb, q)
     torch.testing.assert_close(G, -W.grad, rtol=1e-9, atol=1e-12)
     assert torch.equal(am.gradient(W, emb, q), G) and loss == pytest.approx(am.loss(W, emb, q), rel=1e-12)
@@ -100,24 +100,6 @@ def test_losses_along_a_direction_are_those_at_every_point():
     torch.testing.assert_close(am.gradients.item_losses_along(direction, emb, rates), expected, rtol=1e-10, atol=1e-13)
 
 
-@pytest.mark.parametrize("scale", [1.0, 3000.0])
-def test_sums_over_groups_of_rivals_add_up_to_the_sum_over_all(scale):
-    _, emb = instance(60, 6)
-    W = some_memory(6, scale)
-    group = am.Embeddings(emb.U[::2], emb.V[::2])
-    logits = group.V @ W.T @ emb.U.T
-    own = logits[torch.arange(30), torch.arange(0, 60, 2)]
-    for outputs, columns in ((None, slice(0, None, 2)), (emb.U[1::2], slice(1, None, 2))):
-        z = logits[:, columns].clone()
-        if outputs is None:
-            z.fill_diagonal_(-math.inf)
-        log_sums, means = am.gradients.rival_log_sums(W, group, outputs)
-        held = (own - z.logsumexp(1) < 740) if outputs is None else torch.ones(30, dtype=torch.bool)
-        assert held.sum() >= 28 and (log_sums[~held] == -math.inf).all() and (means[~held] == 0).all()
-        torch.testing.assert_close(log_sums[held], z.logsumexp(1)[held], rtol=1e-12, atol=1e-12)
-        torch.testing.assert_close(means[held], (z.softmax(1) @ emb.U[columns])[held], rtol=1e-9, atol=1e-12)
-
-
 @pytest.mark.parametrize("rounding", [0.0, 2.0**-11])
 def test_float32_products_are_used_only_where_they_are_not_rounded_further(rounding, monkeypatch):
     problem, emb = instance(dtype=torch.float32)
@@ -128,12 +110,8 @@ def test_float32_products_are_used_only_where_they_are_not_rounded_further(round
     torch.testing.assert_close(found, exact, rtol=0, atol=1e-5)
 
 
-def test_float64_embeddings_whose_gradient_would_vanish_or_overflow_are_refused_and_float32_ones_cannot():
+def test_small_float32_embeddings_lose_no_digits_of_the_gradient():
     problem, emb = instance()
-    for scale in (1e-60, 1e60):
-        for gradient in (am.initial_gradient, lambda emb, q: am.gradient(some_memory(12, 0.0), emb, q)):
-            with pytest.raises(ValueError, match="emb.V must have a largest entry from 1e-50 to 1e.50"):
-                gradient(am.Embeddings(emb.U, scale * emb.V), problem.frequencies)
     small = am.Embeddings(emb.U.float(), (1e-30 * emb.V).float())
     G = am.initial_gradient(emb, problem.frequencies)
     torch.testing.assert_close(am.initial_gradient(small, problem.frequencies) * 1e30, G, rtol=1e-4, atol=1e-8)
@@ -210,29 +188,3 @@ def test_the_host_waits_once_a_block_of_items_and_not_once_a_tile(monkeypatch):
             am.loss_and_gradient(some_memory(6, 1.0), emb, problem.frequencies)
         found[columns] = waits.count
     assert found[100] == found[2000] < 20 + 4 * 6
-
-
-def test_three_products_of_eleven_bits_are_one_of_float32():
-    generator = torch.Generator().manual_seed(0)
-    A, B = (
-        torch.randn(200, 96, generator=generator) * torch.exp(4 * torch.randn(200, 1, generator=generator))
-        for _ in "AB"
-    )
-    size = A.abs().double() @ B.abs().double().T
-    error = lambda C: ((C.double() - A.double() @ B.double().T).abs() / size).max().item()  # noqa: E731
-    one = arithmetic.TF32.product(arithmetic.TF32.enter(A), arithmetic.TF32.enter(B))
-    assert error(one) > 2**-13 and error(arithmetic.three_pass_tf32(A, B)) < 2**-21
-
-
-@pytest.mark.parametrize("scale", [0.0, 0.5, 1.0])
-def test_loss_and_gradient_by_three_pass_tf32_keep_six_digits(scale):
-    problem, emb = instance(3000, 64, dtype=torch.float32)
-    W = 8 * scale * am.polar(am.initial_gradient(emb, problem.frequencies))
-    exact = am.Embeddings(emb.U.double(), emb.V.double())
-    true_loss, true_G = am.loss_and_gradient(W, exact, problem.frequencies)
-    single = lambda A, B: arithmetic.TF32.product(arithmetic.TF32.enter(A), arithmetic.TF32.enter(B))  # noqa: E731
-    errors = []
-    for product in (arithmetic.three_pass_tf32, single):
-        loss, G = am.loss_and_gradient(W, emb, problem.frequencies, product)
-        errors.append(max(abs(loss / true_loss - 1), float((G - true_G).norm() / true_G.norm())))
-    assert errors[0] < 1e-6 and errors[1] > 20 * errors[0]

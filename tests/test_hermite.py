@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from amemlib import hermite as he
-from amemlib.adam import adam
+from amembook.networks import hermite as he
+from amembook.networks.adam import adam
 
 COEFFICIENTS = torch.tensor([0.3, -0.7, 0.0, 0.5, 0.2], dtype=torch.float64)
 OTHER = torch.tensor([-0.1, 0.4, 0.9, 0.0, -0.6], dtype=torch.float64)

@@ -9,11 +9,8 @@ import pytest
 import torch
 
 import amemlib as am
-from amemlib import theory
-from amemlib.equivalents import PredictedVariances, SpectralEquivalent, interaction_variances, typical_absolute_maximum
-from amemlib.expansions import LeadingBlock, gaussian_expectation
-from amemlib.experiments.interactions import EXPERIMENT as INTERACTIONS
-from amemlib.experiments.lemmas import (
+from amembook.paper.interactions import EXPERIMENT as INTERACTIONS
+from amembook.paper.lemmas import (
     binomial_series_ratio,
     expansion_error,
     measure_lemma_24,
@@ -26,7 +23,10 @@ from amemlib.experiments.lemmas import (
     path_monomials,
     remainder_ratio,
 )
-from amemlib.verdicts import NOT_REPRODUCED, REPRODUCED, UNDECIDED
+from amembook.run.claims import CONSISTENT, NOT_REPRODUCED, UNDECIDED
+from amemlib import theory
+from amemlib.equivalents import PredictedVariances, SpectralEquivalent, interaction_variances, typical_absolute_maximum
+from amemlib.expansions import LeadingBlock, gaussian_expectation
 
 
 def normal(*shape, seed=0):
@@ -231,15 +231,9 @@ def test_the_experiment_says_what_it_found(words):
     config, results = small_run()
     counts = [entry["count"] for entry in results[0]["polar"].values()]
     assert sum(counts) == 600 * 599
-    assert set(words(INTERACTIONS, config, results).values()) == {REPRODUCED}
+    assert set(words(INTERACTIONS, config, results).values()) == {UNDECIDED, CONSISTENT}, "four draws at these sizes"
     small = dataclasses.replace(config, dims=(32,))
     assert set(words(INTERACTIONS, small, results[:4]).values()) == {UNDECIDED}
     for result in results:
         result["polar"]["tail-tail"]["square"] *= 1.3
     assert words(INTERACTIONS, config, results)["polar"] == NOT_REPRODUCED
-
-
-@pytest.mark.parametrize("change", [{"lam_over_t0": 0.0}, {"dims": (64, 64)}, {"n_items": 200}, {"seeds": 0}])
-def test_a_config_that_makes_no_sense_is_refused(change):
-    with pytest.raises(ValueError):
-        dataclasses.replace(INTERACTIONS.profiles["smoke"], **change)

@@ -1,17 +1,20 @@
-"""The ledger says what there is: every statement once, and for each that is not open a section, a test and a record."""
+"""A ledger says what there is: every statement once, and for each that is not open a section, a test and a record."""
 
 import ast
+import csv
 import json
 import re
+from collections import Counter
 from pathlib import Path
 
 import ledger
 import pytest
 
-from amemlib.verdicts import OPEN, WORDS
+from amembook.run.claims import OPEN, PREDICTED, REPRODUCED, WORDS
 
 ROOT = Path(__file__).resolve().parents[1]
-ROWS = ledger.rows(ROOT)
+ROWS = [row for book in ledger.LEDGERS for row in ledger.rows(ROOT, book)]
+LOADED = [row for book in ledger.LEDGERS for row in ledger.load(ROOT, book)]
 SETTLED = [row for row in ROWS if row["verdict"] != OPEN]
 LEMMAS = (8, 12, 13, 14, 15, 16, 17, 19, 20, 21, 22, 23, 24, 25, *range(27, 37))
 STATEMENTS = {
@@ -25,40 +28,104 @@ STATEMENTS = {
 }
 
 
+FILES = {path.name: path for folder in ("tests", "amembook") for path in (ROOT / folder).rglob("test_*.py")}
+
+
 def test_every_statement_of_the_paper_has_one_row():
     names = [row["statement"] for row in ROWS]
     assert len(names) == len(set(names))
+    for book, folder in ledger.LEDGERS.items():
+        assert {path.stem for path in (ROOT / folder).glob("*.yml")} == set(ledger.GROUPS[book]), "rows no page shows"
     assert {row["statement"] for row in ROWS if row["group"] == "paper"} == STATEMENTS
 
 
-def test_what_the_paper_does_not_say_stands_in_a_group_of_its_own():
-    groups = ledger.by_group(ROWS)
-    assert sum(map(len, groups.values())) == len(ROWS), "a group that tools/ledger.py does not know"
-    page = ledger.page(ledger.load(ROOT), ROOT)
-    assert page.index("Figure 8") < page.index("## Beyond the paper")
+def test_every_row_says_whose_it_is_and_stands_on_the_page_of_all():
+    for book, others in (("", {"paper", "ours"}), ("companions", {"companion", "ours"})):
+        rows = [row for row in LOADED if row["book"] == book]
+        assert {row["of"] for row in rows} == others
+        page = (ROOT / book / "chapters" / "all-statements.md").read_text(encoding="utf-8")
+        assert len(re.findall(r"^\| .*class=\"verdict", page, re.M)) == len(rows)
+        assert all(ledger.link(row, ROOT) in page for row in rows)
+    assert all((row["of"] == "paper") == (row["group"] == "paper") for row in ROWS)
+
+
+def test_the_page_is_short_and_folds_nothing():
+    for book in ledger.LEDGERS:
+        page = (ROOT / book / "chapters" / "evidence.md").read_text(encoding="utf-8")
+        assert len(page.split()) <= 5000 and "<details" not in page and "dropdown" not in page
+
+
+def test_the_hardest_tests_are_half_at_new_sizes_and_say_which_is_not_met():
+    for book, least in (("", 12), ("companions", 5)):
+        rows = [row for row in LOADED if row["book"] == book]
+        words = [
+            part["word"] for row in rows for part in row["parts"] if part["key"] in ledger.several(row.get("hard", []))
+        ]
+        lines = ledger.hardest(rows, ROOT)
+        assert least <= len(lines) <= 15 and all(line[-1] for line in lines)
+        assert sum("undecided" in line[3] for line in lines) <= words.count("undecided")
+        assert set(words) <= {REPRODUCED, PREDICTED, "undecided"} and words.count("undecided") < len(words) / 5
+        if not book:
+            assert 2 * sum("★" in line[0] for line in lines) >= len(lines)
+
+
+def test_a_row_that_repeats_others_has_no_measurement_of_its_own():
+    def parts(row):
+        records = ledger.several(row["record"])
+        keys = [key.rpartition(".") for key in ledger.several(row["verdict"])]
+        return {(records[int(number or 0)], key) for number, _, key in keys}
+
+    named = {row["statement"]: row for row in ROWS}
+    for row in ROWS:
+        if "repeats" in row:
+            others = [named[name] for name in ledger.several(row["repeats"])]
+            assert parts(row) <= set().union(*map(parts, others)), row["statement"]
+            assert not any("repeats" in other for other in others)
+
+
+def test_a_line_of_the_csv_is_a_judged_number_on_the_scale_of_its_band():
+    for book, folder in ledger.LEDGERS.items():
+        rows = {row["statement"]: row for row in LOADED if row["book"] == book}
+        with (ROOT / folder / "evidence.csv").open(encoding="utf-8", newline="") as file:
+            lines = list(csv.DictReader(file))
+        assert list(lines[0]) == ledger.COLUMNS
+        counts = Counter(line["statement"] for line in lines)
+        for name, row in rows.items():
+            assert counts[name] == sum(max(1, len(verdict["numbers"])) for verdict in row["parts"]) or not row["parts"]
+        for line in lines:
+            row = rows[line["statement"]]
+            assert (line["of"], line["word"]) == (row["of"], row["verdict"])
+            law, mean, low, high, band = (
+                float(line[key] or "nan") for key in ("law", "measured", "low", "high", "band")
+            )
+            if line["word"] in (REPRODUCED, PREDICTED) and line["law"] and line["band"]:
+                # an entry of a family may straddle its band, its total must not
+                assert low <= mean <= high and low <= law + band and high >= law - band, line
+            assert bool(line["rule_commit"]) == bool(line["record_commit"]) == bool(row["parts"])
 
 
 @pytest.mark.parametrize("row", SETTLED, ids=lambda row: row["statement"])
 def test_a_settled_row_names_a_section_and_tests_that_exist(row):
     chapter, _, anchor = row["chapter"].partition("#")
-    text = (ROOT / "chapters" / chapter).read_text(encoding="utf-8")
+    text = (ROOT / row["book"] / "chapters" / chapter).read_text(encoding="utf-8")
     headings = {re.sub(r"\W+", "-", heading.lower()).strip("-") for heading in re.findall(r"^##+ (.*)$", text, re.M)}
     known = anchor in headings or f":label: {anchor}\n" in text or f"({anchor})=\n" in text
     assert anchor and known, f"{chapter} has no label and no heading {anchor!r}"
-    for file, name in (test.split("::") for test in ledger.several(row["test"])):
-        functions = ast.walk(ast.parse((ROOT / "tests" / file).read_text(encoding="utf-8")))
+    for test in ledger.several(row["test"]):
+        file, name = test.split("::")
+        functions = ast.walk(ast.parse(FILES[file].read_text(encoding="utf-8")))
         assert any(isinstance(node, ast.FunctionDef) and node.name == name for node in functions), name
 
 
 @pytest.mark.parametrize("row", SETTLED, ids=lambda row: row["statement"])
 def test_a_settled_rows_numbers_come_from_seeds_nobody_looked_at(row):
     for name in ledger.several(row["record"]):
-        record = json.loads((ROOT / "amemlib" / "records" / f"{name}.json").read_text(encoding="utf-8"))
+        record = json.loads((ROOT / "amembook" / "records" / f"{name}.json").read_text(encoding="utf-8"))
         assert record["config"]["first_seed"] >= 1000
     filled = ledger.evidence(row, ROOT)
     assert filled["verdict"] in set(WORDS) - {OPEN}
     assert any(character.isdigit() for character in filled["measured"]), "a verdict without a number"
-    assert not {"{", "}", "\n"} & set(filled["measured"] + filled["size"])
+    assert not {"{", "}", "\n"} & set(re.sub(r"\$[^$]+\$", "", filled["measured"] + filled["size"]))
 
 
 def test_the_generated_pages_are_up_to_date():
@@ -75,35 +142,18 @@ def test_a_number_that_is_not_in_the_record_cannot_be_shown():
 def test_the_worst_of_several_verdicts_counts_from_whichever_record():
     row = dict(SETTLED[0], record=["optimality/confirm-alpha-1.5", "lemmas/confirm-alpha-1.5"], show="0", front="0")
     del row["size"]
-    assert ledger.evidence(dict(row, verdict=["haar", "inverse_sum"]), ROOT)["verdict"] == "finite-size"
+    assert ledger.evidence(dict(row, verdict=["haar", "inverse_sum"]), ROOT)["verdict"] == "undecided"
     assert ledger.evidence(dict(row, verdict=["haar", "1.lemma_12_sign"]), ROOT)["verdict"] == "consistency check"
     with pytest.raises(KeyError):
         ledger.evidence(dict(row, verdict="lemma_23"), ROOT)
 
 
-def test_numbers_round_up_never_down():
-    fill = ledger.Rounding().format
-    assert fill("{0!u:.2f} {1!u:.2f} {2!u:.1f}", 1.371, 1.37, 2.0000000001) == "1.38 1.37 2.0"
-
-
-def test_plain_formulas_are_set_and_formulas_stay():
-    assert ledger.typeset("α = 1.5; d = 64, 128") == r"$\alpha$ = 1.5; $d$ = 64, 128"
-    assert ledger.typeset(r"$d=64$ at λ = t₀") == r"$d=64$ at λ = $t_0$"
-    assert ledger.typeset("norm over ζ⁻² m^(1−2α)/d") == r"norm over $\zeta^{-2}m^{1-2\alpha}/d$"
-    for row in ledger.load(ROOT):
-        text = ledger.typeset("; ".join(row[key] for key in ("claim", "measured", "size")))
+def test_formulas_are_tex():
+    for row in LOADED:
+        text = "; ".join(row[key] for key in ("claim", "measured", "size"))
         assert text.count("$") % 2 == 0 and "$$" not in text, row["statement"]
-
-
-@pytest.mark.parametrize("row", SETTLED, ids=lambda row: row["statement"])
-def test_a_row_shows_a_figure_that_its_page_has(row):
-    address = ledger.picture(row, ROOT)
-    if address is not None:
-        chapter, _, label = address.partition(".html#")
-        text = (ROOT / "chapters" / f"{chapter}.md").read_text(encoding="utf-8")
-        assert f"name: {label}\n" in text or f"name: {label} " in text
-    if "short" in row:
-        assert address is not None, "what the front page names has a figure"
+        plain = re.sub(r"\$[^$]+\$", "", text)
+        assert not re.search(r"(?<!\w)(?:d|N|B|T|α|η|λ) [=≤≥] \d", plain), row["statement"]
 
 
 def test_the_front_page_has_a_line_a_theorem_with_two_numbers_at_most():
@@ -114,8 +164,23 @@ def test_the_front_page_has_a_line_a_theorem_with_two_numbers_at_most():
         assert 1 <= len(numbers) <= 2, row["number"]
 
 
-def test_the_details_of_a_row_say_what_would_decide_it():
-    by_name = {row["statement"]: dict(row["details"]) for row in ledger.load(ROOT)}
-    for row in ledger.load(ROOT):
-        assert ("what would decide" in by_name[row["statement"]]) or row["verdict"] != "undecided"
-        assert {"record", "test"} <= set(by_name[row["statement"]])
+def test_what_is_missed_or_undecided_stands_on_the_page_with_what_would_decide_it():
+    for row in LOADED:
+        if row["verdict"] in ("undecided", "not reproduced") and "repeats" not in row:
+            page = (ROOT / row["book"] / "chapters" / "evidence.md").read_text(encoding="utf-8")
+            assert f"{ledger.link(row, ROOT)} | {row['of']} | {ledger.badge(row['verdict'])} | " in page
+            assert ledger.deciding(row)
+
+
+def test_what_was_dropped_before_it_was_stored_stands_on_the_page():
+    lines = [line for book in ledger.LEDGERS for line in ledger.dropped([r for r in ROWS if r["book"] == book], ROOT)]
+    assert sorted(line[0].partition("–")[0] for line in lines) == ["3300", "3500", "3700", "4800", "5300", "5700"]
+
+
+def test_a_front_page_counts_its_own_book():
+    for book in ledger.LEDGERS:
+        rows = [row for row in LOADED if row["book"] == book]
+        text = (ROOT / book / "README.md").read_text(encoding="utf-8")
+        assert "\n".join(ledger.status(rows)) in text
+        counted = [row for row in rows if "short" not in row and "repeats" not in row]
+        assert sum(map(int, re.findall(r"^\| (\d+) ", text, re.M))) == len(counted)

@@ -1,23 +1,31 @@
 """The command line, end to end."""
 
+import dataclasses
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
+import yaml
 
-from amemlib import experiments, records, sweep
-from amemlib.__main__ import main
-from amemlib.verdicts import WORDS
+from amembook.run import cache, records, reproduce, studies
+from amembook.run.base import config_of
+from amembook.run.claims import WORDS
+from amembook.run.command_line import UNFINISHED, main
 
-ONE_STEP = experiments.find_experiment("one-step")
+ONE_STEP = studies.find_experiment("one-step")
+SMALL_SGD = {"sgd_dims": (16, 32), "sgd_items": 20, "sgd_seeds": 2}
+LEDGERS = [*Path(__file__).resolve().parents[1].glob("**/ledger/*.yml")]
 SMALLEST = "dims=8,16 n_items=100 seeds=1 sgd_dims=16,32 sgd_items=20 sgd_seeds=2".split()
 
 
 def command_line(*arguments, cwd):
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "amemlib", *arguments]
+    command = [sys.executable, "-m", "amembook", *arguments]
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
 
 
@@ -70,7 +78,7 @@ def test_the_second_run_takes_everything_from_the_first(here, capsys, monkeypatc
     arguments = ["run", "one-step", "--profile", "smoke", "--json", "--set", *SMALLEST]
     assert main(arguments) == 0
     first = json.loads(capsys.readouterr().out)
-    monkeypatch.setattr("amemlib.experiments.one_step.initial_gradient", None)
+    monkeypatch.setattr("amembook.paper.one_step.initial_gradient", None)
     assert main(arguments) == 0
     second = json.loads(capsys.readouterr().out)
     assert first["measured"] == second["measured"]
@@ -88,9 +96,57 @@ def test_output_writes_the_record_that_is_printed(here, capsys):
     assert json.loads((here / "record.json").read_text()) == json.loads(capsys.readouterr().out)
 
 
-def test_list_names_every_experiment(capsys):
+def test_list_names_every_study_by_group(capsys):
     assert main(["list"]) == 0
-    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(experiments.names())
+    names = [group_or_name for group, found in studies.names().items() for group_or_name in (group, *found)]
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == names
+    assert main(["list", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert {group: list(found) for group, found in listed.items()} == studies.names()
+    for name, purpose in (pair for found in listed.values() for pair in found.items()):
+        assert studies.find_experiment(name).purpose == purpose
+
+
+def test_a_statement_is_drawn_again_on_seeds_of_ones_own(here, capsys, monkeypatch):
+    small = dataclasses.replace(reproduce.STATEMENTS["Sharp capacity"], sizes={"n_items": 200, "dim": 8, "draws": 4})
+    studied = reproduce.Again(
+        "one-step/confirm-alpha-1.5", {"dims": (8, 16), "n_items": 100, "seeds": 2} | SMALL_SGD, ("sgd",), 0
+    )
+    monkeypatch.setattr(reproduce, "STATEMENTS", {"Sharp capacity": small, "Theorem 5": studied})
+    for name in reproduce.STATEMENTS:
+        assert main(["reproduce", *name.lower().split(), "--seed", "11"]) == 0
+        said = capsys.readouterr().out
+        assert all(word in said for word in ("stored", "fresh", "predicted", "verdict:", "'first_seed': 11"))
+        assert main(["reproduce", name, "--seed", "11", "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        documented = {"experiment", "config", "measured", "predicted", "verdict", "device", "seconds", "stored"}
+        assert documented <= set(found) and found["statement"] == name and found["config"]["first_seed"] == 11
+        assert found["verdict"] in WORDS
+        assert set(found["stored"]) == set(found["measured"]) == set(found["predicted"]) == set(found["interval"])
+        assert all(low <= found["measured"][key] <= high for key, (low, high) in found["interval"].items())
+
+
+def test_every_statement_that_can_be_drawn_again_has_its_row_and_its_record():
+    rows = {row["statement"]: row for path in LEDGERS for row in yaml.safe_load(path.read_text(encoding="utf-8"))}
+    for name, again in reproduce.STATEMENTS.items():
+        row, record = rows[name], records.read_record(records.RECORDS / f"{again.record}.json")
+        named = row["record"] if isinstance(row["record"], list) else [row["record"]]
+        assert again.record in named and set(again.keys) <= set(record["verdicts"])
+        assert again.minutes > 0
+        experiment = studies.find_experiment(record["experiment"])
+        if again.keys:
+            dataclasses.replace(config_of(experiment, record["config"]), **again.sizes)
+
+
+@pytest.mark.parametrize("wrong", (["Theorem 4"], [], ["Theorem 3", "--seed", "-1"]))
+def test_an_unknown_statement_is_one_line_with_the_others(here, capsys, wrong):
+    assert main(["reproduce", *wrong]) == 2
+    said = capsys.readouterr()
+    assert said.out == "" and said.err.count("\n") == 1
+    assert "seed" in said.err if "--seed" in wrong else all(name in said.err for name in reproduce.STATEMENTS)
+    assert main(["reproduce", "--list"]) == 0
+    listed = capsys.readouterr().out
+    assert all(name in listed for name in reproduce.STATEMENTS) and "minutes" in listed
 
 
 def test_show_prints_the_stored_records(capsys, monkeypatch, here):
@@ -103,13 +159,22 @@ def test_show_prints_the_stored_records(capsys, monkeypatch, here):
     capsys.readouterr()
     assert main(["show", "one-step"]) == 0
     assert capsys.readouterr().out.startswith("record small\n")
+    assert main(["show", "one-step", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["name"] == "small"
+
+
+def test_a_budget_leaves_with_its_own_status_and_the_next_run_goes_on(here, capsys):
+    arguments = ["run", "one-step", "--profile", "smoke", "--set", *SMALLEST]
+    assert main([*arguments, "--budget", "1e-9"]) == UNFINISHED
+    assert "budget" in capsys.readouterr().err
+    assert main(arguments) == 0
 
 
 def test_an_interrupt_from_the_keyboard_says_how_to_go_on(here, capsys, monkeypatch):
     def interrupt(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sweep, "run", interrupt)
+    monkeypatch.setattr(cache, "run", interrupt)
     assert main(["run", "one-step", "--profile", "smoke"]) == 130
     assert capsys.readouterr().err.count("\n") == 1
 
@@ -141,12 +206,65 @@ def test_a_record_that_cannot_be_judged_is_named_and_left_alone(here, capsys, ch
     capsys.readouterr()
     assert main(["judge", "record.json"]) == 2
     error = capsys.readouterr().err
-    assert error.count("\n") == 1 and "record.json" in error and said in error
+    assert error.count("\n") == 1 and said in error
     assert (here / "record.json").read_text() == text
 
 
 def test_a_dirty_tree_writes_no_shipped_record(capsys, monkeypatch):
-    monkeypatch.setattr("amemlib.runtime.commit", lambda: "0123456789ab+")
+    monkeypatch.setattr("amembook.run.runtime.commit", lambda: "0123456789ab+")
     output = str(records.RECORDS / "one-step" / "new.json")
     assert main(["run", "one-step", "--profile", "smoke", "--output", output]) == 2
     assert "output" in (error := capsys.readouterr().err) and "commit" in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize("part, damage, said", [
+    ("measured", lambda measured: measured | {"counts": measured["counts"] | {"polar": []}}, "measured counts"),
+    ("measured", lambda measured: measured | {"seed_counts": measured["seed_counts"] | {"sgd": [None]}}, "seed_counts"),
+    ("measured", lambda measured: {key: None for key in measured}, "must hold numbers"),
+    ("measured", lambda measured: measured | {"slope": [1.5]}, "judged by"),
+    ("config", lambda config: list(config), "no object config"),
+    ("verdicts", lambda verdicts: {"polar": {}}, "'kind'"),
+])  # fmt: skip
+def test_a_record_with_a_hole_is_not_judged(here, capsys, part, damage, said):
+    stored = json.loads((records.RECORDS / "one-step" / "confirm-alpha-1.5.json").read_text(encoding="utf-8"))
+    text = json.dumps(stored | {part: damage(stored[part])})
+    (here / "record.json").write_text(text)
+    assert main(["judge", "record.json"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and "record.json" in error and said in error, error
+    assert (here / "record.json").read_text() == text
+
+
+@pytest.mark.parametrize("text", ["", "[]", "3", '{"config": {}', "[" * 100_000])
+def test_a_damaged_record_is_shown_by_the_name_of_its_file(here, capsys, monkeypatch, text):
+    monkeypatch.setattr(records.resources, "files", lambda package: here)
+    (here / "records" / "one-step").mkdir(parents=True)
+    (here / "records" / "one-step" / "damaged.json").write_text(text)
+    assert main(["show", "one-step"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and "damaged.json" in error and "git restore" in error
+
+
+HEAVY = {"torch", "scipy", "numpy", "matplotlib"}
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("arguments", [["list"], ["--help"], ["run", "nope"], ["show", "nope"]])
+def test_what_can_be_said_without_torch_is_said_without_it(arguments, tmp_path):
+    code = (
+        "import sys\nfrom amembook.run.command_line import main\n"
+        f"try: main({arguments})\nexcept SystemExit: pass\n"
+        f"sys.exit(len({HEAVY} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True).returncode == 0
+
+
+@pytest.mark.process
+def test_an_interrupt_while_torch_loads_ends_in_one_line(tmp_path):
+    code = "import amembook.run.command_line as c, sys; print(flush=True); sys.exit(c.main(['run', 'one-step']))"
+    run = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, text=True, stdout=-1, stderr=-1)
+    run.stdout.readline()
+    time.sleep(0.3)
+    run.send_signal(signal.SIGINT)
+    error = run.communicate()[1]
+    assert run.returncode == 130 and error.count("\n") == 1 and "interrupted" in error, error

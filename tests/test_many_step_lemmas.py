@@ -6,8 +6,8 @@ import pytest
 import torch
 
 import amemlib as am
+from amembook.paper.deflation import SUPERCONCENTRATION, tail_bounds
 from amemlib import theory
-from amemlib.experiments.deflation import SUPERCONCENTRATION, tail_bounds
 from amemlib.theory import superconcentration_failure, weighted_frobenius_bound, weighted_norm_bound
 
 

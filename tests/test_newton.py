@@ -9,8 +9,9 @@ import torch
 from scipy.optimize import brentq
 
 import amemlib as am
+from amembook.paper.sharp import SharpConfig
+from amemlib import plain
 from amemlib.equivalents import NewtonEquivalent, expected_capacity, rare_item_snr
-from amemlib.experiments.sharp import SharpConfig
 
 FRESH_SEEDS = range(2000, 2006)
 
@@ -30,11 +31,7 @@ def test_the_hessian_at_zero_is_a_kronecker_product(batch_size):
     problem, emb = instance()
     q = problem.frequencies if batch_size is None else am.sample_minibatch(problem, batch_size, 2000)
 
-    def loss(w):
-        logits = emb.V @ w.reshape(6, 6).T @ emb.U.T
-        return q @ torch.nn.functional.cross_entropy(logits, torch.arange(40), reduction="none")
-
-    zero = torch.zeros(36, dtype=torch.float64)
+    loss, zero = lambda w: plain.loss(w.reshape(6, 6), emb.U, emb.V, q), torch.zeros(36, dtype=torch.float64)
     hessian = torch.autograd.functional.hessian(loss, zero)
     outputs, inputs, _ = covariances(emb, q)
     torch.testing.assert_close(hessian, torch.kron(outputs, inputs), rtol=0, atol=1e-15)

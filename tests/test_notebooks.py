@@ -1,6 +1,5 @@
 """The chapters' notebooks: plain for every reader, executed, reproducible, and caught when they are not."""
 
-import importlib
 import os
 import re
 import shutil
@@ -76,6 +75,7 @@ BLOCKS = [
         "**bulk scale**: The *unit* $\\mathbb{R}$.\n\n**rank**: Number.",
     ),
     ("```{code-block} text\nas {ref}`it` is\n```", "```text\nas {ref}`it` is\n```"),
+    ("```{literalinclude} references.bib\n:language: bibtex\n```", f"```bibtex\n{BIBLIOGRAPHY.strip()}\n```"),
     ("before\n% a comment\nafter", "before\nafter"),
     ("```{raw} html\n<canvas></canvas>\n```", "*What stands here runs in [the page](URL).*"),
     ("<!-- a comment -->", ""),
@@ -142,7 +142,8 @@ def book(tmp_path):
 
 def new_book(root: Path) -> Path:
     (root / "chapters").mkdir(parents=True)
-    shutil.copy(ROOT / "_config.yml", root)
+    for name in ("_config.yml", "requirements.txt"):
+        shutil.copy(ROOT / name, root)
     (root / "README.md").write_text("# Front\n")
     parts = [{"numbered": True, "chapters": [{"file": "chapters/all"}]}, {"chapters": [{"file": "chapters/other"}]}]
     (root / "_toc.yml").write_text(yaml.safe_dump({"format": "jb-book", "root": "README", "parts": parts}))
@@ -200,7 +201,7 @@ def test_the_setup_cell_asks_git_then_the_index_and_only_in_colab(book, tmp_path
     subprocess.run([sys.executable, "-c", run], env=os.environ | paths, check=True, capture_output=True)
     lines = log.read_text().splitlines() if log.exists() else []
     assert ["git" if "git+https://github.com/" in line else "index" for line in lines] == asked
-    assert all(line.startswith("install -q amemlib[data]") for line in lines)
+    assert all(line.startswith("install -q amemlib[book]") for line in lines)
 
 
 def test_another_setup_cell_leaves_the_outputs_and_other_code_does_not(book, monkeypatch):
@@ -241,6 +242,33 @@ def test_code_that_a_page_folds_stays_open_in_the_notebook(book):
 def test_what_has_no_plain_form_is_an_error_with_its_place(book, body, line, complaint):
     with pytest.raises(Unportable, match=rf"^chapters/all\.md:{line}: .*{complaint}"):
         chapter(book, body)
+
+
+@pytest.fixture
+def far(book):
+    """A chapter of a second book beside the first."""
+    folder = book / "companions"
+    (folder / "chapters").mkdir(parents=True)
+    (folder / "_config.yml").write_text("title: Second\n")
+    (folder / "README.md").write_text("# Second\n")
+    parts = [{"numbered": True, "chapters": [{"file": "chapters/far"}]}]
+    (folder / "_toc.yml").write_text(yaml.safe_dump({"format": "jb-book", "root": "README", "parts": parts}))
+    return folder / "chapters" / "far.md"
+
+
+def test_links_lead_from_book_to_book(book, far):
+    far.write_text(f"{FRONT}# Far\n\n$$ \\R $$ (eq-z)\n\n{{eq}}`eq-o`, [there](../../chapters/other.md)\n")
+    near = text(chapter(book, "{eq}`eq-z`, [far](../companions/chapters/far.md), [all](../companions/README.md)"))
+    address = "https://amemlib.github.io/amemlib"
+    assert f"[(1.1)]({address}/companions/chapters/far.html#equation-eq-z)" in near
+    assert f"[far]({address}/companions/chapters/far.html), [all]({address}/companions/README.html)" in near
+    shown = text(far.with_suffix(".ipynb"))
+    assert "/blob/main/companions/chapters/far.ipynb" in shown and "a page of [Second](" in shown
+    assert f"[(1)]({address}/chapters/other.html#equation-eq-o), [there]({address}/chapters/other.html)" in shown
+    assert "\\mathbb{R}" in shown
+    far.write_text(far.read_text() + "\n[lost](../../chapters/lost.md)\n")
+    with pytest.raises(Unportable, match=r"^companions/chapters/far\.md:12: .*chapters/lost"):
+        notebooks.write(book)
 
 
 def test_a_label_given_twice_is_an_error(book):
@@ -286,6 +314,27 @@ def test_new_prose_keeps_the_outputs_and_new_code_drops_them(book, executed):
     assert notebooks.check(book) == ["chapters/all.ipynb: never executed"]
 
 
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"cells": ['])
+def test_a_damaged_notebook_is_named_and_made_anew(book, content):
+    path = chapter(book, EXERCISE + CELLS)
+    made = path.read_text()
+    path.write_text(content)
+    with pytest.raises(notebooks.Unportable, match=f"{path.name}: no notebook .*; run `make notebooks`"):
+        notebooks.check(book)
+    notebooks.write(book)
+    assert path.read_text() == made
+
+
+def test_a_notebook_is_written_whole_or_not_at_all(book, monkeypatch):
+    path = chapter(book, EXERCISE + CELLS)
+    made = path.read_text()
+    path.with_suffix(".md").write_text(path.with_suffix(".md").read_text() + "\nMore.\n")
+    monkeypatch.setattr("os.replace", lambda *names: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        notebooks.write(book)
+    assert path.read_text() == made and not list(path.parent.glob("*.tmp"))
+
+
 def test_what_never_ran_or_has_no_source_is_caught(book, executed):
     chapter(book, "```{code-cell} ipython3\n1 + 1\n```")
     shutil.copy(executed, book / "chapters" / "lost.ipynb")
@@ -296,13 +345,19 @@ def test_what_never_ran_or_has_no_source_is_caught(book, executed):
 
 def test_a_changed_record_makes_the_outputs_of_its_readers_stale(book, executed):
     stored = notebooks.read(executed)
-    notebooks.code_cells(stored)[0].source += '\nrecords = am.read_records("loss")'
-    stored.metadata.amemlib["code_hash"] = notebooks.source_hash(stored, book)
+    notebooks.code_cells(stored)[0].source += '\nrecords = read_records("loss")'
+    stored.metadata.amemlib["records"] = notebooks.records_hash(stored, book)
     for experiment, stale in (("signal", False), ("loss", True)):
-        record = book / "amemlib" / "records" / experiment / "one.json"
+        record = book / "amembook" / "records" / experiment / "one.json"
         record.parent.mkdir(parents=True)
         record.write_text("{}")
         assert any("stale" in fault for fault in notebooks.faults(stored, book)) == stale
+
+
+def test_another_pin_makes_outputs_stale(book, executed):
+    pins = book / "requirements.txt"
+    pins.write_text(re.sub("torch==.*", "torch==0.1", pins.read_text()))
+    assert any("stale" in line for line in notebooks.check(book))
 
 
 @pytest.mark.parametrize(
@@ -374,32 +429,3 @@ def test_the_template_of_a_chapter_is_one(tmp_path, monkeypatch):
     monkeypatch.setattr("matplotlib.pyplot.show", lambda: None)
     for cell in notebooks.code_cells(notebook, generated=False):
         exec(compile(cell.source, "template", "exec"), namespace)
-
-
-STORED = {path.stem: notebooks.read(path) for path in sorted((ROOT / "chapters").rglob("*.ipynb"))}
-
-
-@pytest.mark.parametrize("name", STORED)
-def test_a_key_covers_every_module_that_the_cells_name(name):
-    """A function that a cell takes from amemlib comes from a module in the list that the key is made of."""
-    modules = set(STORED[name].metadata.amemlib["modules"])
-    code = "\n".join(cell.source for cell in notebooks.code_cells(STORED[name], generated=False))
-    used = [f"amemlib.figures.{figure}" for figure in re.findall(r"\bam\.figures\.(\w+_figure)\b", code)]
-    used += [f"amemlib.{function}" for function in re.findall(r"\bam\.(\w+)\(", code)]
-    for path in used:
-        package, _, function = path.rpartition(".")
-        home = getattr(importlib.import_module(package), function).__module__
-        assert home in modules, f"{path} is from {home}"
-    assert set(modules) <= {"amemlib", *(f"amemlib.{module}" for module in modules_of_the_house())}
-
-
-def modules_of_the_house():
-    """Every module of amemlib by its dotted name."""
-    files = (path.relative_to(ROOT / "amemlib").with_suffix("") for path in (ROOT / "amemlib").rglob("*.py"))
-    return {".".join(file.parts).removesuffix(".__init__") for file in files}
-
-
-def test_a_change_in_one_figure_wakes_its_chapter_and_few_others():
-    loaded = {name: stored.metadata.amemlib["modules"] for name, stored in STORED.items()}
-    readers = [name for name, modules in loaded.items() if "amemlib.figures.newton" in modules]
-    assert "newton" in readers and len(readers) <= 3

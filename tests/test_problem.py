@@ -46,32 +46,3 @@ def test_problem_and_embeddings_are_frozen():
         problem.dim = 4
     with pytest.raises(dataclasses.FrozenInstanceError):
         emb.U = emb.V
-
-
-class Elsewhere(torch.Tensor):
-    """A dense tensor that keeps its entries in another one, as the tensors of a foreign device do."""
-
-    @staticmethod
-    def __new__(cls, inner):
-        return torch.Tensor._make_wrapper_subclass(
-            cls, inner.shape, inner.stride(), dtype=inner.dtype, device=inner.device
-        )
-
-    def __init__(self, inner):
-        self.entries = inner
-
-    @classmethod
-    def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
-        args, kwargs = torch.utils._pytree.tree_map_only(cls, lambda X: X.entries, (args, kwargs or {}))
-        return torch.utils._pytree.tree_map_only(torch.Tensor, cls, function(*args, **kwargs))
-
-
-def test_a_subclass_that_is_a_real_dense_tensor_is_taken():
-    problem = am.Problem.power_law(12, 4, 1.5)
-    emb = am.sample_embeddings(problem, 0, dtype=torch.float64)
-    there = am.Embeddings(Elsewhere(emb.U), Elsewhere(emb.V))
-    q, G = problem.frequencies, am.initial_gradient(emb, problem.frequencies)
-    torch.testing.assert_close(am.initial_gradient(there, q), G, rtol=1e-14, atol=0)
-    torch.testing.assert_close(am.polar(Elsewhere(G)).entries, am.polar(G), rtol=0, atol=0)
-    assert am.capacity(am.polar(G), there) == am.capacity(am.polar(G), emb)
-    assert am.loss(Elsewhere(G), there, q) == am.loss(G, emb, q)

@@ -2,17 +2,16 @@
 
 import dataclasses
 import itertools
-import json
 import math
 
 import numpy as np
 import pytest
 
 import amemlib as am
+from amembook.paper.iterates.measure import normalised
+from amembook.paper.iterates.race import EXPERIMENT, level
+from amembook.run.cache import plain
 from amemlib.equivalents import descent_iterates, sgd_recovery_probabilities
-from amemlib.experiments.iterates import normalised
-from amemlib.experiments.race import EXPERIMENT, RaceConfig, level
-from amemlib.verdicts import NOT_REPRODUCED, REPRODUCED, UNDECIDED, word
 
 PROBLEM = am.Problem.power_law(512, 64, 1.5)
 
@@ -54,34 +53,11 @@ def test_bad_input_is_named(change, name):
         descent_iterates(**arguments)
 
 
-def test_a_summary_is_plain_and_says_where_descent_draws_level():
+def test_a_summary_says_where_descent_draws_level():
     config = dataclasses.replace(EXPERIMENT.profiles["smoke"], alphas=(1.5,), steps=2)
-    results = [cell.function(**cell.arguments) for cell in EXPERIMENT.cells(config, "cpu")]
-    measured, predicted = json.loads(json.dumps(EXPERIMENT.read(config, results)))
+    results = [plain(cell.function(**cell.arguments)) for cell in EXPERIMENT.cells(config, "cpu")]
+    measured, predicted = EXPERIMENT.read(config, results)
     for side in (measured, predicted):
         assert np.shape(side["descent"]) == np.shape(side["muon"]) == (1, config.steps)
         assert side["level"] == [level(side["muon"][0], side["descent"][0])]
     assert level([10, 10, 10], [1, 8, 9]) == 3 and level([10, 10], [1, 2]) is None
-
-
-def test_every_verdict_can_be_right_and_can_be_wrong():
-    config = RaceConfig(alphas=(1.25, 2.0), first_seed=EXPERIMENT.unseen_from)
-    muon = np.array([100.0 * np.arange(1, 21) ** 0.5] * 2)
-    law = np.array([[20.0 * 1.3**t if t < 15 else 20.0 * 1.3**15 for t in range(20)], 12.0 * 1.25 ** np.arange(20)])
-    errors = 0.01 * law
-    reached = [level(*pair) for pair in zip(muon, law, strict=True)]
-    predicted = {"muon": muon, "descent": law, "descent_errors": errors, "level": reached}
-
-    def words(descent, steps=None, seeds=8):
-        measured = {"descent": descent, "descent_errors": errors, "level": steps or reached}
-        verdicts = EXPERIMENT.verdicts(dataclasses.replace(config, seeds=seeds), measured, predicted)
-        return {name: word(one) for name, one in verdicts.items()}
-
-    assert set(words(law).values()) == {REPRODUCED}
-    assert set(words(law, seeds=2).values()) == {UNDECIDED}
-    early, late = law.copy(), law.copy()
-    early[0, 3] *= 1.2
-    late[1, 19] *= 0.8
-    assert words(early) == {"early": NOT_REPRODUCED, "late": REPRODUCED, "level": REPRODUCED}
-    assert words(late)["late"] == NOT_REPRODUCED
-    assert words(law, [step + 3 for step in reached])["level"] == NOT_REPRODUCED

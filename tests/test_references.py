@@ -1,10 +1,17 @@
-"""The literature: what is cited is in the list, what is in the list is cited, and an entry says where it appeared."""
+"""The literature: what is cited is in the list, what is in the list is cited, and an entry says where it appeared.
 
+references-checked.csv, of 23 November 2026, has each arXiv number as it was looked up in stored copies of public pages.
+*seen*: the title stood beside the number, the venue beside one of them; *corrected*: another venue, which the entry has
+since. Entries without a number (by DOI, books) were checked in form only.
+"""
+
+import csv
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
-from portable import LITERATURE, Book
+from portable import LITERATURE, books
 from pybtex.database import parse_file
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -15,7 +22,7 @@ CITATION = re.compile(rf"\{{(?:{'|'.join(sorted(LITERATURE))})\}}`([^`]+)`")
 def cited() -> dict[str, set[str]]:
     """Key ↦ the pages that cite it."""
     found: dict[str, set[str]] = {}
-    for page in Book(ROOT).pages():
+    for page in [page for book in books(ROOT) for page in book.pages()]:
         for keys in CITATION.findall((ROOT / f"{page}.md").read_text(encoding="utf-8")):
             for key in keys.split(","):
                 found.setdefault(key.strip(), set()).add(page)
@@ -36,3 +43,28 @@ def test_an_entry_says_who_when_and_where(key):
     assert ENTRIES[key].persons["author"] and re.fullmatch(r"\d{4}", fields["year"])
     venue = {"journal", "booktitle", "publisher", "institution", "howpublished", "url"} & set(fields)
     assert venue, "no journal, conference, publisher or address"
+
+
+def arxiv(key: str) -> list[str]:
+    """The arXiv numbers that an entry names, each once."""
+    fields = ENTRIES[key].fields
+    named = [re.findall(r"(?:arXiv:|arxiv\.org/abs/)([^\s}]+)", fields.get(field, "")) for field in ("journal", "url")]
+    return sorted({*sum(named, []), *([fields["eprint"]] if "eprint" in fields else [])})
+
+
+def test_numbers_and_digital_identifiers_have_their_form_and_no_paper_stands_twice():
+    for key, entry in ENTRIES.items():
+        assert len(arxiv(key)) <= 1, f"{key} names two papers: {arxiv(key)}"
+        for number in arxiv(key):
+            assert re.fullmatch(r"\d\d(0[1-9]|1[0-2])\.\d{4,5}", number), f"{key}: {number}"
+            assert 2000 + int(number[:2]) <= int(entry.fields["year"]), f"{key} is older than {number}"
+        assert re.fullmatch(r"10\.\d{4,5}/\S+", entry.fields.get("doi", "10.0000/none")), key
+    titles = [re.sub(r"\W", "", entry.fields["title"]).lower() for entry in ENTRIES.values()]
+    numbers = [number for key in ENTRIES for number in arxiv(key)]
+    assert not [one for one, count in Counter(titles + numbers).items() if count > 1]
+
+
+def test_every_number_was_looked_up():
+    with (ROOT / "chapters" / "references-checked.csv").open(encoding="utf-8", newline="") as file:
+        checked = {line["key"]: [line["arxiv"]] for line in csv.DictReader(file)}
+    assert checked == {key: arxiv(key) for key in ENTRIES if arxiv(key)}

@@ -1,27 +1,38 @@
-"""A release: what its files hold, one version, one address, and what stops a tag from being published."""
+"""What is published holds both packages whole, and the texts around it say one version, one address, one licence."""
 
 import json
 import re
-import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
+import notebooks
 import pytest
-import release
 import yaml
+from address import PLACEHOLDERS, move
 
 import amemlib
 
-try:
-    import tomllib
-except ModuleNotFoundError:  # Python 3.10
-    tomllib = pytest.importorskip("tomli")
-
-ROOT = release.ROOT
+ROOT = Path(__file__).resolve().parents[1]
 BUILD = "import sys; from setuptools import build_meta; getattr(build_meta, sys.argv[1])(sys.argv[2])"
+
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def tracked(git):
+    """The files among some paths that git knows or would add, those that are there."""
+
+    def files(*paths: str) -> list[str]:
+        names = git("ls-files", "--cached", "--others", "--exclude-standard", "--", *paths).splitlines()
+        return [name for name in names if (ROOT / name).is_file()]
+
+    return files
 
 
 def build(what: str, source: Path, output: Path) -> Path:
@@ -32,143 +43,110 @@ def build(what: str, source: Path, output: Path) -> Path:
     return next(output.glob("*.whl" if what == "wheel" else "*.tar.gz"))
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    """The source distribution of the tree without its ignored files, and the wheel made from that distribution."""
-    place = tmp_path_factory.mktemp("release")
-    for name in release.tracked(ROOT):
-        if not name.startswith(("chapters/", "assets/")):
-            (place / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(ROOT / name, place / "tree" / name)
-    sdist = build("sdist", place / "tree", place)
-    with tarfile.open(sdist) as archive:
-        archive.extractall(place / "unpacked", filter="data")
-    return sdist, build("wheel", next((place / "unpacked").iterdir()), place)
-
-
 @pytest.mark.process
-def test_both_files_hold_the_whole_package_and_nothing_else(built):
-    for file in built:
-        assert release.contents_faults(file) == []
-    with zipfile.ZipFile(built[1]) as wheel:
-        names = wheel.namelist()
-        # the metadata shows nothing that leads nowhere on the index's page
-        about = wheel.read(next(name for name in names if name.endswith(".dist-info/METADATA"))).decode()
-    for folder, end in (("records/one-step/", ".json"), ("labs/token_retrieval/", ".py"), ("tables/", ".npz")):
-        assert any(name.startswith(f"amemlib/{folder}") and name.endswith(end) for name in names)
-    assert f"\nVersion: {amemlib.__version__}\n" in about
-    assert "License-Expression: MIT AND CC-BY-SA-4.0 AND PSF-2.0" in about
-    assert not re.findall(r"\]\((?!https://)", about)
-    assert [name for name in names if name.endswith("/LICENSE")]
-
-
-@pytest.mark.process
-def test_the_wheel_reads_its_records_where_there_is_no_repository(built, tmp_path):
-    with zipfile.ZipFile(built[1]) as wheel:
-        wheel.extractall(tmp_path)
-    code = "import sys; sys.path.insert(0, sys.argv[1]); import amemlib; print(amemlib.__file__, amemlib.__version__, "
-    code += "len(amemlib.read_records('one-step')))"
-    run = subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=tmp_path, capture_output=True, text=True)
-    file, version, records = run.stdout.split()
-    assert file.startswith(str(tmp_path)) and version == amemlib.__version__ and int(records) > 0, run.stderr
-
-
-@pytest.mark.process
-def test_a_file_too_few_and_a_file_too_many_are_named(built, tmp_path):
-    lost, extra = "amemlib/records/race/", "tests/test_release.py"
-    broken = tmp_path / built[1].name
-    with zipfile.ZipFile(built[1]) as whole, zipfile.ZipFile(broken, "w") as part:
-        for name in whole.namelist():
-            if not name.startswith(lost):
-                part.writestr(name, whole.read(name))
-        part.writestr(extra, "")
-    faults = release.contents_faults(broken)
-    assert any(f"lacks {lost}" in fault for fault in faults) and any(f"not hold {extra}" in fault for fault in faults)
+def test_the_wheel_of_the_source_distribution_holds_both_packages_and_reads_its_records(tmp_path, tracked):
+    packages = set(tracked("amemlib", "amembook"))
+    for name in packages | set(tracked("pyproject.toml", "MANIFEST.in", "LICENSE*", "CHANGELOG.md", "CITATION.cff")):
+        (tmp_path / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "tree" / name).write_bytes((ROOT / name).read_bytes())
+    with tarfile.open(build("sdist", tmp_path / "tree", tmp_path)) as archive:
+        archive.extractall(tmp_path / "unpacked", filter="data")
+    wheel = zipfile.ZipFile(build("wheel", next((tmp_path / "unpacked").iterdir()), tmp_path))
+    names = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    assert names == {name for name in packages if not Path(name).name.startswith("test_")}
+    about = wheel.read(next(name for name in wheel.namelist() if name.endswith("/METADATA"))).decode()
+    # the metadata shows nothing that leads nowhere on the index's page
+    assert f"\nVersion: {amemlib.__version__}\n" in about and not re.findall(r"\]\((?!https://)", about)
+    wheel.extractall(tmp_path / "installed")
+    code = "import amembook, amemlib; print(amemlib.__file__, len(amembook.read_records('one-step')))"
+    run = [sys.executable, "-c", code]
+    said = subprocess.run(run, cwd=tmp_path / "installed", env={}, capture_output=True, text=True)
+    file, records = said.stdout.split() or pytest.fail(said.stderr)
+    assert file.startswith(str(tmp_path)) and int(records) > 0
 
 
 def test_the_version_has_one_place():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    project = tomllib.loads(read("pyproject.toml"))
     assert "version" not in project["project"] and project["project"]["dynamic"] == ["version"]
     assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "amemlib.__version__"}
-    assert release.version() == amemlib.__version__
-    assert yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["version"] == amemlib.__version__
-    newest = re.search(r"^## (\S+),", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert newest[1] == amemlib.__version__
+    assert yaml.safe_load(read("CITATION.cff"))["version"] == amemlib.__version__
+    assert re.search(r"^## (\S+),", read("CHANGELOG.md"), re.MULTILINE)[1] == amemlib.__version__
+    assert json.loads(read("codemeta.json"))["version"] == amemlib.__version__
     # Zenodo takes the tag's
-    assert "version" not in json.loads((ROOT / ".zenodo.json").read_text(encoding="utf-8"))
+    assert "version" not in json.loads(read(".zenodo.json"))
 
 
-def test_zenodo_says_what_the_citation_says():
-    zenodo = json.loads((ROOT / ".zenodo.json").read_text(encoding="utf-8"))
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+def test_zenodo_and_codemeta_say_what_the_citation_says():
+    zenodo, meta = json.loads(read(".zenodo.json")), json.loads(read("codemeta.json"))
+    citation = yaml.safe_load(read("CITATION.cff"))
+    project = tomllib.loads(read("pyproject.toml"))["project"]
+    assert (meta["name"], meta["codeRepository"], meta["url"]) == tuple(
+        citation[key] for key in ("title", "repository-code", "url")
+    )
+    assert [one["name"] for one in meta["author"]] == [one["name"] for one in citation["authors"]]
+    assert meta["license"] == f"https://spdx.org/licenses/{citation['license']}"
+    assert meta["runtimePlatform"] == f"Python {project['requires-python']}"
+    assert meta["softwareRequirements"] == project["dependencies"]
     assert (zenodo["title"], zenodo["license"]) == (citation["title"], citation["license"])
-    assert [person["name"] for person in zenodo["creators"]] == [person["name"] for person in citation["authors"]]
-    assert [other["identifier"] for other in zenodo["related_identifiers"]] == [
-        other["url"] for other in citation["references"]
+    assert [one["name"] for one in zenodo["creators"]] == [one["name"] for one in citation["authors"]]
+    assert [one["identifier"] for one in zenodo["related_identifiers"]] == [
+        one["url"] for one in citation["references"]
     ]
 
 
-def test_every_address_is_that_of_the_configuration():
-    repository, book = release.addresses()
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    assert citation["repository-code"] == repository and citation["url"].rstrip("/") == book
-    urls = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]
-    assert {name: url.rstrip("/") for name, url in urls.items()} == {"Book": book, "Repository": repository}
-    name = repository.rpartition("/")[2]
-    other = re.compile(rf"(?:github\.com|/github)/[\w-]+/{name}\b|[\w-]+\.github\.io/{name}\b")
-    known = re.compile("|".join(re.escape(spelling.rstrip("/")) for spelling in release.spellings(repository, book)))
+def test_every_text_has_the_address_of_the_configuration(tracked):
+    config, citation = yaml.safe_load(read("_config.yml")), yaml.safe_load(read("CITATION.cff"))
+    repository, book = config["repository"]["url"], config["html"]["baseurl"]
+    assert (citation["repository-code"], citation["url"]) == (repository, book)
+    assert tomllib.loads(read("pyproject.toml"))["project"]["urls"] == {"Book": book, "Repository": repository}
+    owner, name = repository.split("/")[-2:]
+    other = re.compile(rf"(?:github\.com|/github)/[\w-]+/(?:{name}|amemlib)\b|[\w-]+\.github\.io/(?:{name}|amemlib)\b")
+    known = {f"github.com/{owner}/{name}", f"/github/{owner}/{name}", book.removeprefix("https://").rstrip("/")}
     # the notebooks are made from the configuration
-    for file in release.tracked(ROOT, "*.md", "*.cff", "*.toml", "*.yml", "tools", ".github"):
-        for found in other.findall((ROOT / file).read_text(encoding="utf-8")):
-            assert known.fullmatch(found), f"{file} names {found}: tools/release.py address"
+    for file in tracked("*.md", "*.cff", "*.toml", "*.yml", "tools", ".github"):
+        assert set(other.findall(read(file))) <= known, f"{file}: tools/address.py changes an address"
 
 
-def test_a_move_replaces_every_spelling_and_nothing_else():
-    old = ("https://github.com/one/book", "https://one.github.io/book")
-    new = ("https://github.com/two/other", "https://two.github.io/other")
-    text = "git+{0} https://colab.research.google.com/github/one/book/blob/main/a.ipynb {1}/a.html {0}.git"
-    kept = " https://github.com/one/booklet https://github.com/one/book-tools one/book"
-    assert release.moved(text.format(*old) + kept, old, new) == (
-        text.format(*new).replace("/github/one/book/", "/github/two/other/") + kept
-    )
-    assert release.moved(text.format(*old) + kept, old, old) == text.format(*old) + kept
+@pytest.mark.process
+def test_one_command_moves_every_address(tmp_path, tracked):
+    names = tracked(".")
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    there = "https://github.com/Some-Body/memory", "https://some-body.github.io/memory/"
+    assert "chapters/one-step.ipynb" in move(tmp_path, names, there[0])
+    config = yaml.safe_load((tmp_path / "_config.yml").read_text(encoding="utf-8"))
+    assert (config["repository"]["url"], config["html"]["baseurl"]) == there
+    old = re.compile(rb"github(\.com)?/amemlib/amemlib(?![\w-])|repo: amemlib|amemlib\.github\.io")
+    texts = [name for name in names if name not in ("tests/test_release.py", "PUBLISH.md")]
+    assert not [name for name in texts if old.search((tmp_path / name).read_bytes())]
+    assert not [name for name in PLACEHOLDERS if "placeholder" in (tmp_path / name).read_text(encoding="utf-8")]
+    # the notebooks are what the new configuration makes of their sources
+    assert not notebooks.check(tmp_path)
 
 
-def test_a_tag_is_published_only_from_its_own_repository_dated_and_with_its_version(tmp_path):
-    for name in ("README.md", "CITATION.cff", "_config.yml", "CHANGELOG.md", "amemlib/__init__.py"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text((ROOT / name).read_text(encoding="utf-8"), encoding="utf-8")
-    for path in tmp_path.iterdir():
-        if path.is_file():
-            path.write_text(path.read_text(encoding="utf-8").replace("placeholder", "address"), encoding="utf-8")
-    (tmp_path / "CHANGELOG.md").write_text(f"# Changelog\n\n## {amemlib.__version__}, 2030-01-31\n")
-    tag, home = f"v{amemlib.__version__}", release.addresses()[0].removeprefix("https://github.com/")
-    assert release.ready_faults(tag, home, tmp_path) == []
-    assert "the tag must be" in release.ready_faults("v9.9", home, tmp_path)[0]
-    assert "address in _config.yml" in release.ready_faults(tag, "someone/fork", tmp_path)[0]
-    (tmp_path / "CHANGELOG.md").write_text(f"# Changelog\n\n## {amemlib.__version__}, unreleased\n")
-    (tmp_path / "README.md").write_text("The address is a placeholder.\n")
-    assert len(release.ready_faults(tag, home, tmp_path)) == 2
+@pytest.mark.parametrize("wrong", ["github.com/a/b", "https://github.com/a", "https://github.com/a/b/"])
+def test_what_is_no_address_is_refused(tmp_path, wrong):
+    with pytest.raises(ValueError, match="repository must be"):
+        move(tmp_path, [], wrong)
 
 
-def test_the_job_that_publishes_has_an_identity_and_no_secret():
-    text = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
-    jobs = yaml.safe_load(text)["jobs"]
-    assert jobs["publish"]["permissions"] == {"id-token": "write"} and jobs["publish"]["needs"] == "build"
-    assert jobs["build"]["permissions"] == {"contents": "read"}
-    assert "secrets." not in text and "with: {packages-dir: dist}" in text
-    commands = [step["run"] for step in jobs["build"]["steps"] if "run" in step]
-    assert commands[0] == "make dist" and "tools/release.py ready" in commands[1]
+def test_the_licence_names_the_mathjax_that_ships():
+    version = re.search(r"is MathJax (\d+\.\d+\.\d+),", read("LICENSE-text"))[1]
+    assert f'"{version}"' in read("assets/mathjax/tex-mml-chtml-mathjax-tex.js")
 
 
-@pytest.mark.weekly
-def test_the_whole_build_from_the_last_commit(tmp_path):
-    places = [f"{name}={tmp_path / name.lower()}" for name in ("DIST", "ARCHIVE", "RELEASE")]
-    run = subprocess.run(["make", "dist", *places], cwd=ROOT, capture_output=True, text=True)
-    assert run.returncode == 0, run.stderr
-    assert run.stdout.count("PASSED") == 2
-    name = f"amemlib-{amemlib.__version__}"
-    assert len(list((tmp_path / "dist").iterdir())) == 2
-    with zipfile.ZipFile(tmp_path / "archive" / f"{name}.zip") as archive:
-        held = {path.removeprefix(f"{name}/") for path in archive.namelist()}
-    assert {".zenodo.json", "CITATION.cff", "LICENSE", "LICENSE-text", "chapters/one-step.ipynb", "Makefile"} <= held
+@pytest.mark.process
+def test_every_file_has_its_licence():
+    pytest.importorskip("reuse", reason="pip install reuse: the pins of the book do not hold it")
+    lint = subprocess.run([sys.executable, "-m", "reuse", "lint"], cwd=ROOT, capture_output=True, text=True)
+    assert lint.returncode == 0, lint.stdout
+
+
+def test_every_action_is_pinned_and_no_workflow_has_rights_but_those_its_jobs_name():
+    for file in sorted((ROOT / ".github" / "workflows").glob("*.yml")):
+        text = file.read_text(encoding="utf-8")
+        uses = re.findall(r"uses: (.*)", text)
+        assert uses and all(re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", one) for one in uses), file.name
+        flow = yaml.safe_load(text)
+        assert flow["permissions"] == {} and all("permissions" in job for job in flow["jobs"].values()), file.name

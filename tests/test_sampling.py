@@ -8,7 +8,6 @@ import torch
 from scipy import stats
 
 import amemlib as am
-from amemlib import sampling, sharding
 
 
 def draw(n_items, dim, seed, **options):
@@ -50,16 +49,6 @@ def test_streams_of_other_seeds_dimensions_and_sides_are_independent():
     x = base.U.flatten().numpy()
     for name, other in others.items():
         assert abs(np.corrcoef(x, other.flatten().numpy())[0, 1]) < 5 / math.sqrt(x.size), name
-
-
-@pytest.mark.parametrize(
-    "rows", [slice(0, 1), slice(7, None, 3), slice(4000, 4200), slice(4096, None), slice(1, 9000, 4095), slice(None)]
-)
-def test_rows_of_a_draw_are_the_streams_rows(rows):
-    part = am.sampling.sample_embedding_rows(am.Problem.power_law(9000, 3, 1.5), 5, rows, dtype=torch.float64)
-    for X, number in ((part.U, 0), (part.V, 1)):
-        whole = np.random.default_rng([5, 3, number]).standard_normal((9000, 3)) / math.sqrt(3)
-        np.testing.assert_array_equal(X, whole[rows])
 
 
 def test_a_stream_is_numpys_of_seed_dimension_and_its_own_number():
@@ -173,43 +162,3 @@ def test_sgd_recovers_as_many_items_on_reduced_as_on_direct_draws(n_items, dim):
         counts.append([am.capacity(am.initial_gradient(emb, problem.frequencies), emb) for emb in draws])
     difference = np.mean(counts[0]) - np.mean(counts[1])
     assert abs(difference) < 5 * math.sqrt(np.var(counts, axis=1).sum() / 250)
-
-
-def from_device(n_items, dim, seed, dtype=torch.float32, rows=slice(None)):
-    problem = am.Problem.power_law(n_items, dim, 1.5)
-    return sampling.sample_embedding_rows(problem, seed, rows, dtype=dtype, stream=sampling.device_stream)
-
-
-def test_the_device_stream_has_the_law_of_the_hosts():
-    """Moments within five standard errors, and a count over sixteen seeds within two of the difference."""
-    emb = from_device(2000, 100, 1, torch.float64)
-    for X in (emb.U, emb.V):
-        entries = (X * 10).flatten().numpy()
-        assert abs(entries.mean()) < 5 / math.sqrt(entries.size)
-        assert abs(entries.var() - 1) < 5 * math.sqrt(2 / entries.size)
-        assert abs((entries**4).mean() - 3) < 5 * math.sqrt(96 / entries.size)
-        assert stats.kstest(entries, "norm").pvalue > 1e-5
-    assert abs((emb.U * emb.V).sum(1).mean()) < 5 / math.sqrt(2000 * 100)
-    problem, counts = am.Problem.power_law(3000, 64, 1.5), []
-    for of in (lambda seed: am.sample_embeddings(problem, seed), lambda seed: from_device(3000, 64, seed)):
-        found = []
-        for seed in range(16):
-            emb = of(seed)
-            found.append(am.capacity(am.polar(am.initial_gradient(emb, problem.frequencies)), emb))
-        counts.append(np.array(found, dtype=float))
-    error = math.sqrt(sum(row.var(ddof=1) / len(row) for row in counts))
-    assert abs(counts[0].mean() - counts[1].mean()) < 2 * error < 0.1 * counts[0].mean()
-
-
-def test_the_device_stream_nests_and_depends_on_the_seed_and_the_side():
-    large = from_device(9000, 3, 5)
-    for n_items in (1, 4095, 4096, 4097):
-        small = from_device(n_items, 3, 5)
-        assert torch.equal(large.U[:n_items], small.U) and torch.equal(large.V[:n_items], small.V)
-    rows = slice(1, None, 3)
-    assert torch.equal(from_device(9000, 3, 5, rows=rows).V, large.V[rows])
-    for other in (from_device(9000, 3, 6), draw(9000, 3, 5)):
-        assert not torch.isclose(other.U, large.U).any(1).all()
-    assert not torch.equal(large.U, large.V)
-    shard = sharding.sample_shard(am.Problem.power_law(9000, 3, 1.5), 5, stream=sampling.device_stream)
-    assert torch.equal(shard.emb.U, large.U)

@@ -140,17 +140,6 @@ def test_a_fixed_number_of_steps_has_the_exponent_of_sgd():
     assert math.log2(counts[1] / counts[0]) == pytest.approx(am.theory.recovery_exponent("sgd", 2.0), abs=0.05)
 
 
-def test_equation_2_holds_at_any_memory():
-    problem = am.Problem.power_law(40, 12, 1.5)
-    emb = am.sample_embeddings(problem, 0, dtype=torch.float64)
-    q = am.sample_minibatch(problem, 30, 0)
-    W = torch.randn(12, 12, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).requires_grad_()
-    logits = emb.V @ W.T @ emb.U.T
-    (q @ torch.nn.functional.cross_entropy(logits, torch.arange(40), reduction="none")).backward()
-    pull = emb.U - torch.softmax(logits.detach(), 1) @ emb.U
-    torch.testing.assert_close(pull.T @ (q[:, None] * emb.V), -W.grad, rtol=0, atol=1e-14)
-
-
 def centring(n_items, dim, seed):
     problem = am.Problem.power_law(n_items, dim, 1.5)
     emb = am.sample_embeddings(problem, seed, dtype=torch.float64)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from amemlib.tasks import (
+from amembook.networks.tasks import (
     RecallTask,
     definition_errors,
     noise_frequencies,

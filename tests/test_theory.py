@@ -90,11 +90,3 @@ def test_the_far_part_of_a_power_sum_is_that_of_its_terms(alpha):
 
 def test_a_power_sum_takes_any_number_of_terms():
     assert theory.power_law_sum(1.0, 10**12) == pytest.approx(12 * math.log(10) + 0.5772156649015329, rel=1e-13)
-
-
-@pytest.mark.parametrize("alpha, steps", [(300.0, 10_001), (6_000.0, 10_001), (4_000.0, 10_500)])
-def test_many_steps_of_sgd_are_those_of_its_recursion(alpha, steps):
-    kappa = 0.0
-    for _ in range(steps):
-        kappa = theory.next_exponent("sgd", alpha, kappa)
-    assert theory.recovery_exponent("sgd", alpha, steps) == pytest.approx(kappa, rel=1e-9)

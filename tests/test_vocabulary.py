@@ -1,6 +1,5 @@
 """Real lists and a table of real vectors: counts beside predictions, and the experiment that records them."""
 
-import copy
 import math
 from functools import partial
 
@@ -9,13 +8,12 @@ import pytest
 import torch
 
 import amemlib as am
-from amemlib import vocabularies
-from amemlib.experiments.vocabulary import EXPERIMENT as VOCABULARY
-from amemlib.experiments.vocabulary import VocabularyConfig
-from amemlib.experiments.vocabulary_counts import MAPS, SOURCES
-from amemlib.records import read_records
-from amemlib.verdicts import CONSISTENT, NOT_JUDGED, NOT_REPRODUCED, REPRODUCED, word
-from amemlib.vocabularies import VARIANTS, table_variants
+from amembook import vocabularies
+from amembook.paper.vocabulary import EXPERIMENT as VOCABULARY
+from amembook.paper.vocabulary import VocabularyConfig
+from amembook.paper.vocabulary.counts import SOURCES
+from amembook.run.records import read_records
+from amembook.vocabularies import VARIANTS, table_variants
 
 pytest.importorskip("wordfreq")
 
@@ -122,74 +120,8 @@ def test_every_cell_of_the_experiment_is_asked_for_once():
     assert len({(cell.function.__name__, str(cell.arguments)) for cell in cells}) == len(cells)
 
 
-CONFIG = VocabularyConfig(
-    languages=("en",),
-    n_items=2000,
-    dims=(64, 128),
-    seeds=4,
-    batch_sizes=(16, 256),
-    covariance_items=1024,
-    covariance_exponents=(0.0, 0.5, 2.0),
-    table_items=512,
-    first_seed=1000,
-)
-
-
-def planted():
-    """Numbers of a record in which every count is its prediction, and four draws scatter by a thousandth."""
-    sharp = {"polar": [300.0, 700.0], "sgd": [12.0, 20.0], "newton": [200.0, 500.0]}
-    tables = dict.fromkeys(VARIANTS, [100.0, 250.0]) | {"whitened": [250.0, 400.0]}
-    half = {"polar": [150.0, 350.0], "sgd": [25.0, 50.0]}
-    draws = lambda counts: [[0.999 * x, 1.001 * x] * 2 for x in counts]  # noqa: E731
-    # the last exponent leaves a handful of dimensions, where nothing is claimed
-    covariance = {name: [counts, [0.5 * x for x in counts], [1.0, 1.0]] for name, counts in sharp.items()}
-    measured = {
-        "seed_counts": {"en": {name: draws(counts) for name, counts in sharp.items()}},
-        "batch": {"half": copy.deepcopy(half)},
-        "covariance": {name: [draws(rows[0]), draws(rows[1]), [[9.0] * 4] * 2] for name, rows in covariance.items()},
-        "table": {
-            variant: {
-                "gaussian": {"polar": draws(counts)},
-                "table": {"polar": draws(counts), "newton": [[80, 81], [160, 170]]},
-            }
-            for variant, counts in tables.items()
-        },
-    }
-    return measured, {
-        "counts": {"en": sharp},
-        "zipf": {"en": {name: [1.2 * x for x in counts] for name, counts in sharp.items()}},
-        "batch": {"half": half},
-        "covariance": covariance,
-        "effective_dimension": [[64.0, 128.0], [40.0, 80.0], [2.0, 3.0]],
-        "table": tables,
-    }
-
-
-def test_a_record_that_meets_every_prediction_says_so():
-    verdicts = VOCABULARY.verdicts(CONFIG, *planted())
-    assert word(verdicts.pop("newton_invariance")) == CONSISTENT
-    assert {word(verdict) for verdict in verdicts.values()} == {REPRODUCED}
-    assert "the best power law" in verdicts["polar"]["refused"]
-    assert "the first covariance for all" in verdicts["covariance_polar"]["refused"]
-    assert "no covariance" in verdicts["gaussian_polar"]["refused"]
-    assert "a sample for each recovered item" in verdicts["batch_sgd"]["refused"]
-
-
-def test_every_verdict_of_the_record_can_fail():
-    measured, predicted = planted()
-    for name in MAPS:
-        measured["seed_counts"]["en"][name][1] = [1.0, 1.1] * 2
-        measured["covariance"][name][0][1] = [1.0, 1.1] * 2
-    for half in measured["batch"]["half"].values():
-        half[0] *= 1.2
-    for source in ("gaussian", "table"):
-        measured["table"]["raw"][source]["polar"][0] = [1.0, 1.1] * 2
-    measured["table"]["centred"]["table"]["newton"][1][0] = 161
-    verdicts = VOCABULARY.verdicts(CONFIG, measured, predicted)
-    assert len(verdicts) == 11 and {word(verdict) for verdict in verdicts.values()} == {NOT_REPRODUCED}
-
-
 def test_a_covariance_that_leaves_too_few_dimensions_is_not_judged():
-    measured, predicted = planted()
-    predicted["effective_dimension"] = [[2.0, 3.0]] * 3
-    assert VOCABULARY.verdicts(CONFIG, measured, predicted)["covariance_polar"]["sizes"] == NOT_JUDGED
+    (record,) = read_records("vocabulary", "confirm")
+    narrow = record["predicted"] | {"effective_dimension": [[2.0] * 2] * 6}
+    verdicts = VOCABULARY.verdicts(VocabularyConfig(), record["measured"], narrow)
+    assert verdicts["covariance_polar"]["numbers"] == []

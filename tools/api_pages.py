@@ -1,11 +1,13 @@
 """Sphinx extension: the library's reference, from its docstrings, and links to it from the chapters' prose.
 
-Docstrings are plain text with formulas laid out by hand, not reStructuredText: the first line becomes a paragraph, the
-rest keeps its lines.
+Docstrings are plain text, not reStructuredText: the first line becomes a paragraph, displayed formulas, which stand
+indented between blank lines, are typeset, and the rest keeps its lines.
 """
 
 import inspect
 import re
+import unicodedata
+from os.path import relpath
 from pathlib import Path
 
 from docutils import nodes
@@ -14,6 +16,15 @@ from sphinx.application import Sphinx
 
 NAME = re.compile(r"(?:(?:am|amemlib)\.)?([a-z]\w*(?:\.\w+)*)(?:\(.*\))?$")
 MARGIN = 95
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = "chapters/api"
+"""The reference, a page of the main book: the others find it where it lies beside them."""
+FORMULA = re.compile(r"(?<=\n\n)((?:    .+\n)+)(?=\n|$)")
+OPERATORS = ("log", "exp", "min", "max", "cos", "sin", "tr", "Re", "Im")
+SHORT_WORDS = ("of", "if", "at", "an")
+UNICODE = {"−": "-", "⁻": "-", "⁺": "+", "≥": r"\ge ", "≤": r"\le ", "∇": r"\nabla ", "∫": r"\int ", "∬": r"\iint "}
+UNICODE |= {"∞": r"\infty ", "′": "'", "¼": r"\tfrac14 ", "‖": r"\|", "ᵀ": r"\top ", "\u0338": r"\not ", "Π": r"\prod "}
+NAMES = {"lamda": "lambda", "rho symbol": "varrho", "theta symbol": "vartheta"}
 
 
 def keep_lines(app, what, name, obj, options, lines: list[str]) -> None:
@@ -24,8 +35,53 @@ def keep_lines(app, what, name, obj, options, lines: list[str]) -> None:
     first = re.sub(r"``[^`]+``", lambda match: match[0].replace("\\", ""), first)
     rest = "\n".join(unwrapped(lines[1:])).strip("\n")
     lines[:] = [first, ""]
-    if rest:
-        lines += [".. code-block:: text", "   :class: docstring", "", *("   " + line for line in rest.split("\n")), ""]
+    for i, part in enumerate(FORMULA.split(f"\n\n{rest}\n")):
+        body = part.strip("\n").split("\n")
+        if i % 2:
+            lines += [".. math::", "", "   " + r" \\ ".join(map(tex, body)), ""]
+        elif part.strip():
+            lines += [".. code-block:: text", "   :class: docstring", "", *("   " + line for line in body), ""]
+
+
+def tex(formula: str) -> str:
+    """A line of unicode mathematics, with or without words, in TeX."""
+    formula = unicodedata.normalize("NFD", formula.strip()).replace("=\u0338", r"\ne ")
+    for pattern, replacement in (
+        # braces that hold no index are printed
+        (r"(?<![_^])\{((?:[^{}]|\{[^{}]*\})*)\}", r"\\{\1\\}"),
+        (r"[⁰¹²³⁴-⁹⁺⁻ᵀ]+", r"^{\g<0>}"),
+        (r"[₀-₉]+", r"_{\g<0>}"),
+        (r"_(\w+)", r"_{\1}"),
+        (r"(\w)\*", r"\1^{*}"),
+        (r"√\(((?:[^()]|\([^()]*\))*)\)|√(\w)", r"\\sqrt{\1\2}"),
+        ("(\\w)\u0302", r"\\hat{\1}"),
+        ("(\\w)\u0304", r"\\bar{\1}"),
+        # the covariances Σ_u and Σ_v are no sums
+        (r"Σ(?!_\{[uv]\})", r"\\sum "),
+        (r" {2,}", r" \\qquad "),
+        (r" ?(?<![\\A-Za-z])[A-Za-z]{2,}(?: [A-Za-z]{2,})* ?", _words),
+        (r"[^\x00-\x7f]", _letter),
+    ):
+        formula = re.sub(pattern, replacement, formula)
+    return formula
+
+
+def _words(match: re.Match) -> str:
+    """Letters side by side: a function, words, or factors."""
+    parts = match[0].split()
+    if parts[0] in OPERATORS:
+        return rf"\operatorname{{{parts[0]}}} "
+    return rf"\text{{{match[0]}}}" if all(len(part) > 2 or part in SHORT_WORDS for part in parts) else match[0]
+
+
+def _letter(match: re.Match) -> str:
+    """A character that TeX has another name for: Greek, most of them."""
+    name = unicodedata.name(match[0]).lower()
+    if match[0] in UNICODE or not name.startswith("greek "):
+        return UNICODE.get(match[0]) or unicodedata.normalize("NFKD", match[0])
+    short = re.sub("greek (small |capital )?(letter )?", "", name)
+    short = NAMES.get(short, short)
+    return "\\" + (short.capitalize() if "capital" in name else short) + " "
 
 
 def unwrapped(lines: list[str]) -> list[str]:
@@ -58,11 +114,15 @@ def link_names(app: Sphinx, doctree) -> None:
         found = amemlib
         for part in match[1].split("."):
             found = getattr(found, part, None)
-        if inspect.isfunction(found) or inspect.isclass(found):
-            room = found.__module__.split(".")[1]
-            target = f"amemlib.{room}.{found.__name__}"
-            link = pending_xref("", refdomain="py", reftype="obj", reftarget=target, refexplicit=True, refwarn=False)
-            link["refdoc"] = app.env.docname
+        home = getattr(found, "__module__", "") if inspect.isfunction(found) or inspect.isclass(found) else ""
+        if home.startswith("amemlib.") and (module := home.split(".")[1]) in amemlib.__all__:
+            target = f"amemlib.{module}.{found.__name__}"
+            if PAGE in app.env.found_docs:
+                link = pending_xref("", refdomain="py", reftype="obj", reftarget=target, refexplicit=True)
+                link["refdoc"], link["refwarn"] = app.env.docname, False
+            else:
+                here = Path(app.srcdir, app.env.docname).parent
+                link = nodes.reference("", "", internal=True, refuri=f"{relpath(ROOT / PAGE, here)}.html#{target}")
             literal.replace_self(link)
             link += literal
 
@@ -78,6 +138,5 @@ def setup(app: Sphinx) -> dict:
 
 def read_again(app: Sphinx, env, docnames: list[str]) -> None:
     """The reference depends on the library's files, which are no part of the book's sources."""
-    page = "chapters/api"
-    if page in env.found_docs and page not in docnames and Path(app.srcdir, "amemlib").exists():
-        docnames.append(page)
+    if PAGE in env.found_docs and PAGE not in docnames and Path(app.srcdir, "amemlib").exists():
+        docnames.append(PAGE)

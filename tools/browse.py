@@ -33,11 +33,14 @@ SCROLLING_SHARE = 0.25
 """At most this share of the book's display equations may scroll on a phone."""
 WEIGHT = 1_500_000
 """Bytes of a page's own HTML and figures."""
+FIRST_VISIT, SHIFT = 2_200_000, 0.1
+"""Bytes that a first visit to a page loads, and how far its layout may shift meanwhile."""
 SMALLEST = 9
 """Pixels of the smallest words in a picture, indices in formulas excepted."""
 TALLEST = 12_000
 SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-SETTLED = "document.readyState === 'complete' && (document.documentElement.dataset.fitted || !window.MathJax)"
+SETTLED = """document.readyState === 'complete'
+  && (document.documentElement.dataset.fitted || !document.querySelector('script[src*="book.js"]'))"""
 MEASURE = """() => {
   const name = (box) => box.closest('[id]')?.id || box.textContent.slice(0, 40);
   const boxes = [...document.querySelectorAll('div.math > mjx-container')].filter((box) => box.clientWidth);
@@ -59,8 +62,7 @@ MEASURE = """() => {
       > right(span.closest('article')) + 1 && !span.closest('table, .pst-scrollable-table-container')).map(name),
     focus: [...document.querySelectorAll('article [tabindex="0"]')].filter((box) => box.clientWidth && !scrolls(box)
       && !box.closest('#amem-explorer')).map((box) => box.className || box.tagName),
-    // a thumbnail leads to its figure, and nobody reads it
-    pictures: [...document.querySelectorAll('article img:not(.thumbnail img)')].filter((image) => image.clientWidth)
+    pictures: [...document.querySelectorAll('article img')].filter((image) => image.clientWidth)
       .map((image) => [image.currentSrc, image.clientWidth]),
     broken: [...document.images].filter((image) => image.complete && !image.naturalWidth).map((image) => image.src),
   };
@@ -167,9 +169,10 @@ def weight(path: Path) -> int:
 
 
 def built_pages() -> list[Path]:
-    """Every page of the built book; index.html only leads to the first. Slides have a test of their own."""
+    """Every page of the built books; a second one's index.html only leads to its first. Slides have their own test."""
     others = {"_static", "slides"}
-    return sorted(path for path in HTML.rglob("*.html") if path.name != "index.html" and not others & set(path.parts))
+    pages = (path for path in HTML.rglob("*.html") if path.parent == HTML or path.name != "index.html")
+    return sorted(path for path in pages if not others & set(path.parts))
 
 
 def visit(pages: list[Path], shots: Path | None = None) -> list[str]:

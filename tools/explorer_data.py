@@ -1,4 +1,4 @@
-"""The numbers that the explorer needs and a browser cannot make: word frequencies, quadrature nodes, Sobol points.
+"""The numbers that explorer and essay need and a browser cannot make: word frequencies, quadrature nodes, Sobol points.
 
 A script and not a JSON file, because a page opened from a disk may not fetch.
 """
@@ -8,12 +8,11 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-import steps_table
 from scipy.special import ndtri
 from scipy.stats.qmc import Sobol
 
-import amemlib as am
-from amemlib import vocabularies
+from amembook import read_records, vocabularies
+from amembook.tables import make_steps
 
 SHARPNESS, NEARLY_ALL, ALL = 8, 0.9, 0.999
 """How sudden the end of a list is; the shares of it from which on a count says little more than that, and nothing."""
@@ -34,7 +33,7 @@ def counted() -> list[dict]:
     """Stored means of one step's counts, which the page shows beside its curves: the confirming records' points."""
     points = []
     for alpha in ("1.25", "1.5", "2"):
-        [record] = am.read_records("one-step", f"confirm-alpha-{alpha}")
+        [record] = read_records("one-step", f"confirm-alpha-{alpha}")
         config, counts = record["config"], record["measured"]["counts"]
         spectral, sgd = (config["n_items"], config["dims"]), (config["sgd_items"], config["sgd_dims"])
         for name, (n_items, dims) in (("polar", spectral), ("smoothed_sign", spectral), ("sgd", sgd)):
@@ -54,7 +53,7 @@ def counted() -> list[dict]:
 
 def counted_batches() -> list[dict]:
     """Stored means of one step's counts from batches, both optimizers at the same d and N."""
-    [record] = am.read_records("critical-batch", "confirm-alpha-1.5")
+    [record] = read_records("critical-batch", "confirm-alpha-1.5")
     config, counts = record["config"], record["measured"]["counts"]
     return [
         {
@@ -71,11 +70,18 @@ def counted_batches() -> list[dict]:
     ]
 
 
+def stairs() -> dict:
+    """Stored means of the counts after each of several steps of the thresholded gradient, by dimension and step."""
+    [record] = read_records("deflation", "confirm-alpha-1.5")
+    counts = record["measured"]["counts"]
+    return {"dims": record["config"]["dims"], "muon": counts["smoothed_half"], "sgd": counts["sgd_half"]}
+
+
 def endless(counts: np.ndarray, n_items: np.ndarray) -> np.ndarray:
     """Logarithms of what would be counted if the list did not end, x with count = x (1 + (x/N)^k)^(−1/k).
 
     counts: (…, N, steps). Where nearly all N items are stored the count says little of x: there it goes on as a power
-    of N from the next two larger N, but never below what the count says.
+    of N from the next two larger N, but never below what the count says. NaN stays NaN.
     """
     share = counts / n_items[:, None]
     x = np.log(counts) - np.log1p(-(np.minimum(share, ALL) ** SHARPNESS)) / SHARPNESS
@@ -83,8 +89,15 @@ def endless(counts: np.ndarray, n_items: np.ndarray) -> np.ndarray:
     for k in range(len(n_items) - 3, -1, -1):
         slope = (x[..., k + 2, :] - x[..., k + 1, :]) / (logs[k + 2] - logs[k + 1])
         further = x[..., k + 1, :] - slope * (logs[k + 1] - logs[k])
-        x[..., k, :] = np.where(share[..., k, :] > NEARLY_ALL, np.maximum(x[..., k, :], further), x[..., k, :])
+        x[..., k, :] = np.where(share[..., k, :] > NEARLY_ALL, np.fmax(x[..., k, :], further), x[..., k, :])
     return x
+
+
+def or_none(value):
+    """Nested lists with None for NaN: what JSON can say of a number that nobody knows."""
+    if isinstance(value, list):
+        return [or_none(inner) for inner in value]
+    return None if value != value else value
 
 
 def data() -> dict:
@@ -95,11 +108,12 @@ def data() -> dict:
         "languages": {code: {"name": name} | language_table(code) for code, name in LANGUAGES.items()},
         "records": counted(),
         "batches": counted_batches(),
+        "stairs": stairs(),
         "steps": {
-            "alphas": steps_table.ALPHAS,
-            "dims": steps_table.DIMS,
-            "nItems": steps_table.N_ITEMS,
-            "logCounts": np.round(endless(steps_table.counts(), np.array(steps_table.N_ITEMS)), 4).tolist(),
+            "alphas": make_steps.ALPHAS,
+            "dims": make_steps.DIMS,
+            "nItems": make_steps.N_ITEMS,
+            "logCounts": or_none(np.round(endless(make_steps.counts(), np.array(make_steps.N_ITEMS)), 4).tolist()),
             "sharpness": SHARPNESS,
         },
         "hermite": hermite,

@@ -4,6 +4,7 @@ They are the only pictures that are not outputs of a notebook, because GitHub sh
 """
 
 import hashlib
+import inspect
 import json
 from pathlib import Path
 
@@ -14,7 +15,10 @@ matplotlib.use("Agg")
 from PIL import Image
 
 import amemlib as am
-from amemlib.figures import raster
+from amembook import read_records, start_chapter
+from amembook.figures import raster
+from amembook.paper import memory
+from amembook.paper.one_step import figures as one_step_figures
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 PAIRS, DIM, ALPHA, SEED = 1600, 256, 1.5, 0
@@ -31,21 +35,21 @@ def recalled() -> dict:
 
 def record() -> dict:
     """The counts of one step against d."""
-    [found] = am.read_records("one-step", "confirm-alpha-1.5")
+    [found] = read_records("one-step", "confirm-alpha-1.5")
     return found
 
 
 PICTURES = {
-    "recalled.png": (am.figures.recalled_figure, recalled),
-    "one-step.png": (am.figures.capacity_figure, record),
+    "recalled.png": (memory.recalled_figure, recalled),
+    "one-step.png": (one_step_figures.capacity_figure, record),
 }
 """File ↦ what draws it, and what it shows."""
 
 
 def fingerprint(name: str) -> str:
-    """What a picture depends on: what it shows and the code that draws it."""
+    """What a picture depends on: what it shows and the function that draws it."""
     figure, shown = PICTURES[name]
-    content = [shown(), am.fingerprint.code_hash(figure.__module__)]
+    content = [shown(), inspect.getsource(figure)]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
@@ -56,7 +60,7 @@ def stale() -> list[str]:
 
 def draw(names: list[str]) -> None:
     """Draw these pictures."""
-    am.runtime.start_chapter()
+    start_chapter()
     for name in names:
         figure, shown = PICTURES[name]
         picture, _ = raster.sharp_png(figure(shown()), Source=fingerprint(name))

@@ -1,22 +1,21 @@
 """Everything that is generated and committed: `write` brings it up to date, `check` names what is not.
 
-The ledger's pages, the cheat sheet, the map of the book, the numbers of the explorer and of the budget game, and the
-front page's pictures. A tool says in `pages(root)` what its files should hold; pictures are compared by what they were
-drawn from.
+The ledger's pages, the cheat sheet, the numbers of the explorer and of the budget game, and the front page's pictures.
+A tool says in `pages(root)` what its files should hold; pictures are compared by what they were drawn from.
 """
 
 import sys
 from pathlib import Path
 
+import appendix
 import cheat_sheet
 import explorer_data
 import front
 import game_data
-import guide
 import ledger
 
 ROOT = Path(__file__).resolve().parents[1]
-TEXTS = (ledger, cheat_sheet, guide, explorer_data, game_data)
+TEXTS = (appendix, ledger, cheat_sheet, explorer_data, game_data)
 
 
 def stale_texts(root: Path) -> dict[Path, str]:

@@ -1,7 +1,6 @@
 """Sphinx extension: what theme and writers leave wrong in a finished page, what describes it, and its notebook."""
 
 import json
-import os
 import re
 import shutil
 from html import escape
@@ -24,21 +23,18 @@ NARROW = 600
 """The widest page, in pixels, that stacks the panels of a figure."""
 PICTURE = re.compile(r'<img\b[^>]*\bsrc="(?P<folder>[^"]*_images/)(?P<name>[^"/]+\.png)"[^>]*>')
 PREVIEW = "one-step.png"
-THUMBNAILS = ("evidence.html",)
-THUMBNAIL = re.compile(r'(<a class="thumbnail" href="([^"#]+)#([^"]+)">).*?</a>', re.S)
-THUMBNAIL_WIDTH = 320
+SLIDES = Path(__file__).resolve().parents[1] / "slides"
+SLIDE_PICTURE = re.compile(r"_images/([\w-]+)\.png")
 FORMULA = re.compile(r'[(“]?<span class="math notranslate nohighlight">[^<]*</span>[,.;:!?)”’–-]+')
 
 
-def declare_thebe_once(app, pagename, templatename, context, doctree) -> None:
-    """sphinx-thebe adds its `const` lines twice to every page, and a browser refuses the second."""
-    scripts, seen = context.get("script_files", []), set()
-    for script in list(scripts):
-        body = getattr(script, "attributes", {}).get("body", "")
-        if "THEBE_JS_URL" in body:
-            if body in seen:
-                scripts.remove(script)
-            seen.add(body)
+def drop_unused(app, pagename, templatename, context, doctree) -> None:
+    """Scripts and styles that every page is given stay where one uses them: those of sphinx-thebe nowhere."""
+    body, unused = context.get("body", ""), ["thebe"]
+    unused += [] if 'class="sd-' in body else ["sphinx-design", "design-tabs"]
+    unused += [] if "math notranslate" in body else ["MathJax", "mathjax"]
+    for kind in ("script_files", "css_files"):
+        context[kind] = [one for one in context.get(kind, []) if not any(name in str(vars(one)) for name in unused)]
 
 
 def number_by_the_paper(app, doctree) -> None:
@@ -97,13 +93,14 @@ def describe(app, pagename, templatename, context, doctree) -> None:
     text = plain(text)
     text = text[:1].upper() + (text if len(text) <= SNIPPET else text[:SNIPPET].rpartition(" ")[0] + " …")[1:]
     base = app.config.html_baseurl
+    main = base.removesuffix(f"{Path(app.srcdir).name}/")
     values = {
         "description": text,
         "og:title": plain(re.sub("<[^>]+>", "", context["title"])),
         "og:description": text,
         "og:type": "article",
         "og:url": f"{base}{pagename}.html",
-        "og:image": f"{base}_static/{PREVIEW}",
+        "og:image": f"{main}_static/{PREVIEW}",
         "twitter:card": "summary_large_image",
     }
     lines = (
@@ -129,16 +126,20 @@ def size_pictures(app, doctree) -> None:
 
 
 def stack_panels(app, pagename, templatename, context, doctree) -> None:
-    """On a phone panels stand below one another: a second picture, made of the pieces that the first one names."""
+    """A picture has its shape before it is loaded, which is when it is near. On a phone panels stand below one another:
+    a second picture, made of the pieces that the first one names.
+    """
     if app.builder.name != "html" or doctree is None:
         return
     sources = {name: Path(app.srcdir, path) for path, name in app.builder.images.items()}
 
     def stacked(match: re.Match) -> str:
         with Image.open(sources[match["name"]]) as picture:
+            width, height = picture.size
+            shown = match[0].replace("<img", f'<img loading="lazy" width="{width}" height="{height}"', 1)
             pieces = json.loads(picture.text.get("stacked", "[]"))
             if not pieces:
-                return match[0]
+                return shown
             smallest, dots, colours = picture.text["smallest"], picture.info["dpi"], picture.convert("RGB")
         margin = min(piece[4] for piece in pieces)
         size = (max(x + right - left for left, _, right, _, x, _ in pieces) + margin,
@@ -154,43 +155,19 @@ def stack_panels(app, pagename, templatename, context, doctree) -> None:
         column.quantize(256, dither=Image.Dither.NONE).save(target, optimize=True, dpi=dots, pnginfo=said)
         width, height = size
         source = f'srcset="{match["folder"]}{name}" width="{width}" height="{height}"'
-        return f'<picture><source media="(max-width: {NARROW}px)" {source}>{match[0]}</picture>'
+        return f'<picture><source media="(max-width: {NARROW}px)" {source}>{shown}</picture>'
 
     context["body"] = PICTURE.sub(stacked, context.get("body", ""))
 
 
-def fill_thumbnails(app: Sphinx, exception: Exception | None) -> None:
-    """A link of the class `thumbnail` shows the figure that it leads to, small: from that page, so that none is stored.
-
-    A figure that is no bitmap stands there as it is.
-    """
-    if exception or app.builder.name != "html":
-        return
-    for page in map(Path(app.outdir, "chapters").joinpath, THUMBNAILS):
-        text = page.read_text(encoding="utf-8")
-        filled = THUMBNAIL.sub(lambda match, page=page: _thumbnail(page, match), text)
-        if filled != text:
-            page.write_text(filled, encoding="utf-8")
-
-
-def _thumbnail(page: Path, match: re.Match) -> str:
-    opening, chapter, label = match.groups()
-    target = page.parent / chapter
-    figure = f'<figure[^>]* id="{label}".*?(<img[^>]*>)'
-    found = re.search(figure, target.read_text(encoding="utf-8"), re.S) if target.exists() else None
-    if found is None:
-        return match[0]
-    alt, address = (re.search(f'{name}="([^"]*)"', found[1])[1] for name in ("alt", "src"))
-    source = (target.parent / address).resolve()
-    if source.suffix != ".svg":
-        small = source.with_name(f"{label}-small.png")
-        with Image.open(source) as picture:
-            picture = picture.convert("RGB")
-            picture.thumbnail((THUMBNAIL_WIDTH, THUMBNAIL_WIDTH))
-            picture.quantize(64).save(small, optimize=True)
-        source = small
-    address = Path(os.path.relpath(source, page.parent)).as_posix()
-    return f'{opening}<img src="{address}" alt="{alt}" loading="lazy"></a>'
+def name_pictures_of_slides(app, doctree, docname) -> None:
+    """Figures that the slides (slides/*.md) show have a copy under their label."""
+    shown = {label for deck in SLIDES.glob("*.md") for label in SLIDE_PICTURE.findall(deck.read_text(encoding="utf-8"))}
+    for figure in doctree.findall(nodes.figure):
+        for label in shown & set(figure["ids"]):
+            target = Path(app.outdir, "_images", f"{label}.png")
+            target.parent.mkdir(exist_ok=True)
+            shutil.copyfile(Path(app.srcdir, next(figure.findall(nodes.image))["uri"]), target)
 
 
 def write_one_page_like_many(app: Sphinx) -> None:
@@ -203,8 +180,8 @@ def setup(app: Sphinx) -> dict:
     app.connect("doctree-read", size_pictures)
     app.connect("doctree-read", number_by_the_paper)
     app.connect("doctree-resolved", close_up)
-    app.connect("build-finished", fill_thumbnails)
-    repairs = declare_thebe_once, drop_second_name, drop_broken_roles, keep_punctuation, stack_panels
+    app.connect("doctree-resolved", name_pictures_of_slides)
+    repairs = drop_unused, drop_second_name, drop_broken_roles, keep_punctuation, stack_panels
     for handler in (*repairs, copy_notebook, describe):
         app.connect("html-page-context", handler, priority=900)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,42 +1,28 @@
-"""The whole book as one PDF: one long page, typeset and printed by Chromium. `make pdf`; no TeX needed."""
+"""Each book as one PDF: one long page, typeset and printed by Chromium. `make pdf`; no TeX needed."""
 
 import sys
 
+import books
 import browse
-from jupyter_book.sphinx import build_sphinx
+from portable import BOOKS, Book
 
-HTML = browse.ROOT / "_build" / "singlehtml"
-PDF = browse.ROOT / "_build" / "amemlib.pdf"
 FOOTER = '<div style="width: 100%; font-size: 8px; text-align: center"><span class="pageNumber"></span></div>'
 # Solutions are folded on the screen; paper has no button to open them.
-UNFOLD = "document.querySelectorAll('details').forEach(d => d.open = true)"
+UNFOLD = """document.querySelectorAll('details').forEach(d => d.open = true);
+window.dispatchEvent(new Event('beforeprint'))"""
+DRAWN = "![...document.querySelectorAll('[data-figure]')].some(box => box.dataset.drawn === 'false')"
 
 
-def build() -> None:
-    failed = build_sphinx(
-        browse.ROOT,
-        HTML,
-        use_external_toc=True,
-        noconfig=True,
-        path_config=browse.ROOT / "_config.yml",
-        confoverrides={"latex_individualpages": False},
-        builder="singlehtml",
-        warningiserror=True,
-        keep_going=True,
-        freshenv=True,
-        quiet=True,
-    )
-    if failed:
-        sys.exit(f"the one-page build failed: {failed}")
-
-
-def print_pdf() -> None:
+def print_pdf(name: str) -> None:
+    pdf = browse.ROOT / "_build" / f"{name or 'amemlib'}.pdf"
     with browse.chromium() as browser, browse.tab(browser, "desktop") as (page, _):
         page.set_default_timeout(0)
-        browse.open_page(page, HTML / "README.html")
+        first = next(iter(Book(browse.ROOT, name).pages()))
+        browse.open_page(page, browse.ROOT / "_build" / "singlehtml" / f"{first}.html")
         page.evaluate(UNFOLD)
+        page.wait_for_function(DRAWN)
         page.pdf(
-            path=PDF,
+            path=pdf,
             format="A4",
             print_background=True,
             display_header_footer=True,
@@ -45,9 +31,11 @@ def print_pdf() -> None:
             outline=True,
             tagged=True,
         )
-    print(PDF.relative_to(browse.ROOT))
+    print(pdf.relative_to(browse.ROOT))
 
 
 if __name__ == "__main__":
-    build()
-    print_pdf()
+    if not books.build_all("singlehtml"):
+        sys.exit("the one-page build failed")
+    for name in BOOKS:
+        print_pdf(name)

@@ -1,8 +1,11 @@
 """MyST Markdown to the plain Markdown that a notebook shows in Colab, on GitHub and in Jupyter.
 
-`Book` reads the whole book once to number theorems, equations, figures and exercises as Sphinx does; `Book.portable`
+`Book` reads a whole book once to number theorems, equations, figures and exercises as Sphinx does; `Book.portable`
 rewrites one Markdown cell: directives become bold headings, quotes and `<details>`, roles become words that link to the
 public book, the book's MathJax macros are expanded. What it does not know is an error that names file and line.
+
+A page is named by its place in the repository, which is also its place on the web. A link may lead to a page or a label
+of another book; a book's own labels come first.
 """
 
 import codecs
@@ -13,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from posixpath import normpath
+from posixpath import join, normpath
 
 import latexcodec  # noqa: F401  registers the "ulatex" codec that bibliographies are written in
 import yaml
@@ -23,6 +26,8 @@ from myst_parser.config.main import MdParserConfig
 from myst_parser.parsers.mdit import create_md_parser
 from pybtex.database import parse_file
 
+BOOKS = "", "companions"
+"""The folders of the books: the main book, and one that lies below it."""
 ADMONITIONS = "note tip hint important warning caution danger attention error seealso admonition".split()
 THEOREMS = (
     "axiom theorem lemma algorithm definition remark conjecture corollary criterion example property observation "
@@ -81,16 +86,37 @@ class Target:
             return self.title
         return NUMBER_FORMATS.get(self.kind, f"{self.kind.title()} %s") % self.number
 
+    def shown(self, role: str, words: str) -> str:
+        """What a reference by `role` shows, whose own words, if it has any, are `words`."""
+        if role == "numref":
+            return (words or self.words).replace("%s", self.number).replace("{number}", self.number)
+        return words or (self.title if role == "ref" and self.kind in ("figure", "table") else self.words)
+
+
+def configuration(root: Path, name: str = "") -> dict:
+    """A book's settings: the main book's, where its own file says nothing else."""
+    config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))
+    if name:
+        config = _updated(config, yaml.safe_load((root / name / "_config.yml").read_text(encoding="utf-8")))
+        config["repository"]["path_to_book"] = name
+        config["html"]["baseurl"] = f"{config['html']['baseurl'].rstrip('/')}/{name}/"
+    return config
+
+
+def books(root: Path) -> list["Book"]:
+    """The books of a repository."""
+    return [Book(root, name) for name in BOOKS if (root / name / "_toc.yml").exists()]
+
 
 class Book:
-    """The configuration, the order and the labels of the book that stands in `root`."""
+    """The configuration, the order and the labels of the book that stands in the folder `name` of `root`."""
 
-    def __init__(self, root: Path):
-        self.root = root
-        self.config = yaml.safe_load((root / "_config.yml").read_text())
+    def __init__(self, root: Path, name: str = ""):
+        self.root, self.name = root, name
+        self.config = configuration(root, name)
         self.repository = self.config["repository"]["url"].rstrip("/")
         self.branch = self.config["repository"]["branch"]
-        self.address = self.config["html"]["baseurl"].rstrip("/")
+        self.address = self.config["html"]["baseurl"].removesuffix(f"{name}/").rstrip("/")
         settings = self.config["sphinx"]["config"]
         macros = settings["mathjax3_config"]["tex"]["macros"]
         self.macros = {name: tex if isinstance(tex, list) else [tex, 0] for name, tex in macros.items()}
@@ -107,16 +133,17 @@ class Book:
 
     def pages(self) -> dict[str, str]:
         """Every page in reading order, with its chapter number ("" where chapters are not numbered)."""
-        toc = yaml.safe_load((self.root / "_toc.yml").read_text())
-        pages, number = {toc["root"]: ""}, 0
+        toc = yaml.safe_load((self.root / self.name / "_toc.yml").read_text())
+        pages, number = {join(self.name, toc["root"]): ""}, 0
 
         def add(entries: list, chapter: str | None) -> None:
             nonlocal number
             for entry in entries:
                 if chapter is None:
                     number += 1
-                pages[entry["file"]] = str(number) if chapter is None else chapter
-                add(entry.get("sections", []), pages[entry["file"]])
+                page = join(self.name, entry["file"])
+                pages[page] = str(number) if chapter is None else chapter
+                add(entry.get("sections", []), pages[page])
 
         for part in toc.get("parts", [toc]):
             add(part.get("chapters", []), None if part.get("numbered") else "")
@@ -210,8 +237,16 @@ class Book:
     def literature(self) -> dict:
         entries = {}
         for bib in self.config["bibtex_bibfiles"]:
-            entries |= dict(parse_file(str(self.root / bib)).entries)
+            entries |= dict(parse_file(str(self.root / self.name / bib)).entries)
         return entries
+
+    @cached_property
+    def others(self) -> list["Book"]:
+        return [book for book in books(self.root) if book.name != self.name]
+
+    def find(self, label: str) -> Target | None:
+        """What `label` names, here or else in another book; the label of a page is `page:` and its name."""
+        return next((book.targets[label] for book in (self, *self.others) if label in book.targets), None)
 
     # -- addresses
 
@@ -292,6 +327,9 @@ class Cell:
             return "\n\n".join(entries) + "\n"
         if name in ("code", "code-block"):
             return f"```{block.argument}\n{block.body}\n```\n"
+        if name == "literalinclude":
+            shown = (self.book.root / self.page).parent / block.argument
+            return f"```{options.get('language', '')}\n{shown.read_text(encoding='utf-8').strip()}\n```\n"
         if name == "raw":
             return f"*What stands here runs in [the page]({self.book.url(self.page)}).*\n"
         raise self.fail(here, f"the directive {{{name}}} has no plain form (tools/portable.py)")
@@ -362,15 +400,11 @@ class Cell:
         if name not in ("eq", "ref", "numref", "prf:ref"):
             raise self.fail(line, f"the role {{{name}}} has no plain form (tools/portable.py)")
         target = self.target(label, line)
-        if name == "numref":
-            if not target.number:
-                raise self.fail(line, f"{{numref}} needs a numbered target, {label!r} is none: use {{ref}}")
-            words = words.replace("%s", target.number).replace("{number}", target.number)
-        elif not words and name == "ref" and target.kind in ("figure", "table"):
-            words = target.title
-        elif not words and name == "prf:ref" and not target.number and target.kind != "paper":
+        if name == "numref" and not target.number:
+            raise self.fail(line, f"{{numref}} needs a numbered target, {label!r} is none: use {{ref}}")
+        if not words and name == "prf:ref" and not target.number and target.kind != "paper":
             raise self.fail(line, f"{label!r} has no number: write {{prf:ref}}`its name <{label}>`")
-        return f"[{self.inline(words or target.words, line)}]({self.book.url(target.page, target.anchor)})"
+        return f"[{self.inline(target.shown(name, words), line)}]({self.book.url(target.page, target.anchor)})"
 
     def link(self, found: dict, line: int) -> str:
         words, href = self.inline(found["words"], line), found["href"]
@@ -391,15 +425,15 @@ class Cell:
             who = f"{names[0]} *et al.*" if len(names) > 2 else " and ".join(names)
             year = entry.fields.get("year", "n.d.")
             doi = entry.fields.get("doi")
-            where = f"https://doi.org/{doi}" if doi else entry.fields.get("url", self.book.url("chapters/references"))
+            listed = self.book.url(join(self.book.name, "chapters/references"))
+            where = f"https://doi.org/{doi}" if doi else entry.fields.get("url", listed)
             cited.append(f"{who} [[{year}]({where})]" if textual else f"[{who}, {year}]({where})")
         return ", ".join(cited) if textual else f"\\[{'; '.join(cited)}\\]"
 
     def target(self, label: str, line: int) -> Target:
-        try:
-            return self.book.targets[label]
-        except KeyError:
-            raise self.fail(line, f"no label {label.removeprefix('page:')!r} in the book") from None
+        if target := self.book.find(label):
+            return target
+        raise self.fail(line, f"no label {label.removeprefix('page:')!r} in the books")
 
     def expand(self, tex: str) -> str:
         """`tex` with the book's macros replaced by their definitions, arguments included."""
@@ -421,6 +455,12 @@ def leftovers(markdown: str) -> list[str]:
     shown = FENCED_CODE.sub("", markdown)
     roles = [match[0] for match in INLINE.finditer(shown) if match["role"]]
     return FENCED_DIRECTIVE.findall(shown) + roles
+
+
+def _updated(settings: dict, own: dict) -> dict:
+    """`settings` with the values of `own` in their place, table by table."""
+    tables = {key: _updated(settings[key], value) for key, value in own.items() if isinstance(settings.get(key), dict)}
+    return settings | own | tables
 
 
 def _options(content: str) -> tuple[dict, str, int]:

@@ -8,45 +8,47 @@ M(μ) = lim (1/d) tr μ (G Gᵀ + μ²)^{-1}, the fixed point of
 Frequencies that differ by less than one per cent share a bin, so a million items cost a few thousand bins.
 """
 
-from amemlib import lazy
-
-__getattr__, __dir__, __all__ = lazy.attach(
-    __name__,
-    {
-        "optimal_map": ("best_map", "best_monotone_map", "best_smoothing", "tail_snr"),
-        "capacity": ("expected_capacity", "expected_distinct_items", "expected_prefix"),
-        "covariance": (
-            "CovarianceEquivalent",
-            "effective_dimension",
-            "expected_covariance_capacity",
-            "expected_table_capacity",
-        ),
-        "descent": ("descent_iterates",),
-        "free_energy": ("expected_log_partition", "mean_tilt", "surrogate_gradient"),
-        "law": ("SpectralLaw", "expected_map_capacity"),
-        "leading_order": (
-            "SMALLEST_MEDIAN",
-            "capacity_constant",
-            "inverse_sum_limit",
-            "rare_item_snr",
-            "typical_absolute_maximum",
-            "typical_maximum",
-            "typical_maximum_expansion",
-        ),
-        "mean_field": ("MeanFieldIterates", "expected_trajectory", "mean_field_iterates", "power_law_iterates"),
-        "newton": ("NewtonEquivalent",),
-        "sgd": ("sgd_capacity_constant", "sgd_limit_probability", "sgd_recovery_probabilities"),
-        "smoothed_sign": ("PredictedVariances", "SpectralEquivalent", "interaction_variances"),
-        "thresholded": (
-            "ManyStepEquivalent",
-            "evenly_spread_sgd_capacity",
-            "half_recovered_schedule",
-            "half_recovered_sgd_schedule",
-            "half_recovered_smoothed_schedule",
-            "half_recovered_thresholds",
-            "sgd_weights",
-            "thresholded_weights",
-            "weighted_sgd_capacity",
-        ),
-    },
+# ruff: isort: skip_file
+# a reader's order, which the reference follows
+from amemlib.equivalents.capacity import expected_capacity, expected_prefix, expected_distinct_items
+from amemlib.equivalents.smoothed_sign import SpectralEquivalent, PredictedVariances, interaction_variances
+from amemlib.equivalents.newton import NewtonEquivalent
+from amemlib.equivalents.one_gradient import (
+    capacity_limit,
+    matrix_capacity_limit,
+    expected_siblings_capacity,
+    MatchedFilterEquivalent,
+)
+from amemlib.equivalents.sgd import sgd_recovery_probabilities, sgd_limit_probability, sgd_capacity_constant
+from amemlib.equivalents.law import SpectralLaw, expected_map_capacity
+from amemlib.equivalents.optimal_map import best_map, best_monotone_map, best_smoothing, tail_snr
+from amemlib.equivalents.leading_order import (
+    capacity_constant,
+    rare_item_snr,
+    inverse_sum_limit,
+    typical_maximum,
+    typical_maximum_expansion,
+    typical_absolute_maximum,
+    SMALLEST_MEDIAN,
+)
+from amemlib.equivalents.thresholded import (
+    ManyStepEquivalent,
+    thresholded_weights,
+    half_recovered_thresholds,
+    half_recovered_schedule,
+    half_recovered_smoothed_schedule,
+    half_recovered_sgd_schedule,
+    sgd_weights,
+    weighted_sgd_capacity,
+    evenly_spread_sgd_capacity,
+)
+from amemlib.equivalents.mean_field import expected_trajectory, mean_field_iterates, power_law_iterates
+from amemlib.equivalents.descent import descent_iterates
+from amemlib.equivalents.stream import MeanFieldIterates
+from amemlib.equivalents.free_energy import expected_log_partition, mean_tilt, surrogate_gradient
+from amemlib.equivalents.covariance import (
+    expected_covariance_capacity,
+    expected_table_capacity,
+    effective_dimension,
+    CovarianceEquivalent,
 )

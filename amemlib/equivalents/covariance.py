@@ -9,13 +9,12 @@ from jaxtyping import Float
 from scipy.special import log_ndtr
 from torch import Tensor
 
-from amemlib.checks import check_instance, check_non_negative, check_result
-from amemlib.equivalents.fixed_point import GAUSS_HERMITE, binned, check_span, typical_scale
+from amemlib.checks import check_instance, check_non_negative
+from amemlib.equivalents.fixed_point import GAUSS_HERMITE, binned, typical_scale
 from amemlib.equivalents.smoothed_sign import SpectralEquivalent
 from amemlib.problem import Embeddings, Problem, check_embeddings, check_frequencies, check_tensor
 
 _BIN_WIDTH = 0.1
-_SPAN = 1e-60
 _LOG_STEP = 0.2
 _RIVAL_CLASSES = 12
 _DRAWS = 128
@@ -91,7 +90,6 @@ class CovarianceEquivalent:
         g_u = 1 - K_u * fourth * np.outer(M_v, M_v)
         g_v = 1 - K_v * fourth * np.outer(M_u, M_u)
         determinant = g_u * g_v - K_u * K_v * second**2
-        check_result("q, eigenvalues and lam", np.r_[weights, F_u.ravel(), F_v.ravel(), (1 / determinant).ravel()])
         return cls(
             values,
             counts,
@@ -190,11 +188,10 @@ def expected_covariance_capacity(
     """
     check_instance("problem", problem, Problem)
     q = problem.frequencies if frequencies is None else frequencies
-    check_span("frequencies", q, problem.n_items)
+    check_frequencies("frequencies", q, problem.n_items)
     _check_eigenvalues("output_eigenvalues", output_eigenvalues, problem.dim)
     equivalent = CovarianceEquivalent.solve(q, output_eigenvalues, input_eigenvalues, lam)
-    names = "frequencies, eigenvalues and lam"
-    return check_result(names, float(equivalent.counts @ equivalent.recovery_probabilities()))
+    return float(equivalent.counts @ equivalent.recovery_probabilities())
 
 
 def expected_table_capacity(emb: Embeddings, q: Float[Tensor, " N"]) -> float:
@@ -234,7 +231,7 @@ def expected_table_capacity(emb: Embeddings, q: Float[Tensor, " N"]) -> float:
         number[item, labels[item, start + item] - len(centres) * item] -= 1
         log_wins = np.einsum("ik,igk->ig", number, log_ndtr(scores[rows, :, None] * centres))
         total += (np.exp(log_wins) @ gauss).sum()
-    return check_result("q and emb", float(total / math.sqrt(2 * math.pi)))
+    return float(total / math.sqrt(2 * math.pi))
 
 
 def solve_two_sided(
@@ -290,6 +287,4 @@ def _check_eigenvalues(name: str, eigenvalues: Tensor, dim: int | None = None) -
     sigma = eigenvalues.detach().cpu().double().numpy()
     if not (sigma > 0).all():
         raise ValueError(f"{name} must be positive, got {float(sigma.min())!r} … {float(sigma.max())!r}")
-    if not _SPAN <= sigma.min() <= sigma.max() <= 1 / _SPAN:
-        raise ValueError(f"{name} must lie in [1e-60, 1e60], got {float(sigma.min())!r} … {float(sigma.max())!r}")
     return sigma

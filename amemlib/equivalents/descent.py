@@ -1,4 +1,4 @@
-"""Gradient descent's true iterates without the N² softmax, nothing fitted; the linear twin of `mean_field`, no theorem.
+"""Gradient descent's true iterates without the N² softmax, nothing fitted; `mean_field` for a linear map, no theorem.
 
 A polar step is carried by d directions alike, so its overlaps are self-averaging; a gradient step by the few items that
 weigh most, so they are not. The matrices keep the dimension d here, and N processes the place of the N² logits.
@@ -10,10 +10,12 @@ import math
 import numpy as np
 
 from amemlib.checks import check_instance
-from amemlib.equivalents.mean_field import (
+from amemlib.equivalents.stream import (
     LEAST_SQUARE,
     MOST_RIVALS,
     MeanFieldIterates,
+    Move,
+    State,
     Stream,
     averaged,
     check_course,
@@ -40,12 +42,12 @@ def descent_iterates(problem: Problem, lr_over_root_dim: float, steps: int, stre
     p = np.sort(problem.frequencies.numpy(force=True))[::-1]
     edges = strata(problem.n_items, problem.dim, problem.dim)
     generators = (np.random.default_rng([stream, problem.n_items, problem.dim]) for stream in range(streams))
-    found = [_Descent(p.__getitem__, edges, problem.dim, c, rng).run(steps) for rng in generators]
-    return averaged(found, edges)
+    courses = [_Descent(p.__getitem__, edges, problem.dim, c, rng).run(steps)[0] for rng in generators]
+    return averaged(courses, edges)
 
 
 class _Descent(Stream):
-    """One solution: `run` takes the steps."""
+    """One solution for gradient descent."""
 
     def __init__(self, frequency_at, edges, dim: int, c: float, rng: np.random.Generator):
         super().__init__(frequency_at, edges, dim, dim, c, rng)
@@ -55,56 +57,31 @@ class _Descent(Stream):
         self.products[np.arange(len(chosen)), chosen] = 0
         self.stratum = np.repeat(np.arange(len(self.p)), np.diff(np.round(edges)).astype(int))[: self.n_items - 1]
 
-    def run(self, steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """As `Stream.run`."""
-        dim, c, n = self.dim, self.c, len(self.p)
-        W, root_d = np.zeros((dim, dim)), math.sqrt(dim)
-        share, shared = np.ones(n), np.zeros(n)
-        rival_means = np.zeros_like(self.U)
-        z, signal, noise = np.zeros(n), np.zeros(n), np.zeros((n, steps))
-        flat, rows, logits, lefts = [], [], [], []
-        for t in range(steps):
-            residual, mean_weight, root_weight = self._residuals(share)
-            tilt = 1 - shared
-            moment = (self.V * (mean_weight * tilt)[:, None]).T @ self.V / root_d
-            G = ((self.U - rival_means) * root_weight[:, None]).T @ self.V - W @ moment
-            norm = np.linalg.norm(G, 2)
-            pull = np.trace(moment) / dim
-            own = (residual * (1 - tilt * z / dim) - pull * signal / root_d) / norm
-            answers = ((self.V @ G.T) * self.U).sum(1) / norm
-            flat.append(G.ravel() / norm)
-            overlaps = np.array(flat) @ np.array(flat).T / dim
-            W = W + c / norm * G
-            sd = self._interaction_sd(W)
-            known, fresh, factors = self._conditional(overlaps, noise[:, :t])
-            noise[:, t] = self._noise(answers - own, known, fresh)
-            signal = signal + c * root_d * own
-            # whoever takes a neighbour's rivals takes its scale with them
-            images, outputs = (self.V @ W.T)[self.neighbour], self.U[self.neighbour]
-            input_scale = _scale((images**2).sum(1), sd**2)
-            own_scale = _scale((images**2).sum(1) - _along(images, outputs), sd**2)
-            # a row for many items has no noise of its own, which would come with its scale
-            scale = c * np.where(self.single, 1, own_scale)
-            expected = signal + scale * (noise[:, :t].sum(1) + known)
-            z = signal + scale * noise[:, : t + 1].sum(1)
-            energy, wins, shared, masses = self.rivals.advance(
-                c * factors,
-                input_scale,
-                sd,
-                residual,
-                lambda x, norm=norm: c * root_d * x / norm,
-                1 - c * pull / norm,
-                0.0,
-                expected,
-                own_scale * c * fresh,
-                answers=(self.products * np.where(self.single, z, 0)).astype(np.float32)[:, self.stratum],
-            )
-            rival_means = self._rival_means(masses)
-            share, row = self._row(z, energy, wins, sd)
-            rows.append(row)
-            logits.append(z)
-            lefts.append(share)
-        return np.array(rows), overlaps, np.array(logits), np.array(lefts)
+    def move(self, state: State, residual: np.ndarray, free: np.ndarray, moment: np.ndarray) -> Move:
+        G = free - state.memory @ moment
+        rate, pull = 1 / np.linalg.norm(G, 2), np.trace(moment) / self.dim
+        root_d, tilt = math.sqrt(self.dim), 1 - state.participation
+        # eq-by-descent
+        own = rate * (residual * (1 - tilt * state.logits / self.dim) - pull * state.signal / root_d)
+        return Move(
+            update=rate * G,
+            answers=rate * ((self.V @ G.T) * self.U).sum(1),
+            own=own,
+            gain=self.c * root_d * own,
+            lift=lambda x: self.c * root_d * rate * x,
+            keep=1 - self.c * rate * pull,
+        )
+
+    def scales(self, memory: np.ndarray, sd: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        # whoever takes a neighbour's rivals takes its scale with them
+        images, outputs = (self.V @ memory.T)[self.neighbour], self.U[self.neighbour]
+        rivals = _scale((images**2).sum(1), sd**2)
+        own = _scale((images**2).sum(1) - _along(images, outputs), sd**2)
+        # a row for many items has no noise of its own, which would come with its scale
+        return np.where(self.single, 1, own), rivals, own
+
+    def rival_answers(self, z: np.ndarray) -> np.ndarray:
+        return (self.products * np.where(self.single, z, 0)).astype(np.float32)[:, self.stratum]
 
 
 def _along(images: np.ndarray, directions: np.ndarray) -> np.ndarray:

@@ -11,7 +11,6 @@ from amemlib.problem import check_frequencies
 BIN_WIDTH = 0.01
 LOG_STEP = 0.1
 NOISE_CLASSES = 32
-_SPAN = 1e-100
 GAUSS_HERMITE = np.polynomial.hermite_e.hermegauss(24)
 
 
@@ -39,27 +38,24 @@ def typical_scale(values: np.ndarray, counts: np.ndarray, dim: int) -> float:
         return float(values[-1])
     # y(M) ≤ (1/d) Σ q² M², which is 1/4 at the lower end
     low, high = math.log(dim / (counts @ values**2)) / 2 - math.log(2), -math.log(values[-1]) + 20
-    excess = lambda log_M: occupation(np.array([math.exp(log_M)]), values, counts, dim)[0] - 1  # noqa: E731
+    excess = lambda log_M: occupation(np.array([math.exp(log_M)]), values, counts, dim)[0] - 1
     return math.exp(-brentq(excess, low, high)) if excess(high) > 0 else float(values[-1])
 
 
-def check_span(name: str, q: Tensor, n_items: int | None = None) -> None:
-    """As `check_frequencies`, and raise `ValueError` where squares of positive ones, or of ratios, leave float64."""
-    check_frequencies(name, q, n_items)
-    largest, least = q.max().item(), q[q > 0].min().item()
-    if not (_SPAN * largest <= least and _SPAN <= largest <= 1 / _SPAN):
-        raise ValueError(f"{name} must lie in [1e-100, 1e100], 1e100 apart at most, got {least:.3g} … {largest:.3g}")
-
-
 def binned(q: Tensor, width: float) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct frequencies in decreasing order and their counts; those within a factor 1 + `width` share their mean.
-
-    Raises `ValueError` where they are so far apart, or from 1, that squares of them leave float64.
-    """
-    check_span("q", q)
+    """Distinct frequencies in decreasing order and their counts; those within a factor 1 + `width` share their mean."""
+    check_frequencies("q", q)
     q = np.sort(q.detach().cpu().double().numpy())[::-1]
     labels = np.full(len(q), np.inf)
     seen = q > 0
     labels[seen] = np.floor(-np.log(q[seen] / q[0]) / width)
     _, start, counts = np.unique(labels, return_index=True, return_counts=True)
     return np.add.reduceat(q, start) / counts, counts.astype(float)
+
+
+def solve_leverages(log_values: np.ndarray, counts: np.ndarray, dim: int) -> float:
+    """log τ with Σ_k counts_k x_k τ / (1 + x_k τ) = d for weights x (logarithms, decreasing) of more than d items."""
+    excess = lambda log_tau: counts @ (1 / (1 + np.exp(-log_values - log_tau))) - dim
+    # with all frequencies equal q the solution is q τ = d / (n − d), and it is monotone in every frequency
+    middle = math.log(dim / (counts.sum() - dim))
+    return brentq(excess, middle - log_values[0] - 1, middle - log_values[-1] + 1)

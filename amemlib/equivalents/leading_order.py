@@ -13,7 +13,6 @@ from amemlib.checks import (
     check_non_negative,
     check_positive,
     check_real,
-    check_result,
 )
 
 SMALLEST_MEDIAN = math.sqrt(1 + 2 * math.log(2)) - 1
@@ -48,23 +47,25 @@ def inverse_sum_limit(alpha: float, dim: int, gaussian: float) -> float:
     """
     alpha, gaussian = check_alpha(alpha, above=0.0), check_real("gaussian", gaussian)
     check_count("dim", dim)
-    harmonic = lambda x: float(digamma(x + 1) + np.euler_gamma)  # noqa: E731
-    limit = 2 / math.pi * (math.log(dim) + gaussian + harmonic(0.5) - harmonic(alpha))
-    return check_result("gaussian", limit)
+    harmonic = lambda x: float(digamma(x + 1) + np.euler_gamma)
+    return 2 / math.pi * (math.log(dim) + gaussian + harmonic(0.5) - harmonic(alpha))
 
 
 def rare_item_snr(spectral_map: str, alpha: float, lam_over_t0: float = 0.0) -> float:
     """Signal slope of a rare item over the standard deviation of its interactions with rare rivals, times t₀.
 
     polar: 4 / (π (α + 1)). smoothed_sign: (2/π) ∫₀^∞ y(√(λ² + s²))^{2α} ds / √y(λ) with μ/t₀ = (1 − y) y^{−α}.
-    newton: cos(π/2α)^α / √(α − 1), for α > 1. An item of frequency p stands √d p × this / t₀ deviations high.
+    newton: cos(π/2α)^α / √(α − 1), for α > 1. matched_filter: 1, which no matrix exceeds that does not see the outputs,
+    so that every other number is a cosine with it. An item of frequency p stands √d p × this / t₀ deviations high.
     Raises `ValueError` for an unknown map or an α outside its range.
     """
-    check_choice("spectral_map", spectral_map, ("polar", "smoothed_sign", "newton"))
+    check_choice("spectral_map", spectral_map, ("polar", "smoothed_sign", "newton", "matched_filter"))
     if spectral_map == "newton":
         alpha = check_alpha(alpha, above=1.0)
         return math.cos(math.pi / (2 * alpha)) ** alpha / math.sqrt(alpha - 1)
     alpha = check_alpha(alpha)
+    if spectral_map == "matched_filter":
+        return 1.0
     lam = 0.0 if spectral_map == "polar" else check_non_negative("lam_over_t0", lam_over_t0)
     if lam == 0:
         return 4 / (math.pi * (alpha + 1))
@@ -72,7 +73,7 @@ def rare_item_snr(spectral_map: str, alpha: float, lam_over_t0: float = 0.0) -> 
     if not 1e-100 < lam or not math.log(1e4 * (lam + 1)) + 1 < -math.log(_LEAST_Y) * alpha < 700:
         allowed = "above 1e-100 and about 1e-4 * 1e12^alpha at most, for alpha up to 25"
         raise ValueError(f"lam_over_t0 must be 0, or {allowed}, got {lam_over_t0!r} for alpha = {alpha!r}")
-    occupied = lambda mu: brentq(lambda y: (1 - y) * y**-alpha - mu, _LEAST_Y, 1.0)  # noqa: E731
+    occupied = lambda mu: brentq(lambda y: (1 - y) * y**-alpha - mu, _LEAST_Y, 1.0)
     log_s = np.arange(math.log(1e-4 * lam), math.log(1e4 * (lam + 1)), 0.05)
     slope = sum(math.exp(t) * occupied(math.hypot(lam, math.exp(t))) ** (2 * alpha) for t in log_s) * 0.05
     return 2 / math.pi * slope / math.sqrt(occupied(lam))

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import brentq
 from torch import Tensor
 
 from amemlib.checks import check_count
-from amemlib.equivalents.fixed_point import BIN_WIDTH, binned
+from amemlib.equivalents.fixed_point import BIN_WIDTH, binned, solve_leverages
 from amemlib.equivalents.winning import InputSpread, classes, winning_probabilities
 
 
@@ -40,7 +39,7 @@ class NewtonEquivalent:
         seen = values > 0
         leverage = seen.astype(float)
         if counts[seen].sum() > dim:
-            log_tau = _solve_leverages(np.log(values[seen]), counts[seen], dim)
+            log_tau = solve_leverages(np.log(values[seen]), counts[seen], dim)
             leverage[seen] = 1 / (1 + np.exp(-np.log(values[seen]) - log_tau))
         overlap = float(counts @ leverage**2 / dim)
         return cls(values, counts, dim, leverage, overlap, max(0.0, 1 - dim / counts.sum()))
@@ -96,7 +95,9 @@ class NewtonEquivalent:
     def _rest(self) -> np.ndarray:
         """(K,) (1 − ℓ_i)² / (1 − S): what an item's input gets of every other item's weight; 0 for a perfect fit."""
         rest = (1 - self.leverage) ** 2
-        return np.divide(rest, 1 - self.overlap, out=np.zeros_like(rest), where=rest > 1e-12)
+        # as many items as dimensions leave nothing: what another item's input gets has no bound
+        free = np.maximum(1 - self.overlap, 1e-12)
+        return np.where(rest > 1e-12, rest / free, 0.0)
 
     def _moments(self) -> tuple[float, float, float, float]:
         """(1/d) tr Σ_v^{−k}, k = 1 … 4: derivatives at z = 0 of m(z) with (1/d) Σ q m / (1 + q m) = 1 + z m."""
@@ -109,10 +110,3 @@ class NewtonEquivalent:
         m2 = (2 * m1 - second * m1**2) / first
         m3 = (3 * m2 - third * m1**3 - 3 * second * m1 * m2) / first
         return tau, m1, m2 / 2, m3 / 6
-
-
-def _solve_leverages(log_values: np.ndarray, counts: np.ndarray, dim: int) -> float:
-    excess = lambda log_tau: counts @ (1 / (1 + np.exp(-log_values - log_tau))) - dim  # noqa: E731
-    # with all frequencies equal q the solution is q τ = d / (n − d), and it is monotone in every frequency
-    middle = math.log(dim / (counts.sum() - dim))
-    return brentq(excess, middle - log_values[0] - 1, middle - log_values[-1] + 1)

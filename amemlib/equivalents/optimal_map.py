@@ -73,7 +73,7 @@ def best_smoothing(law: SpectralLaw) -> float:
     """
     check_instance("law", law, SpectralLaw)
     middle = math.log(law.quantile(0.5))
-    loss = lambda log_lam: -tail_snr(law, lambda s: s / torch.hypot(s, s.new_tensor(math.exp(log_lam))))  # noqa: E731
+    loss = lambda log_lam: -tail_snr(law, lambda s: s / torch.hypot(s, s.new_tensor(math.exp(log_lam))))
     return math.exp(minimize_scalar(loss, bounds=(middle - 6, middle + 1), method="bounded").x)
 
 

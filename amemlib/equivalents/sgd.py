@@ -86,7 +86,7 @@ def sgd_capacity_constant(alpha: float, batch_over_root_dim: float = math.inf) -
         return _sgd_minibatch_constant(check_alpha(alpha, above=1.0), batch_over_root_dim)
     alpha = check_alpha(alpha)
     breaks = np.linspace(0, 64, 65)
-    wins = lambda x: sgd_limit_probability(x**-alpha, alpha) if -alpha * _log(x) < 300 else 1.0  # noqa: E731
+    wins = lambda x: sgd_limit_probability(x**-alpha, alpha) if -alpha * _log(x) < 300 else 1.0
     return sum(quad(wins, a, b, epsabs=1e-10)[0] for a, b in zip(breaks[:-1], breaks[1:], strict=True))
 
 

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from amemlib.checks import check_count, check_instance, check_non_negative, check_positive, check_result
+from amemlib.checks import check_count, check_instance, check_non_negative, check_positive
 from amemlib.equivalents.fixed_point import (
     BIN_WIDTH,
     GAUSS_HERMITE,
@@ -25,7 +25,6 @@ _SCORE_STEP = 0.1
 _GRID_RANKS = 64
 _ROWS = 4096
 _LARGEST_LOGIT, _LARGEST_SPREAD = 1e4, 1e3
-_LARGEST_SMOOTHING = 1e60
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +53,6 @@ class SpectralEquivalent:
         """Solve the fixed point for frequencies q (N,), any non-negative weights, and λ = `lam` ≥ 0."""
         dim, lam = check_count("dim", dim), check_non_negative("lam", lam)
         values, counts = binned(q, BIN_WIDTH)
-        _check_smoothing(lam, values)
         seen = values > 0
         v, c = values[seen], counts[seen]
         s, weights, mu, M, slope = _grid(v, c, dim, lam)
@@ -110,7 +108,13 @@ class SpectralEquivalent:
         return np.exp(np.interp(np.log(q), np.log(values[::-1]), np.log(self.signal[seen][::-1])))
 
     def recovery_probabilities(self) -> np.ndarray:
-        """(K,) probability that an item of each frequency beats all its rivals: `winning_probabilities`."""
+        """(K,) probability that an item of each frequency beats all its rivals: `winning_probabilities`.
+
+        Raises `ValueError` for a λ so large that 1 − λ M(λ) is lost in rounding: h_λ is linear there, which is SGD.
+        """
+        if self.spread.variance <= -1:
+            least = "1 - lam M(lam) above rounding (beyond, h_λ is the map of SGD)"
+            raise ValueError(f"lam must leave {least}, got {self.lam:g}")
         label, rivals = classes(self.damping, self.counts)
         variance = 1 - self.unresolved * self.damping[:, None] * rivals
         return winning_probabilities(math.sqrt(self.dim) * self.signal, self.spread, variance, label, self.counts)
@@ -162,7 +166,6 @@ def interaction_variances(
     dim, lam = check_count("dim", dim), check_non_negative("lam", lam)
     check_tensor("at", at, ("n",))
     values, counts = binned(q, BIN_WIDTH)
-    _check_smoothing(lam, values)
     v, c = values[values > 0], counts[values > 0]
     _, weights, mu, M, slope = _grid(v, c, dim, lam)
     C, S = _pair_kernels(mu, M, slope)
@@ -173,13 +176,7 @@ def interaction_variances(
         x = row * damping * weights
         even = ((x @ C) * x).sum(1) + (weight * at) ** 2 * ((x * M**2 @ C) * (x * M**2)).sum(1)
         result[i] = even + (weight**2 + at**2) * ((x * M @ S) * (x * M)).sum(1)
-    return check_result("q, lam and at", 4 / math.pi**2 * result)
-
-
-def _check_smoothing(lam: float, values: np.ndarray) -> None:
-    least = values[values > 0][-1]
-    if lam and not least / _LARGEST_SMOOTHING <= lam <= values[0] * _LARGEST_SMOOTHING:
-        raise ValueError(f"lam must be 0 or within 1e60 of the frequencies {least:.3g} … {values[0]:.3g}, got {lam!r}")
+    return 4 / math.pi**2 * result
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,12 @@
+"""amembook: what the book measured with amemlib, a study a folder, its records, and the pictures of both."""
+
+from importlib import import_module
+
+_HOMES = {"read_records": "records", "start_chapter": "runtime"}
+
+
+def __getattr__(name: str):
+    # on demand: the command line says what it can say without torch
+    if name in _HOMES:
+        return getattr(import_module(f"amembook.run.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'amembook' has no attribute {name!r}")

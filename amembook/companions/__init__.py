@@ -1,0 +1,1 @@
+"""Companion papers, a folder each, deletable as a whole."""

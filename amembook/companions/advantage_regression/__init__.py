@@ -1,0 +1,118 @@
+"""`advantage-regression`: regression on the optimal advantage is policy gradient at a fixed baseline, and has a floor.
+
+A study of Brantley, Chen, Gao, Lee, Sun, Zhan and Zhang, arXiv:2505.20686.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated
+
+from amembook.companions.advantage_regression.judge import judge, summarise
+from amembook.companions.advantage_regression.measure import (
+    measure_floor,
+    measure_identity,
+    measure_memory,
+    measure_race,
+    measure_variance,
+)
+from amembook.run.base import (
+    Alpha,
+    Config,
+    Count,
+    Counts,
+    Experiment,
+    Grid,
+    Natural,
+    Naturals,
+    Positive,
+    Positives,
+    Several,
+    Sizes,
+    draws,
+)
+from amemlib.checks import check_count, check_dims
+
+PAPER = "arXiv:2505.20686"
+CLAIM = (
+    "offline samples from a reference policy estimate the optimal value V*, and on-policy updates by a least-squares "
+    "regression with a single generation per prompt optimize the KL-regularized objective without complex exploration "
+    "(abstract)"
+)
+
+
+@dataclass(frozen=True)
+class RegressionConfig(Config):
+    """Sizes of a table of policies, of the race on another (`race_…`), and of the memory as a policy."""
+
+    n_prompts: Count = 64
+    n_answers: Several = 64
+    beta: Positive = 0.5  # weight of the KL term
+    rates: Positives = (0.1, 0.3, 0.6)  # η of the floor
+    offline: Counts = (4, 16, 64, 256)  # samples of V* for the floor
+    floor_steps: Count = 2500  # averaged over the later half
+    betas: Positives = (0.1, 0.25, 0.5, 1.0, 2.0)  # where the variance at the start is compared, as groups
+    groups: Annotated[tuple[int, ...], partial(check_dims, count=1, least=2)] = (2, 4, 8)
+    race_betas: Positives = (0.5, 0.1)
+    race_prompts: Count = 24
+    race_offline: Naturals = (0, 64, 8)  # samples of V*, 0 for the exact one
+    race_rates: Positives = (0.06, 0.12, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
+    budget: Count = 1024  # generations a prompt of the race, offline ones among them
+    n_items: Several = 64
+    dim: Several = 32
+    alpha: Alpha = 1.0
+    labels: Several = 8
+    memory_beta: Positive = 0.2
+    memory_steps: Annotated[int, partial(check_count, least=16)] = 256  # generations a prompt
+    sgd_rates: Positives = (8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
+    polar_rates: Positives = (0.25, 0.5, 1.0, 2.0, 4.0)
+    seeds: Count = 5
+    first_seed: Natural = 0
+
+
+def grids(config: RegressionConfig) -> dict[str, Grid]:
+    """The identity; the floor by rate and offline samples; variances at the start; the race; the memory."""
+    seeds = {"seed": draws(config)}
+    floors = {f"{count}": {"n_offline": count, "group": 1} for count in config.offline}
+    floors |= {"exact": {"n_offline": 0, "group": 1}, "group": {"n_offline": 0, "group": 4}}
+    racers = {f"star {count}": {"n_offline": count, "group": 1} for count in config.race_offline}
+    racers |= {f"group {count}": {"n_offline": 0, "group": count} for count in config.groups}
+    return {
+        "identity": Grid(measure_identity, seeds),
+        "floor": Grid(measure_floor, {"rate": config.rates, "baseline": floors} | seeds),
+        "variance": Grid(measure_variance, {"beta": config.betas, "group": config.groups} | seeds),
+        "race": Grid(measure_race, {"beta": config.race_betas, "racer": racers} | seeds, n_prompts=config.race_prompts),
+        "memory": Grid(measure_memory, {"n_offline": (0, 8)} | seeds),
+    }
+
+
+EXPERIMENT = Experiment(
+    name="advantage-regression",
+    purpose="regression on the optimal advantage: its identity with policy gradient, its floor, races; the memory",
+    profiles={
+        "smoke": RegressionConfig(
+            n_prompts=4,
+            n_answers=6,
+            rates=(0.1, 0.3),
+            offline=(4, 16),
+            floor_steps=20,
+            betas=(0.5,),
+            groups=(2, 4),
+            race_betas=(0.5,),
+            race_prompts=2,
+            race_rates=(0.5, 1.0),
+            budget=80,
+            n_items=8,
+            dim=4,
+            labels=4,
+            memory_steps=16,
+            sgd_rates=(8.0,),
+            polar_rates=(1.0,),
+            seeds=2,
+        ),
+        "cpu": RegressionConfig(),
+    },
+    grids=grids,
+    summarise=summarise,
+    judge=judge,
+    unseen_from=3000,
+)

@@ -1,0 +1,74 @@
+"""Pictures of the study: the floor, variances at the start and races, the memory as a policy."""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from amembook.figures.style import GREY, frame, key, kinds, new_axes, optimizer, points, series
+
+
+def floor_figure(record: dict) -> Figure:
+    """Left: how far below the optimum runs end that begin there, by the error of V*, on the law of each rate. Right:
+    over the law to first order, by rate; lines, to next order."""
+    config, measured, predicted = record["config"], record["measured"], record["predicted"]
+    figure, axes = new_axes(2)
+    offline = [str(count) for count in config["offline"]]
+    error = np.sqrt([predicted["squared_error"][name] for name in offline])
+    gap, doubt, first, following = (
+        np.array([told[name] for name in offline])
+        for told in (measured["floor"], measured["floor_error"], predicted["first"], predicted["next"])
+    )
+    for k, (look, _) in enumerate(series(config["rates"], r"$\eta = {}$")):
+        order = np.argsort(error[:, k])
+        at = error[order, k]
+        points(axes[0], at, gap[order, k], look, error=doubt[order, k], law=following[order, k])
+    rates, larger = np.array(config["rates"]), (following / first).mean(0)
+    ratio, doubt = (np.array(measured[key], dtype=float).T * larger for key in ("floor_ratio", "floor_ratio_error"))
+    for k, (look, _) in enumerate(kinds(config["offline"], "{} offline")):
+        points(axes[1], rates * (1 + 0.03 * k), ratio[k], look, error=doubt[k])
+    axes[1].plot(rates, larger, "-", color=GREY, lw=1.2, label="next order")
+    axes[1].axhline(1, color=GREY, lw=1, ls=":")
+    frame(axes[0], r"error of $V^*$, root mean square $\delta$", r"floor of $V^*-J$", log="xy")
+    frame(axes[1], r"step size $\eta$", "floor over its law to first order")
+    axes[0].set_xticks(at := [0.1, 0.2, 0.4, 0.8], map(str, at))
+    axes[0].minorticks_off()
+    for axis in axes:
+        axis.legend()
+    return figure
+
+
+def race_figure(record: dict) -> Figure:
+    """Left: variance at the start of one generation with V*, over a group's, by β; lines exact. Right: where races of
+    equal budgets end, each at its best rate, every draw."""
+    config, measured, predicted = record["config"], record["measured"], record["predicted"]
+    figure, axes = new_axes(2)
+    ratio, doubt, exact = (
+        np.array(told, dtype=float)
+        for told in (measured["variance"], measured["variance_error"], predicted["variance"])
+    )
+    for k, (look, _) in enumerate(series(config["groups"], "groups of {}")):
+        points(axes[0], config["betas"], ratio[:, k], look, error=doubt[:, k], law=exact[:, k])
+    axes[0].axhline(1, color=GREY, lw=1, ls=":")
+    frame(axes[0], r"weight of the KL term $\beta$", "variance, $V^*$ over a group", log="xy")
+    axes[0].legend()
+    labels = {"star 0": "$V^*$", "star 64": "$V^*$, 64", "star 8": "$V^*$, 8"}
+    labels |= {f"group {count}": f"group {count}" for count in config["groups"]}
+    for k, (look, beta) in enumerate(kinds([f"{beta:g}" for beta in config["race_betas"]], r"$\beta = {}$")):
+        ends = np.array([measured["race"][beta][name] for name in labels])
+        points(axes[1], np.arange(len(labels)) + 0.2 * k, ends, look)
+    axes[1].set_xticks(np.arange(len(labels)) + 0.1, labels.values(), rotation=40, ha="right")
+    frame(axes[1], "", r"$V^*-J$ at the end", log="y")
+    axes[1].legend()
+    return figure
+
+
+def memory_figure(record: dict) -> Figure:
+    """J of the memory as a policy by generations a prompt, at the best rate, with V* and with eight offline samples."""
+    measured, predicted = record["measured"], record["predicted"]
+    figure, axes = new_axes(2, sharey=True)
+    for axis, (label, title) in zip(axes, (("exact", "exact $V^*$"), ("8", "8 offline samples")), strict=True):
+        for name in ("sgd", "polar"):
+            points(axis, (16, 64, 256), np.array(measured["memory"][label][name]), optimizer(name), ls="-", lw=0.8)
+        axis.axhline(predicted["best"], color=GREY, lw=1, ls=":")
+        frame(axis, "generations a prompt", "objective $J$" if axis is axes[0] else "", title, log="x", base=2)
+    key(axes[0], {"$J^*$": ":"}, loc="lower right")
+    return figure

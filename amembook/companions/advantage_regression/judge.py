@@ -1,0 +1,134 @@
+"""Measured numbers beside predicted ones, and the verdicts."""
+
+import numpy as np
+
+from amembook.run.base import Results, standard_error
+from amembook.run.claims import DIFFERENCE, SMALL, check, equivalence, numbers, order
+
+IDENTITY = 1e-12
+"""Rounding: how far the two gradients may lie apart, per unit of the larger."""
+
+
+def summarise(config, results: Results) -> tuple[dict, dict]:
+    """identity: the largest relative error. floor, by baseline: V* − J by rate. variance: ratio of one generation with
+    V* to a group, by β and K. race, by β: V* − J at the best rate of each racer, draw by draw. memory, by offline
+    samples: J at the best rate after 16, 64 and 256 generations, draw by draw."""
+    identity = results.array("identity", "error") / results.array("identity", "size")
+    measured = {"identity": identity.max()}
+    names = list(results.grids["floor"].axes["baseline"])
+    gaps, laws = results.array("floor", "gap"), {key: results.array("floor", key) for key in ("first", "next", "error")}
+    measured["floor"] = {name: gaps[:, k].mean(1) for k, name in enumerate(names)}
+    measured["floor_error"] = {name: standard_error(gaps[:, k]) for k, name in enumerate(names)}
+    predicted = {
+        label: {name: laws[key][:, k].mean(1) for k, name in enumerate(names)}
+        for label, key in (("first", "first"), ("next", "next"), ("squared_error", "error"))
+    }
+    # the scatter of V̂ is in both: their ratio has less
+    offline = [str(count) for count in config.offline]
+    places = [names.index(name) for name in offline]
+    ratio = gaps[:, places] / laws["next"][:, places]
+    measured["floor_ratio"] = ratio.mean(2)
+    measured["floor_ratio_error"] = standard_error(ratio, 2)
+
+    sampled, exact = results.array("variance", "sampled"), results.array("variance", "exact")
+    ratio = sampled[..., 0] / sampled[..., 1]
+    measured["variance"] = ratio.mean(2)
+    measured["variance_error"] = standard_error(ratio, 2)
+    predicted["variance"] = (exact[..., 0] / exact[..., 1]).mean(2)
+    predicted["rule"] = (results.array("variance", "gap") / results.array("variance", "allowed")).mean(2)
+
+    racers = list(results.grids["race"].axes["racer"])
+    ends = results.array("race", "gaps")
+    measured["race"], measured["race_rate"], measured["race_edge"] = {}, {}, {}
+    for i, beta in enumerate(config.race_betas):
+        best = {name: int(ends[i, k].mean(0).argmin()) for k, name in enumerate(racers)}
+        measured["race"][f"{beta:g}"] = {name: ends[i, k, :, best[name]] for k, name in enumerate(racers)}
+        measured["race_rate"][f"{beta:g}"] = {name: config.race_rates[place] for name, place in best.items()}
+        last = len(config.race_rates) - 1
+        measured["race_edge"][f"{beta:g}"] = [name for name, place in best.items() if place in (0, last)]
+    measured["memory"], measured["memory_rate"] = {}, {}
+    for n_offline in results.grids["memory"].axes["n_offline"]:
+        label = f"{n_offline}" if n_offline else "exact"
+        measured["memory"][label], measured["memory_rate"][label] = {}, {}
+        for name, rates in (("sgd", config.sgd_rates), ("polar", config.polar_rates)):
+            J = results.array("memory", name, n_offline=n_offline)
+            best = J.mean(0).argmax(1)
+            measured["memory"][label][name] = [J[:, t, place] for t, place in enumerate(best)]
+            measured["memory_rate"][label][name] = [rates[place] for place in best]
+    predicted["best"] = results.array("memory", "best").mean()
+    return measured, predicted
+
+
+def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
+    """identity: the two gradients are one. floor: V* − J is the law's to next order in η at all rates and errors, in
+    the limit its first order, at the smallest rate; it is nothing for V* and for a group. variance: the ratio at the
+    start is the exact one. race: at every β exact V* ends ahead of the best group, 8 samples behind 64. memory: Muon
+    ahead after 16 generations, and hurt more by the errors of V* after 256; no law is known.
+    """
+    draws, offline = config.seeds, [str(count) for count in config.offline]
+    verdicts = {"identity": check(measured["identity"], IDENTITY, draws, "largest relative difference")}
+    ratio, error = measured["floor_ratio"], measured["floor_ratio_error"]
+    gap, first, following, squared = (
+        np.stack([told[name] for name in offline], 1)
+        for told in (measured["floor"], predicted["first"], predicted["next"], predicted["squared_error"])
+    )
+    rates, at = np.array(config.rates)[:, None], [f"{rate:g}, {name}" for rate in config.rates for name in offline]
+    rivals = {
+        "proportional to |δ|": _level(squared**-0.5),
+        "as η^(3/4)": _level(rates**-0.25 * np.ones_like(gap)),
+        "first order, at every rate": first / following,
+    }
+    floor = numbers("V* − J over the law at η, samples =", ratio, error, draws, law=1, band=SMALL, at=at, rivals=rivals)
+    slow = following[0] / first[0]
+    floor += numbers(
+        "over its first order at samples =", ratio[0] * slow, error[0] * slow, draws, limit=1, band=SMALL, at=offline
+    )
+    largest = max(np.abs(measured["floor"][name]).max() for name in ("exact", "group"))
+    floor += numbers(
+        "largest V* − J for exact V* or a group", largest, law=0, band=0.01 * gap.min(), scale=DIFFERENCE, guard=True
+    )
+    verdicts["floor"] = equivalence(floor)
+
+    groups, at = np.array(config.groups, dtype=float), [f"{b:g}, {K}" for b in config.betas for K in config.groups]
+    rivals = {"(K − 1)/K at every β": np.broadcast_to((groups - 1) / groups, measured["variance"].shape), "even": 1.0}
+    verdicts["variance"] = equivalence(
+        numbers(
+            "variance over that of a group at β, K =",
+            measured["variance"],
+            measured["variance_error"],
+            draws,
+            law=predicted["variance"],
+            band=SMALL,
+            at=at,
+            rivals=rivals,
+        )
+    )
+
+    leads = []
+    for beta in config.race_betas:
+        told = measured["race"][f"{beta:g}"]
+        among = np.stack([gaps for name, gaps in told.items() if name.startswith("group")])
+        leads += _lead(
+            f"best group's distance less exact V*'s, β = {beta:g}", among[among.mean(1).argmin()] - told["star 0"]
+        )
+        leads += _lead(f"distance with 8 samples less with 64, β = {beta:g}", told["star 8"] - told["star 64"])
+    verdicts["race"] = order(leads)
+
+    memory = measured["memory"]
+    ahead = memory["exact"]["polar"][0] - memory["exact"]["sgd"][0]
+    hurt = {name: memory["exact"][name][-1] - memory["8"][name][-1] for name in ("sgd", "polar")}
+    more = hurt["polar"] - hurt["sgd"]
+    verdicts["memory"] = order(
+        _lead("Muon less SGD, early", ahead) + _lead("Muon's loss by errors less SGD's, late", more)
+    )
+    return verdicts
+
+
+def _lead(name: str, lead: np.ndarray) -> list[dict]:
+    """A difference by draws that is to be above 0."""
+    return numbers(name, lead.mean(), standard_error(lead, 0), len(lead), limit=0, scale=DIFFERENCE)
+
+
+def _level(law: np.ndarray) -> np.ndarray:
+    """A factor without a scale of its own, its geometric mean one."""
+    return law / np.exp(np.log(law).mean())

@@ -1,0 +1,93 @@
+"""The mathematics of the study `advantage-regression`: the objective, its gradient, the floor, variances."""
+
+import numpy as np
+import pytest
+import torch
+
+from amembook.companions.advantage_regression import measure, policies
+
+
+def test_the_optimal_policy_has_the_optimal_value_and_none_has_more():
+    log_ref, reward = policies.sample_table(5, 7, 0)
+    for beta in (0.2, 1.0):
+        best = policies.optimal_value(log_ref, reward, beta)
+        logits = policies.optimal_logits(log_ref, reward, beta)
+        assert policies.objective(logits, log_ref, reward, beta) == pytest.approx(best)
+        # its advantage is the same for every answer: nothing to learn, whatever the group
+        policy = policies.policy_of(logits)
+        assert reward - beta * (np.log(policy) - log_ref) == pytest.approx(np.tile(best[:, None], 7))
+        noise = np.random.default_rng(0).standard_normal((20, 5, 7))
+        assert (policies.objective(logits + noise, log_ref, reward, beta) <= best).all()
+
+
+def test_regression_is_policy_gradient_at_a_fixed_baseline():
+    told = measure.measure_identity(4, 6, 0.3, 0)
+    assert told["error"] < 1e-14 and told["size"] > 0.1
+
+
+@pytest.mark.parametrize("group", [1, 3])
+def test_a_step_is_the_gradient_on_average(group):
+    log_ref, reward = policies.sample_table(2, 3, 1)
+    beta, generator = 0.4, np.random.default_rng(0)
+    logits = torch.randn(2, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    log_policy = logits.log_softmax(1)
+    J = (log_policy.exp() * (torch.from_numpy(reward) - beta * (log_policy - torch.from_numpy(log_ref)))).sum()
+    (ascent,) = torch.autograd.grad(J, logits)
+    wide = np.tile(logits.detach().numpy(), (40_000, 1, 1))
+    baseline = np.array([0.7, -0.3]) if group == 1 else None
+    steps = policies.ascend(wide, log_ref, reward, beta, 1.0, baseline, group, generator) - wide
+    assert steps.mean(0) == pytest.approx(ascent.numpy(), abs=5 * steps.std(0).max() / 200)
+
+
+def test_answers_are_drawn_as_often_as_the_policy_says():
+    policy = np.array([[0.1, 0.6, 0.3]])
+    answers = policies.draw(policy, 20_000, np.random.default_rng(0))
+    assert np.bincount(answers[0]) / 20_000 == pytest.approx(policy[0], abs=0.015)
+
+
+def test_the_offline_value_tends_to_the_optimal_one():
+    log_ref, reward = policies.sample_table(3, 5, 2)
+    best = policies.optimal_value(log_ref, reward, 1.0)
+    assert policies.estimated_value(log_ref, reward, 1.0, 0, np.random.default_rng(0)) == pytest.approx(best)
+    many = policies.estimated_value(log_ref, reward, 1.0, 50_000, np.random.default_rng(0))
+    assert many == pytest.approx(best, abs=0.05)
+
+
+def test_the_floor_is_the_fixed_point_of_the_linear_recursion():
+    # two answers of equal weight: π − π* has one direction, and the recursion of its variance is a number
+    policy, error, rate, beta = np.full((1, 2), 0.5), np.array([0.2]), 0.4, 0.7
+    first, following = policies.floor(policy, error, rate, beta)
+    # w = ±(1, −1)/2, so x = (z, −z) has z ← (1 − η β/2) z ± η δ/2
+    z = (rate * error / 2) ** 2 / (1 - (1 - rate * beta / 2) ** 2)
+    # V* − J = β/2 Var_π*(x) = β z²/2
+    assert following == pytest.approx(beta / 2 * z) and first == pytest.approx(rate * error**2 / 8)
+
+
+def test_variances_at_the_start_are_those_of_sampled_estimates():
+    log_ref, reward = policies.sample_table(3, 4, 3)
+    policy, generator = np.exp(log_ref), np.random.default_rng(1)
+    best, group = policies.optimal_value(log_ref, reward, 0.5), 3
+    wide = np.tile(log_ref, (40_000, 1, 1))
+    exact = policies.start_variance(policy, reward, best, group)
+    for law, baseline, size in zip(exact, (best, None), (1, group), strict=True):
+        steps = policies.ascend(wide, log_ref, reward, 0.5, 1.0, baseline, size, generator)
+        assert size * steps.var(0).sum(1).mean() == pytest.approx(law, rel=0.03)
+
+
+def test_every_method_of_the_memory_climbs():
+    told = measure.measure_memory(8, 8, 1.0, 4, 0.2, 64, [16.0], [1.0], 0, 0)
+    uniform = 1 / 4
+    for name in ("sgd", "polar"):
+        early, late = (rows[0] for rows in told[name])
+        assert uniform < early < late < told["best"]
+
+
+FLAWS = [
+    (("identity",), 1e-6, "identity", "not reproduced"),
+    (("floor_ratio", 2, 1), 1.3, "floor", "not reproduced"),
+    (("floor", "group", 0), 0.01, "floor", "not reproduced"),
+    (("variance", 0, 0), 2.0, "variance", "not reproduced"),
+    (("variance", 0, 0), 0.5, "variance", "not reproduced"),
+    (("memory", "exact", "polar", 0), [0.3] * 5, "memory", "not reproduced"),
+    (("race", "0.5", "star 8"), [0.001] * 5, "race", "not reproduced"),
+]

@@ -1,0 +1,149 @@
+"""`composition`: k-fold composition of hidden and given permutations, learnt with and without the easier hops.
+
+A study of Wang, Nichani, Bietti, Damian, Hsu, Lee and Wu, arXiv:2505.23683.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated
+
+from amembook.companions.composition.judge import judge, summarise
+from amembook.companions.composition.measure import (
+    expected_sparse,
+    measure_built,
+    measure_correlation,
+    measure_dense,
+    measure_sparse,
+    measure_training,
+    measure_transformer,
+    pair_of,
+    pairs_of,
+    products,
+)
+from amembook.run.base import Config, Count, Counts, Experiment, Grid, Natural, Positive, Several, draws, each
+from amemlib.checks import check_count
+
+PAPER = "arXiv:2505.23683"
+CLAIM = (
+    "k-fold composition is expressed by a transformer with O(log k) layers; any statistical query learner with "
+    "polynomially many queries needs a sample size exponential in k, while gradient descent on easy and hard data "
+    "learns it with runtime and sample complexity polynomial in k (abstract)"
+)
+
+
+def _check_power(name: str, value: int) -> None:
+    if value < 2 or value & (value - 1):
+        raise ValueError(f"{name} must hold powers of two from 2 on, got {value!r}")
+
+
+Things = Annotated[tuple[int, ...], each(partial(check_count, least=2))]
+Sizes = Annotated[tuple[str, ...], each(pair_of)]
+
+
+@dataclass(frozen=True)
+class CompositionConfig(Config):
+    """Sizes of the network built by hand (`built_…`), of correlations, of one step with all (`dense_…`) and with one
+    answer a sample (`sparse_…`), of training, also with the k-hop alone (`only_…`), and of the ordinary transformer
+    (`net_…`).
+    """
+
+    built_ks: Annotated[tuple[int, ...], each(_check_power)] = (2, 4, 8, 16)
+    built_things: Several = 8
+    correlation_ks: Counts = (1, 2, 3)
+    correlation_things: Things = (3, 4)
+    n_pairs: Count = 4000  # of correlations, as n_inputs
+    n_inputs: Count = 50
+    dense_sizes: Sizes = ("2 4", "4 4", "8 4", "16 4", "4 8", "16 8", "4 16", "16 16")  # pairs "k N"
+    dense_repeats: Count = 100  # tasks a draw
+    sparse_sizes: Sizes = ("4 8", "8 8", "16 4")
+    sparse_repeats: Count = 20
+    per_place: Counts = (1, 2, 3, 4, 6, 8, 12)  # mean answers a place
+    k: Annotated[int, _check_power] = 4  # of training
+    train_things: Things = (4, 5, 6, 8)
+    steps: Count = 400  # of Adam
+    only_things: Things = (5,)
+    only_steps: Count = 2600
+    only_muon_steps: Count = 1300
+    n_samples: Count = 128  # a step
+    lr: Positive = 0.05
+    muon_lr: Positive = 0.2
+    spread: Positive = 0.3  # standard deviation of the start
+    net_things: Several = 3
+    net_steps: Count = 1500
+    net_only_steps: Count = 2000
+    net_samples: Count = 64
+    net_dim: Count = 32
+    net_layers: Count = 4
+    net_lr: Positive = 2e-3
+    seeds: Count = 5
+    first_seed: Natural = 0
+
+    def limits(self):
+        if self.net_dim % 4:
+            raise ValueError(f"net_dim must be a multiple of 4, the number of heads, got {self.net_dim!r}")
+
+
+def grids(config: CompositionConfig) -> dict[str, Grid]:
+    """The built network, correlations, one step with all and with one answer a sample, training."""
+    seeds = {"seed": draws(config)}
+    easy = {name: {"regime": name} for name in ("mixture", "curriculum")}
+    optimizers = {"adam": {"optimizer": "adam"}, "muon": {"optimizer": "muon"}}
+    budgets = {"adam": config.only_steps, "muon": config.only_muon_steps}
+    alone = {name: told | {"steps": budgets[name]} for name, told in optimizers.items()}
+    net = {"mixture": config.net_steps, "k only": config.net_only_steps}
+    regimes = {name: {"regime": name, "steps": steps} for name, steps in net.items()}
+    network = {"n_things": config.net_things, "n_samples": config.net_samples, "dim": config.net_dim}
+    network |= {"layers": config.net_layers, "lr": config.net_lr}
+    sparse = {"size": pairs_of(config.sparse_sizes)}
+    pairs = {"size": products(config.correlation_ks, config.correlation_things)}
+    built = {"size": products(config.built_ks, (config.built_things,))}
+    return {
+        "built": Grid(measure_built, built | seeds),
+        "correlation": Grid(measure_correlation, pairs | seeds),
+        "dense": Grid(measure_dense, {"size": pairs_of(config.dense_sizes)} | seeds, n_repeats=config.dense_repeats),
+        "sparse": Grid(measure_sparse, sparse | seeds, n_repeats=config.sparse_repeats),
+        "expected sparse": Grid(expected_sparse, sparse),
+        "easy": Grid(measure_training, {"data": easy, "by": optimizers, "n_things": config.train_things} | seeds),
+        "alone": Grid(measure_training, {"by": alone, "n_things": config.only_things} | seeds, regime="k only"),
+        "transformer": Grid(measure_transformer, {"data": regimes} | seeds, **network),
+    }
+
+
+EXPERIMENT = Experiment(
+    name="composition",
+    purpose="k-fold composition: a network by hand, correlations, samples of one step, easy and hard data, Muon",
+    profiles={
+        "smoke": CompositionConfig(
+            built_ks=(2, 4),
+            built_things=3,
+            correlation_ks=(1, 2),
+            correlation_things=(3,),
+            n_pairs=50,
+            n_inputs=20,
+            dense_sizes=("2 3", "4 3"),
+            dense_repeats=5,
+            sparse_sizes=("2 3",),
+            sparse_repeats=1,
+            per_place=(1, 4),
+            k=2,
+            train_things=(3,),
+            steps=20,
+            only_things=(3,),
+            only_steps=20,
+            only_muon_steps=10,
+            n_samples=16,
+            net_things=2,
+            net_steps=5,
+            net_only_steps=5,
+            net_samples=8,
+            net_dim=8,
+            net_layers=2,
+            seeds=2,
+        ),
+        "cpu": CompositionConfig(),
+    },
+    grids=grids,
+    summarise=summarise,
+    judge=judge,
+    unseen_from=3000,
+)

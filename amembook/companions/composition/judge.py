@@ -1,0 +1,162 @@
+"""Measured numbers beside predicted ones, and the verdicts."""
+
+import numpy as np
+
+from amembook.companions.composition import expected
+from amembook.run.base import Results, standard_error
+from amembook.run.claims import DIFFERENCE, SIZES, SMALL, check, equivalence, numbers, order
+
+CHANCE_BAND = 0.1
+"""How far one layer less may lie from 1/N for the k-hop: it writes another permutation of N = 8 things."""
+NEEDED_BAND = 0.02
+"""The band of a mean number of samples, which is an expectation computed exactly."""
+LEVEL = 0.9
+"""The share of places at which optimizers are compared."""
+
+
+def summarise(config, results: Results) -> tuple[dict, dict]:
+    """measured: `built`; `square` by size; `needed` by size; `share[map]`, (sizes, answers), and the
+    answers a place at which it is `LEVEL`, `answers[map]`; of training `easy`, `alone` and `net` what `measure` gives,
+    draws last but hops. predicted: the laws of the same."""
+    built = {key: results.array("built", key) for key in ("all", "one less")}
+    measured = {"built": {**built, "layers": results.array("built", "layers")[:, 0]}}
+    predicted = {}
+    sizes = list(results.grids["correlation"].axes["size"].values())
+    square = results.array("correlation", "square")
+    measured |= {"square": square.mean(1), "square_error": standard_error(square)}
+    measured["square_sizes"] = [[size["k"], size["n_things"]] for size in sizes]
+    predicted["square"] = [expected.mean_square(**size) for size in sizes]
+
+    sizes = list(results.grids["dense"].axes["size"].values())
+    needed = results.array("dense", "needed")
+    measured |= {"needed": needed.mean(1), "needed_error": standard_error(needed)}
+    measured["needed_sizes"] = [[size["k"], size["n_things"]] for size in sizes]
+    predicted["needed"] = [expected.samples_needed(**size) for size in sizes]
+
+    for name in ("sgd", "polar"):
+        share = results.array("sparse", name)
+        measured.setdefault("share", {})[name] = share.mean(1)
+        measured.setdefault("share_error", {})[name] = standard_error(share)
+        at = [expected.crossing(config.per_place, one, LEVEL) for one in share.mean(1)]
+        measured.setdefault("answers", {})[name] = at
+    law = results.array("expected sparse", "sgd")
+    predicted["share"] = {"sgd": law}
+    predicted["answers"] = {"sgd": [expected.crossing(config.per_place, one, LEVEL) for one in law]}
+    for name, grid in (("easy", "easy"), ("alone", "alone"), ("net", "transformer")):
+        measured[name] = {key: results.array(grid, key) for key in ("learnt", "accuracy", "steps")}
+    return measured, predicted
+
+
+def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
+    """built: the network by hand makes no error, with one layer less it knows nothing. correlation: the mean square is
+    (N − 1)^(−2k). dense: samples as the law says, and as its expansion, 2 log(kN)/log N and a constant.
+    sparse: shares of places as the law says. muon_sparse: a polar step finds more of them; no law is known.
+    easy: all hops are learnt, 1, 2, 4 in this order. alone: the k-hop alone is right less often at its end than with
+    the easy hops, though it had more steps. muon: the same by Muon. transformer: the same of an ordinary transformer.
+    """
+    draws, built = config.seeds, measured["built"]
+    over = max(1 - built["all"].min(), built["one less"].max() - (1 / config.built_things + CHANCE_BAND))
+    verdicts = {"built": check(over, 0, draws * len(config.built_ks), "errors, or knowledge with a layer less")}
+
+    k, N = np.transpose(measured["square_sizes"])
+    rivals = {"N^−2k": N ** (-2 * k), "(N − 1)^−k": (N - 1) ** -k, "N^−k": N**-k}
+    at = [f"{k:g}, {N:g}" for k, N in measured["square_sizes"]]
+    verdicts["correlation"] = equivalence(
+        numbers(
+            "mean square at k, N =",
+            measured["square"],
+            measured["square_error"],
+            draws,
+            law=predicted["square"],
+            band=SMALL,
+            at=at,
+            rivals=rivals,
+        )
+    )
+
+    k, N = np.transpose(measured["needed_sizes"])
+    main, constant = 2 * np.log(k * N) / np.log(N), expected.leading_constant(k, N)
+    rivals = {"one log": main / 2 + constant, "5/4 of the log": 1.25 * main + constant, "without a constant": main}
+    at = [f"{k:g}, {N:g}" for k, N in measured["needed_sizes"]]
+    verdicts["dense"] = equivalence(
+        numbers(
+            "samples at k, N =",
+            measured["needed"],
+            measured["needed_error"],
+            draws,
+            law=predicted["needed"],
+            limit=main + constant,
+            band=NEEDED_BAND,
+            at=at,
+            rivals=rivals,
+        )
+    )
+
+    per_place = np.array(config.per_place, dtype=float)
+    sizes = np.array([tuple(map(int, size.split())) for size in config.sparse_sizes], dtype=float)[:, :, None]
+    share = {name: measured["share"][name] for name in ("sgd", "polar")}
+    spread = (1 - sizes[:, 1] ** -per_place) ** ((sizes[:, 0] - 1) * sizes[:, 1])
+    seen = np.broadcast_to(1 - np.exp(-per_place), share["sgd"].shape)
+    at = [f"{size.replace(' ', ', ')}, {count}" for size in config.sparse_sizes for count in config.per_place]
+    verdicts["sparse"] = equivalence(
+        numbers(
+            "share at k, N, answers =",
+            share["sgd"],
+            measured["share_error"]["sgd"],
+            draws,
+            law=predicted["share"]["sgd"],
+            band=SIZES,
+            scale=DIFFERENCE,
+            at=at,
+            rivals={"every place seen": seen, "equally many answers": spread},
+        )
+    )
+    # where SGD has some places and not yet all
+    at_half = np.abs(share["sgd"] - 0.5).argmin(1)
+    rows, error = np.arange(len(at_half)), np.hypot(*measured["share_error"].values())
+    more = (share["polar"] - share["sgd"])[rows, at_half]
+    verdicts["muon_sparse"] = order(
+        numbers(
+            "Muon's share less SGD's near a half, at k, N =",
+            more,
+            error[rows, at_half],
+            draws,
+            limit=0,
+            scale=DIFFERENCE,
+            at=config.sparse_sizes,
+        )
+    )
+
+    easy, alone = measured["easy"], measured["alone"]
+    verdicts["easy"] = order(_hops(easy["learnt"][:, 0].reshape(-1, easy["learnt"].shape[-1])))
+    both = [N for N in config.only_things if N in config.train_things]
+    place, own = [list(config.train_things).index(N) for N in both], [list(config.only_things).index(N) for N in both]
+    for by, key in enumerate(("alone", "muon")):
+        lead = easy["accuracy"][0, by][place, :, -1] - alone["accuracy"][by][own, :, -1]
+        more = (alone["steps"][by][own] - easy["steps"][0, by][place]).min(initial=np.inf)
+        verdicts[key] = order(_lead(lead, more, both))
+    net = measured["net"]
+    lead, more = (net["accuracy"][0] - net["accuracy"][1])[None, :, -1], (net["steps"][1] - net["steps"][0]).min()
+    verdicts["transformer"] = order(_lead(lead, more, [config.net_things]) + _hops(net["learnt"][0]))
+    return verdicts
+
+
+def _lead(lead: np.ndarray, more: float, things) -> list[dict]:
+    """How much more often the longest hop is right with the easy ones, (sizes, draws), and how many steps fewer it took
+    at least."""
+    judged = numbers(
+        "accuracy with easy hops less alone, N =",
+        lead.mean(1),
+        standard_error(lead),
+        lead.shape[1],
+        limit=0,
+        scale=DIFFERENCE,
+        at=things,
+    )
+    return judged + numbers("least steps alone less with easy hops", more, limit=0, scale=DIFFERENCE)
+
+
+def _hops(learnt: np.ndarray) -> list[dict]:
+    """How many steps later the next hop is learnt, of runs by hops."""
+    later = np.diff(learnt, axis=1)
+    return numbers("steps between hops", later.mean(0), standard_error(later, 0), len(later), limit=0, scale=DIFFERENCE)

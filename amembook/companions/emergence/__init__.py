@@ -1,0 +1,194 @@
+"""`emergence`: when a network learns each of many directions, and how their sum becomes a power law of the loss.
+
+A study of Ren, Nichani, Wu and Lee, arXiv:2504.19983.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated
+
+from amembook.companions.emergence.expected import amplitudes
+from amembook.companions.emergence.judge import WIDE, judge, lines, summarise
+from amembook.companions.emergence.measure import measure_flow, measure_muon, measure_samples, measure_sgd
+from amembook.run.base import (
+    Chances,
+    Config,
+    Count,
+    Counts,
+    Dims,
+    Experiment,
+    Grid,
+    Natural,
+    Positive,
+    Several,
+    draws,
+    each,
+)
+from amemlib.checks import check_count
+
+PAPER = "arXiv:2504.19983"
+CLAIM = (
+    "while the learning of individual teacher neurons exhibits abrupt transitions, the juxtaposition of P ≫ 1 emergent "
+    "learning curves at different timescales leads to a smooth scaling law in the cumulative objective (abstract)"
+)
+
+
+def _check_degree(name: str, value: int) -> None:
+    if value < 4 or value % 2:
+        raise ValueError(f"{name} must be even and above 2, got {value!r}")
+
+
+def _check_exponent(name: str, value: float) -> None:
+    if not 0.5 < value < 10:
+        raise ValueError(f"{name} must be in (1/2, 10), for Σ a_p² to converge, got {value!r}")
+
+
+@dataclass(frozen=True)
+class EmergenceConfig(Config):
+    """Sizes of the flow, of its first direction (`first_…`), narrow students (`floor_…`), online SGD (`sgd_…`), one
+    neuron with one sample a step (`chain_…`), and polar steps (`muon_…`).
+    """
+
+    exponents: Annotated[tuple[float, ...], each(_check_exponent)] = (0.75, 1.0, 1.5)  # β of a_p ∝ p^{−β}
+    n_teachers: Several = 24  # P of the flow
+    dim: Several = 256
+    degree: Annotated[int, _check_degree] = 4
+    ratios: Counts = (8, 4)  # widths over P
+    init: Positive = 0.01  # length of a neuron at the start
+    step: Positive = 0.25  # of Euler's method
+    patience: Positive = 24.0  # a run ends at patience/a_P
+    first_exponent: Annotated[float, _check_exponent] = 1.0
+    first_teachers: Several = 4
+    first_width: Count = 64
+    degrees: Annotated[tuple[int, ...], each(_check_degree)] = (4, 6)
+    dims: Dims = (64, 128, 256, 512)  # of the flow up to the first direction
+    first_step: Positive = 0.5
+    first_draws: Count = 24
+    widths: Dims = (3, 6, 12, 24)  # of narrow students
+    floor_dim: Several = 64
+    floor_patience: Positive = 20.0
+    sgd_teachers: Several = 12
+    sgd_dim: Several = 24
+    sgd_width: Count = 96
+    sgd_lr: Positive = 0.1
+    batch: Count = 512
+    chain_degree: Annotated[int, partial(check_count, least=3)] = 3
+    chain_amplitudes: Chances = (0.125, 0.0625, 0.03125)
+    chain_dims: Dims = (32, 64, 128)
+    chain_overlap: Positive = 4.0  # the squared overlap at the start, times d
+    chains: Count = 41  # at a learning rate
+    muon_dims: Counts = (32, 64, 128)
+    muon_width: Count = 192
+    lr: Positive = 0.002  # of a polar step
+    seeds: Count = 5
+    first_seed: Natural = 0
+
+    def limits(self):
+        for name, ambient, inside in (
+            ("dim", self.dim, self.n_teachers),
+            ("floor_dim", self.floor_dim, self.n_teachers),
+            ("sgd_dim", self.sgd_dim, self.sgd_teachers),
+            ("dims", min(self.dims), self.first_teachers),
+            ("muon_dims", min(self.muon_dims), self.n_teachers),
+        ):
+            if ambient < inside:
+                raise ValueError(f"{name} must be at least the number of directions, {inside}, got {ambient}")
+        if WIDE not in self.ratios:
+            raise ValueError(f"ratios must hold {WIDE}, where the exponents are judged, got {list(self.ratios)}")
+
+
+def cases(config: EmergenceConfig) -> dict[str, dict]:
+    """Exponent and width of every flow by name, with its horizon."""
+    P = config.n_teachers
+    found = {}
+    for ratio in config.ratios:
+        for beta in config.exponents:
+            horizon = config.patience / amplitudes(beta, P)[-1]
+            found[f"{beta} {ratio}"] = {"exponent": beta, "width": ratio * P, "horizon": float(horizon)}
+    return found
+
+
+def grids(config: EmergenceConfig) -> dict[str, Grid]:
+    """The flow by exponent and width, by d and degree, of narrow students; SGD; one neuron's samples; Muon."""
+    seeds = {"seed": draws(config)}
+    few = {"exponent": config.first_exponent}
+    last = float(amplitudes(config.first_exponent, config.n_teachers)[-1])
+    sgd_last = float(amplitudes(config.first_exponent, config.sgd_teachers)[-1])
+    return {
+        "flow": Grid(measure_flow, {"case": cases(config)} | seeds, until=config.n_teachers),
+        "first": Grid(
+            measure_flow,
+            {"degree": config.degrees, "dim": config.dims, "seed": draws(config, config.first_draws)},
+            **few,
+            n_teachers=config.first_teachers,
+            width=config.first_width,
+            step=config.first_step,
+            horizon=1e5,
+            until=1,
+        ),
+        "floor": Grid(
+            measure_flow,
+            {"width": config.widths} | seeds,
+            **few,
+            dim=config.floor_dim,
+            horizon=config.floor_patience / last,
+            until=config.n_teachers,
+        ),
+        "sgd": Grid(
+            measure_sgd,
+            seeds,
+            **few,
+            n_teachers=config.sgd_teachers,
+            dim=config.sgd_dim,
+            width=config.sgd_width,
+            step=config.sgd_lr,
+            horizon=config.patience / sgd_last,
+        ),
+        "samples": Grid(
+            measure_samples,
+            {"point": {f"{a} {d}": {"amplitude": a, "dim": d} for line in lines(config).values() for a, d in line}}
+            | seeds,
+            degree=config.chain_degree,
+            overlap=config.chain_overlap,
+        ),
+        "muon": Grid(measure_muon, {"dim": config.muon_dims} | seeds, **few, width=config.muon_width),
+    }
+
+
+EXPERIMENT = Experiment(
+    name="emergence",
+    purpose="when each direction of a two-layer teacher is learnt, and the power law that their sum makes of the loss",
+    profiles={
+        "smoke": EmergenceConfig(
+            exponents=(1.5,),
+            n_teachers=4,
+            dim=16,
+            ratios=(8,),
+            degrees=(4,),
+            dims=(8, 16),
+            first_teachers=2,
+            first_width=16,
+            first_draws=2,
+            widths=(2, 4),
+            floor_dim=8,
+            floor_patience=8.0,
+            step=0.5,
+            sgd_teachers=2,
+            sgd_dim=4,
+            sgd_width=16,
+            batch=256,
+            chain_amplitudes=(0.25, 0.125),
+            chain_dims=(8, 12),
+            chains=11,
+            muon_dims=(8,),
+            muon_width=32,
+            lr=0.01,
+            seeds=2,
+        ),
+        "cpu": EmergenceConfig(),
+    },
+    grids=grids,
+    summarise=summarise,
+    judge=judge,
+    unseen_from=4650,
+)

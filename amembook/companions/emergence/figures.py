@@ -1,0 +1,93 @@
+"""Pictures of the study: learning times and the loss, T_1 by dimension, narrow students, online SGD, samples, Muon."""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from amembook.companions.emergence import expected
+from amembook.companions.emergence.judge import WIDE
+from amembook.figures.style import GREY, frame, key, kinds, new_axes, optimizer, points, reference_line, series
+
+
+def emergence_figure(record: dict) -> Figure:
+    """Left: when each direction is learnt. Right: the loss. By β, on the decoupled law. Bars: two standard errors."""
+    config, measured, predicted = (record[part] for part in ("config", "measured", "predicted"))
+    figure, axes = new_axes(2)
+    ranks = np.arange(1, config["n_teachers"] + 1)
+    for look, beta in series(config["exponents"], r"$\beta = {}$"):
+        case, a = f"{beta} {WIDE}", expected.amplitudes(beta, len(ranks))
+        times, error, law = (
+            np.array(told[name][case], dtype=float) / a
+            for told, name in ((measured, "times"), (measured, "times_error"), (predicted, "times"))
+        )
+        points(axes[0], ranks, times, look, error=error, law=law, ms=4)
+        found, law = (told["curves"]["loss"][case] for told in (measured, predicted))
+        shown = np.array(law) > 0
+        time = np.array(measured["curves"]["time"][case])
+        axes[1].plot(time[shown], np.array(found)[shown], look.marker, color=look.colour, ms=4)
+        axes[1].plot(time[shown], np.array(law)[shown], "-", color=look.colour, lw=1.2)
+    frame(axes[0], "direction $p$", "learnt at time $T_p$", log="xy")
+    frame(axes[1], "time $t$", "loss", log="xy")
+    axes[0].legend()
+    return figure
+
+
+def sizes_figure(record: dict) -> Figure:
+    """Left: T_1 by dimension and degree, on the law. Right: the final loss of narrow students, between a direction for
+    each neuron and the race. Bars are two standard errors."""
+    config, measured, predicted = (record[part] for part in ("config", "measured", "predicted"))
+    figure, axes = new_axes(2)
+    for look, k in kinds(config["degrees"], "$k = {}$"):
+        found, error, law = (
+            told[name][str(k)] for told, name in ((measured, "first"), (measured, "first_error"), (predicted, "first"))
+        )
+        points(axes[0], config["dims"], found, look, error=error, law=law)
+        reference_line(axes[0], config["dims"], k / 2 - 1, (config["dims"][-1], law[-1]))
+    axes[0].plot([], [], ":", color=GREY, lw=1.2, label="$d^{k/2-1}$")
+    frame(axes[0], "dimension $d$", "first direction at $T_1$", log="xy", base=2)
+    axes[0].legend()
+    ((look, _),) = kinds(["measured"], "{}")
+    widths = config["widths"]
+    tail = expected.loss_tail(config["first_exponent"], config["n_teachers"])
+    points(axes[1], widths, np.array(measured["floor"]) + tail, look, error=measured["floor_error"])
+    for name, line in (("ideal", "-"), ("floor", "--")):
+        label = {"ideal": "a direction each", "floor": "race"}[name]
+        axes[1].plot(widths, np.array(predicted[name]) + tail, line, color=GREY, lw=1.2, label=label)
+    frame(axes[1], "neurons $m$", "loss at the end, with tail", log="xy", base=2)
+    axes[1].legend()
+    return figure
+
+
+def samples_figure(record: dict, batches: dict) -> Figure:
+    """Left: T_p a_p of online SGD in `batches`, on the flow from the same starts. Right: samples of one neuron at its
+    best learning rate times a² over d^{k−1}, by a and by d, on the law. Bars are two standard errors."""
+    config, measured, predicted = (record[part] for part in ("config", "measured", "predicted"))
+    figure, axes = new_axes(2)
+    ranks = np.arange(1, batches["config"]["sgd_teachers"] + 1)
+    found, law = batches["measured"]["sgd"], batches["predicted"]["sgd"]["times"]
+    points(axes[0], ranks, found["times"], optimizer("sgd", "online SGD"), error=np.array(found["times_error"]))
+    axes[0].plot(ranks, law, "-", color=GREY, lw=1.2, label="flow, same starts")
+    frame(axes[0], "direction $p$", "$T_p\\,a_p$", zero=True)
+    axes[0].legend()
+    k, a, dims = config["chain_degree"], np.array(config["chain_amplitudes"]), np.array(config["chain_dims"])
+    sizes = {"amplitude": (1 / a, a**2 / dims[0] ** (k - 1)), "dim": (dims, a[0] ** 2 / dims ** float(k - 1))}
+    for (look, name), label in zip(kinds(sizes, ""), ("by $1/a$", "by $d$"), strict=True):
+        x, unit = sizes[name]
+        n, error = (np.array(measured["samples"][name][part], dtype=float) * unit for part in ("n", "error"))
+        law = np.array(predicted["samples"][name]["n"]) * unit
+        points(axes[1], x, n, look._replace(label=label), error=error, law=law)
+    frame(axes[1], "$1/a$, or $d$", f"samples $n\\,a^2/d^{k - 1}$", log="x", base=2, zero=True)
+    axes[1].legend()
+    return figure
+
+
+def muon_figure(record: dict) -> Figure:
+    """When each direction is learnt by steps along the polar factor of the gradient, by d, on √(a_p/2)."""
+    config, measured, predicted = (record[part] for part in ("config", "measured", "predicted"))
+    figure, (axis,) = new_axes()
+    ranks = np.arange(1, config["n_teachers"] + 1)
+    for look, row in zip(series(config["muon_dims"], "$d = {}$"), measured["muon"]["times"], strict=True):
+        points(axis, ranks, np.array(row, dtype=float), look[0], ms=4)
+    axis.plot(ranks, predicted["muon"]["times"], "-", color=GREY, lw=1.2, label=r"$\sqrt{a_p/2}$")
+    frame(axis, "direction $p$", "learnt at total length of steps", log="xy")
+    key(axis)
+    return figure

@@ -1,0 +1,115 @@
+"""The mathematics of the study `emergence`: the student's gradients, the decoupled law, the chain of one neuron."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from amembook.companions import emergence
+from amembook.companions.emergence import expected, measure
+from amembook.networks import teacher_student
+from amembook.run.base import slope
+
+
+def test_a_samples_velocity_is_minus_the_gradient_of_its_loss():
+    a, W = torch.tensor([0.9, 0.4], dtype=torch.float64), teacher_student.start(3, 4, 0.7, 0).requires_grad_()
+    x = torch.randn(6, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    norms = W.norm(dim=1)
+    values = lambda z: (z**4 - 6 * z**2 + 3) / math.sqrt(24)
+    error = values(x[:, :2]) @ a - values(x @ (W / norms[:, None]).T) @ norms.square()
+    (slope,) = torch.autograd.grad(error.square().mean() / 2, W)
+    assert torch.allclose(teacher_student.sample_velocity(W.detach(), a, 4, x), -slope, atol=1e-12)
+
+
+def test_a_neuron_on_a_direction_captures_it():
+    a, W = torch.tensor([0.9, 0.4], dtype=torch.float64), torch.zeros(2, 3, dtype=torch.float64)
+    W[0, 0], W[1, 1] = math.sqrt(0.9), math.sqrt(0.4)
+    assert torch.allclose(teacher_student.captured(W, 2, 4), a) and abs(teacher_student.loss(W, a, 4)) < 1e-12
+    assert teacher_student.flow_velocity(W, a, 4).abs().max() < 1e-12
+
+
+@pytest.mark.parametrize("degree", [4, 6])
+def test_the_decoupled_time_is_that_of_one_neuron_and_one_direction(degree):
+    y, init, d = 0.2, 0.01, 5
+    W = torch.zeros(1, d, dtype=torch.float64)
+    W[0, 0], W[0, 1] = init * math.sqrt(y), init * math.sqrt(1 - y)
+    a = torch.ones(1, dtype=torch.float64)
+    move = lambda W: teacher_student.flow_velocity(W, a, degree)
+    _, found = measure._run(W, move, a, degree, 0.005, 100.0, 1)
+    assert found["times"][0] == pytest.approx(expected.learning_times(y, init**2, degree).item(), rel=0.01)
+
+
+def test_half_times_are_linear_between_two_steps_and_stay_once_found():
+    nan, of = math.nan, lambda *values: torch.tensor(values, dtype=torch.float64)
+    before, now = of(0.1, 0.4, 0.2, 0.6, 0.1, 0.5, 0.0), of(0.6, 0.45, 0.9, 0.7, 0.5, 0.5, nan)
+    times = of(nan, nan, 1.0, nan, nan, nan, nan)
+    found = teacher_student.half_times(times, torch.ones_like(times), before, now, 10.0, 2.0)
+    # inside, not reached, found before, passed before the step, at its end, a step that did not move, one that diverged
+    np.testing.assert_allclose(found, [11.6, nan, 1.0, 10.0, 12.0, 10.0, nan])
+
+
+def test_a_small_overlap_costs_the_search_time():
+    y = np.array([1e-3, 5e-4])
+    search = 1 / (8 * y)
+    late = expected.learning_times(y, 1e-4, 4) - search
+    assert (np.abs(late) < 0.05 * search).all()
+
+
+def test_the_additive_loss_is_half_the_squares_not_yet_learnt():
+    a = expected.amplitudes(1.0, 3)
+    times = np.tile(np.array([[1.0], [2.0], [3.0]]), (1, 24))
+    found = expected.additive_loss(a, times, [0.5, 1.5, 2.5, 3.5])
+    assert found == pytest.approx([0.5, (a[1:] ** 2).sum() / 2, a[2] ** 2 / 2, 0.0])
+
+
+def test_with_its_tail_a_truncated_power_law_has_its_exponent():
+    ranks = np.arange(4, 20)
+    a = expected.amplitudes(0.75, 24)
+    left = np.array([(a[p:] ** 2).sum() / 2 for p in ranks]) + expected.loss_tail(0.75, 24)
+    assert slope(ranks + 0.5, left) == pytest.approx(1 - 1.5, abs=0.01)
+
+
+def test_a_race_without_rivals_ends_with_one_neuron_each():
+    a = expected.amplitudes(1.0, 6)
+    floor, sharing = expected.race(a, 10_000, 1, 0.01, 4, draws=5)
+    assert sharing == 1 and floor >= (a[1:] ** 2).sum() / 2 - 1e-12
+    floors = [expected.race(a, 64, m, 0.01, 4, draws=50)[0] for m in (2, 4, 8)]
+    assert floors == sorted(floors, reverse=True)
+
+
+def test_samples_needed_are_inverse_squares_of_the_amplitude_and_tend_to_a_power_of_the_dimension():
+    one, half = (expected.samples_needed(a, 64, 3, 4.0) for a in (0.2, 0.1))
+    assert half == pytest.approx(4 * one, rel=1e-6)
+    dims = (4000, 8000, 16_000)
+    assert slope(dims, [expected.samples_needed(0.1, d, 3, 4.0) for d in dims]) == pytest.approx(2, abs=0.06)
+
+
+def test_one_neurons_chain_has_the_drift_of_the_flow():
+    found = measure.measure_samples(0.125, 16, 3, 4.0, 41, 0)["n"]
+    assert found == pytest.approx(expected.samples_needed(0.125, 16, 3, 4.0), rel=0.6)
+
+
+def test_polar_steps_learn_the_rarest_first():
+    found = measure.measure_muon(1.0, 4, 8, 32, 4, 0.01, 0.004, 0)
+    law = np.sqrt(expected.amplitudes(1.0, 4) / 2)
+    assert found["times"] == pytest.approx(law, rel=0.05) and found["times"] == sorted(found["times"], reverse=True)
+
+
+FLAWS = [
+    (("exponent", "1.0 8"), 1.3, "times", "not reproduced"),
+    (("missed", "1.0 8"), 0.2, "times", "not reproduced"),
+    (("loss", "1.5 8"), -1.1, "loss", "not reproduced"),
+    (("sgd", "gap"), 0.5, "sgd", "not reproduced", "confirm-batch"),
+    (("sgd", "exponent"), 1.4, "sgd", "not reproduced", "confirm-batch"),
+    (("samples", "dim", "exponent"), 1.5, "samples", "not reproduced"),
+    (("samples", "dim", "edge"), 0.2, "samples", "not reproduced"),
+    (("floor_exponent",), 5.0, "floor", "not reproduced"),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), [("dim", 2), ("ratios", (4,))])
+def test_directions_fit_into_the_space_and_the_wide_student_is_there(name, value):
+    with pytest.raises(ValueError, match=name):
+        dataclasses.replace(emergence.EXPERIMENT.profiles["smoke"], **{name: value})

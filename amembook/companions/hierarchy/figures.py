@@ -1,0 +1,95 @@
+"""Pictures of the study: samples by dimension, errors on their law, the span of two features, many features, pairs."""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from amembook.companions.hierarchy.features import even_count, quadratic_count
+from amembook.figures.style import GREY, frame, key, kinds, new_axes, optimizer, points, series
+
+
+def samples_figure(record: dict) -> Figure:
+    """Samples until the target is learnt, by dimension: two layers on their law, joint passes, and a kernel with the
+    number of even polynomials of degree 4."""
+    config, measured = record["config"], record["measured"]
+    figure, (axis,) = new_axes()
+    names = {"layerwise": "layer by layer", "joint": "then jointly", "kernel": "kernel"}
+    for look, name in kinds(names, "{}"):
+        dims = config["kernel_dims" if name == "kernel" else "dims"]
+        size = np.array([even_count(d) if name == "kernel" else quadratic_count(d) for d in dims], dtype=float)
+        ratio, error = (np.array(measured[part][name], dtype=float) for part in ("ratio", "ratio_error"))
+        law = {"kernel": size}.get(name)
+        if name == "layerwise":
+            law = np.array(record["predicted"]["ratio"][name]) * size
+        points(axis, dims, ratio * size, look._replace(label=names[name]), error=error * size, law=law)
+    frame(axis, "dimension $d$", "samples", log="xy")
+    axis.set_xticks([6, 8, 12, 16, 24], ["6", "8", "12", "16", "24"])
+    axis.minorticks_off()
+    axis.legend()
+    return figure
+
+
+def errors_figure(record: dict) -> Figure:
+    """Left: relative error of two layers by n/D, for every d, on the law. Right: with joint passes."""
+    config, measured = record["config"], record["measured"]
+    figure, axes = new_axes(2, sharey=True)
+    for axis, name, ratios in zip(axes, ("layerwise", "joint"), ("ratios", "joint_ratios"), strict=True):
+        for k, (look, _) in enumerate(series(config["dims"], "$d = {}$")):
+            told = (np.array(measured[part][name], dtype=float)[k] for part in ("curve", "curve_error"))
+            points(axis, config[ratios], next(told), look, error=next(told), ls="-" if name == "joint" else "", lw=0.8)
+    axes[0].plot(
+        config["ratios"], record["predicted"]["curve"]["layerwise"][0], color=GREY, lw=1.2, label="law, nothing fitted"
+    )
+    frame(axes[0], "$n/D$", "relative error", "layer by layer", log="x", zero=True)
+    frame(axes[1], "$n/D$", "", "with joint passes", log="x", zero=True)
+    for axis, ticks in zip(axes, ([3, 6, 9, 18], [1.5, 3, 6, 9]), strict=True):
+        axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        axis.minorticks_off()
+    axes[0].legend()
+    return figure
+
+
+def span_figure(record: dict) -> Figure:
+    """Overlap with the span of two features by n/D, raw labels and cut ones, on the laws of the largest d."""
+    config, measured = record["config"], record["measured"]
+    figure, axes = new_axes(2, sharey=True)
+    for axis, name in zip(axes, ("raw", "clipped"), strict=True):
+        for k, (look, _) in enumerate(series(config["span_dims"], "$d = {}$")):
+            told = (np.array(measured[part][name], dtype=float)[k] for part in ("curve", "curve_error"))
+            points(axis, config["span_ratios"], next(told), look, error=next(told))
+        law = record["predicted"]["curve"][name][-1]
+        axis.plot(config["span_ratios"], law, color=GREY, lw=1.2, label=f"law, $d = {config['span_dims'][-1]}$")
+        ticks = [2, 4, 8, 16]
+        axis.axhline(0.5, color=GREY, ls=":", lw=1)
+    frame(axes[0], "$n/D$", "overlap with the span", "labels as they are", log="x", zero=True)
+    frame(axes[1], "$n/D$", "", "labels cut", log="x", zero=True)
+    for axis in axes:
+        axis.set_xticks(ticks, [str(tick) for tick in ticks])
+        axis.minorticks_off()
+    axes[0].legend()
+    return figure
+
+
+def twists_figure(record: dict) -> Figure:
+    """Left: features found of many, by n/D, on the naive law. Right: items of a memory by dimension, its keys pairs or
+    independent, Muon and SGD."""
+    config, measured = record["config"], record["measured"]
+    figure, axes = new_axes(2)
+    for k, (look, _) in enumerate(series(config["many_dims"], "$d = {}$")):
+        error, law = np.array(measured["many_error"][k], dtype=float), record["predicted"]["crosstalk"][k]
+        points(axes[0], config["many_ratios"], measured["many"][k], look, error=error, law=law)
+    axes[0].plot(config["many_ratios"], record["predicted"]["naive"], ":", color=GREY, label="naive law")
+    frame(axes[0], "$n/D$", "features found", f"{config['many_features']} features", log="x", zero=True)
+    axes[0].legend()
+    for step in ("polar", "sgd"):
+        for name, style in (("pairs", "-"), ("alone", ":")):
+            label = {"polar": "Muon", "sgd": "SGD"}[step] + {"pairs": ", pairs", "alone": ", independent"}[name]
+            items, error = (
+                np.array(measured[part][f"{name}_{step}"], dtype=float) for part in ("items", "items_error")
+            )
+            fill = {} if name == "pairs" else {"mfc": "white"}
+            points(axes[1], config["memory_dims"], items, optimizer(step, label), error=error, ls=style, **fill)
+    frame(axes[1], "dimension $d$ of the outputs", "items", "keys of $d^2$ dimensions", log="xy")
+    axes[1].set_xticks(config["memory_dims"], [str(d) for d in config["memory_dims"]])
+    axes[1].minorticks_off()
+    key(axes[1], fontsize=9)
+    return figure

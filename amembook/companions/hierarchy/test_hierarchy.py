@@ -1,0 +1,132 @@
+"""The mathematics of the study `hierarchy`: features on the sphere, laws of errors and overlaps, crosstalk, fits."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from amembook.companions.hierarchy import expected, features, fits, measure
+from amembook.companions.hierarchy.judge import crossing
+from amemlib import polar
+
+
+def matrix_of(row, dim):
+    A = np.zeros((dim, dim))
+    a, b = np.triu_indices(dim)
+    A[a, b] = row / np.where(a == b, 1.0, math.sqrt(2))
+    return A + np.triu(A, 1).T
+
+
+def test_features_are_quadratic_forms_of_variance_one():
+    generator = np.random.default_rng(0)
+    theta = features.sample_features(3, 10, generator)
+    assert theta @ theta.T == pytest.approx(np.eye(3), abs=1e-12)
+    A = matrix_of(theta[0], 10)
+    assert A @ A == pytest.approx(np.eye(10) / 10) and np.trace(A) == pytest.approx(0, abs=1e-12)
+    X = features.sample_sphere(30_000, 10, generator)
+    p = features.lift(X) @ theta.T
+    assert p[:, 0] == pytest.approx(np.einsum("ni,ij,nj->n", X, A, X) * math.sqrt(12 / 20))
+    assert np.cov(p.T) == pytest.approx(np.eye(3), abs=0.05)
+
+
+def test_on_the_sphere_the_square_of_the_first_feature_has_no_quadratic_part():
+    generator = np.random.default_rng(1)
+    (theta,) = features.sample_features(1, 6, generator)
+    Z = features.lift(features.sample_sphere(200_000, 6, generator))
+    assert np.abs(Z.T @ (np.square(Z @ theta) - 1) / len(Z)).max() < 0.03
+
+
+def test_a_kernel_of_degree_four_has_the_even_polynomials_and_the_odd_ones():
+    X = features.sample_sphere(120, 4, np.random.default_rng(2))
+    assert np.linalg.matrix_rank((1 + X @ X.T / 4) ** 4) == features.even_count(4) + math.comb(6, 3)
+
+
+@pytest.mark.parametrize("ratio", [1.0, 4.0])
+def test_the_correlation_is_that_of_ridge_regression(ratio):
+    count, found = 150, []
+    for seed in range(5):
+        generator = np.random.default_rng(seed)
+        Z, w = generator.standard_normal((round(ratio * count), count)), np.zeros(count)
+        w[0] = 1
+        y = math.sqrt(0.5) * (Z @ w + generator.standard_normal(len(Z)))
+        fitted = fits.ridge(Z, y)
+        found.append(fitted[0] ** 2 / (fitted @ fitted))
+    assert np.mean(found) == pytest.approx(expected.correlation(ratio), abs=0.04)
+
+
+def test_the_error_of_two_layers_is_that_of_the_best_function_of_a_correlated_feature():
+    rho2 = expected.correlation(4.5)
+    generator = np.random.default_rng(3)
+    p = generator.standard_normal(400_000)
+    found = math.sqrt(rho2) * p + math.sqrt(1 - rho2) * generator.standard_normal(len(p))
+    best = (math.sqrt(rho2) * found + rho2 * (found**2 - 1) / math.sqrt(2)) / math.sqrt(2)
+    assert np.square(best - features.link(p)).mean() == pytest.approx(expected.layerwise_error(9.0), rel=0.02)
+    assert expected.layerwise_error(expected.layerwise_ratio(0.3)) == pytest.approx(0.3)
+    assert expected.layerwise_ratio(0.3) == pytest.approx(8.85, abs=0.01)
+
+
+def test_the_law_of_the_span_is_that_of_gaussian_features():
+    count, clip = 200, 1.0
+    for ratio in (4.0, 8.0):
+        found = []
+        for seed in range(4):
+            Z = np.random.default_rng(seed).standard_normal((round(ratio * count), count))
+            M = Z.T @ (Z * np.clip(Z[:, 0] * Z[:, 1], -clip, clip)[:, None])
+            found.append(np.square(measure.largest(M, 2)[:2]).sum() / 2)
+        assert np.mean(found) == pytest.approx(expected.span_overlap(ratio, count, clip), abs=0.07)
+
+
+def test_a_square_disturbs_other_features_by_a_reflection():
+    """E[(p² − 1) ⟨B, z⟩⟨E, z⟩] = 2⟨A, B⟩⟨A, E⟩ + 8 tr(A²BE) + 4 tr(ABAE), x Gaussian and z = He₂(x)/√2."""
+    dim, generator = 4, np.random.default_rng(4)
+    theta = features.sample_features(2, dim, generator)
+    A, B = (matrix_of(row, dim) for row in theta)
+    X = generator.standard_normal((1_000_000, dim))
+    p, b = (np.einsum("ni,ij,nj->n", X, F, X) / math.sqrt(2) for F in (A, B - np.trace(B) / dim * np.eye(dim)))
+    b = b - b.mean()
+    B = B - np.trace(B) / dim * np.eye(dim)
+    law = 2 * np.trace(A @ B) ** 2 + 8 * np.trace(A @ A @ B @ B) + 4 * np.trace(A @ B @ A @ B)
+    assert ((np.square(p) - 1) * b * b).mean() == pytest.approx(law, rel=0.1)
+
+
+def test_crosstalk_ends_what_more_samples_would_find():
+    few, many = (expected.crosstalk_count(ratio, 16, 16, 1.0) for ratio in (10.0, 1e9))
+    assert few < many < expected.naive_count(160.0, 16, 1.0)
+    assert expected.crosstalk_count(1e9, 32, 100, 1.0) / expected.crosstalk_count(1e9, 16, 100, 1.0) == pytest.approx(2)
+
+
+def test_joint_passes_find_the_feature_where_layers_do_not():
+    told = [measure.errors_of(12, [4.0], 0, passes)["error"][0] for passes in (0, 3)]
+    assert told[1] < 0.1 < 0.4 < told[0]
+
+
+def test_pairs_are_stored_by_a_polar_step():
+    """Orthonormal pairs: a polar step stores all of them, however rare; the counts are those of the library's polar."""
+    eye = np.eye(4)
+    K = np.array([np.outer(eye[i], eye[j]).ravel() for i in range(4) for j in range(2)])
+    U = np.random.default_rng(5).standard_normal((8, 16)) / 4
+    assert measure.one_step(U, K, 0.1 ** np.arange(8.0))["polar"] == 8
+    generator = np.random.default_rng(6)
+    U, K = generator.standard_normal((60, 5)), generator.standard_normal((60, 25))
+    p = np.arange(1, 61.0) ** -1.5
+    G = sum(weight * np.outer(u - U.mean(0), k) for weight, u, k in zip(p, U, K, strict=True))
+    W = polar(torch.from_numpy(G)).numpy()
+    found = sum(int(np.argmax(U @ (W @ k)) == i) for i, k in enumerate(K))
+    assert measure.one_step(U, K, p)["polar"] == found
+
+
+def test_a_crossing_is_found_where_it_was_planted():
+    assert crossing([1, 2, 4], [0.9, 0.5, 0.1], 0.3, -1) == pytest.approx(2**1.5)
+    assert crossing([1, 2, 4], [0.1, 0.3, 0.6], 0.5, 1) == pytest.approx(2 * 2 ** (2 / 3))
+    assert math.isnan(crossing([1, 2], [0.1, 0.2], 0.5, 1))
+
+
+FLAWS = [
+    (("curve", "layerwise", 2, 3), 0.6, "layers", "not reproduced"),
+    (("ratio", "raw", 3), 12.0, "span", "not reproduced"),
+    (("items", "pairs_polar", 3), 100.0, "pairs", "not reproduced"),
+    (("transfer_features", 1), 0.9, "transfer", "not reproduced"),
+    (("ratio", "clipped", 3), 20.0, "clip", "not reproduced"),
+    (("ratio", "joint", 3), 9.0, "joint", "not reproduced"),
+]

@@ -1,0 +1,110 @@
+"""`induction`: whether one attention layer learns an induction head or a positional shortcut, by the max-sum ratio.
+
+A study of Kawata, Song, Bietti, Nishikawa, Suzuki, Vaiter and Wu, arXiv:2512.18634.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated
+
+from amembook.companions.induction.judge import judge, summarise
+from amembook.companions.induction.measure import (
+    expected_transition,
+    measure_cost,
+    measure_samples,
+    measure_training,
+    measure_transition,
+)
+from amembook.run.base import (
+    Config,
+    Count,
+    Counts,
+    Experiment,
+    Grid,
+    Natural,
+    Positive,
+    Positives,
+    Several,
+    Sizes,
+    draws,
+    each,
+)
+from amemlib.checks import check_count, check_real
+
+PAPER = "arXiv:2512.18634"
+CLAIM = (
+    "if training sequences are diverse, measured by a low max-sum ratio of trigger-to-trigger distances, the trained "
+    "model implements an induction head and generalizes to unseen contexts; when the ratio is large it resorts to a "
+    "positional shortcut and fails out of distribution (abstract)"
+)
+
+
+@dataclass(frozen=True)
+class InductionConfig(Config):
+    """Sizes of the training distributions, of small samples, of the cheapest distribution, and of training."""
+
+    n_tokens: Several = 40  # V
+    first_length: Annotated[int, partial(check_count, least=3)] = 8  # the shortest l
+    counts: Counts = (1, 2, 4, 8, 16)  # how many lengths
+    powers: Annotated[tuple[float, ...], each(check_real)] = (1.0, 0.0, -2.0)  # q_l ∝ l^power; one length comes once
+    n_sequences: Count = 100_000  # of a sample
+    value_scale: Positive = 1.0  # of the output logits
+    scales: Positives = (0.8, 1.0, 1.3, 1.7, 2.2)  # of the positions, for accuracies
+    sample_lengths: Count = 16  # of a small sample
+    sample_sizes: Counts = (16, 64, 256, 1024, 4096)
+    cost_scale: Positive = 1.5  # for the cheapest distribution
+    cost_powers: Annotated[tuple[float, ...], each(check_real)] = (-1.0, 0.0, 1.0, 2.0, 3.0)
+    train_lengths: Several = 8
+    train_steps: Counts = (1, 10, 100, 1000)
+    seeds: Count = 5
+    first_seed: Natural = 0
+
+    def limits(self):
+        if not self.cost_scale >= 1:
+            raise ValueError(f"cost_scale must be at least 1, got {self.cost_scale!r}: below, one length is enough")
+
+
+def shapes(config: InductionConfig) -> dict[str, dict]:
+    """Every training distribution once, by name: the number of lengths and the power of l."""
+    found = [(count, power) for count in config.counts for power in (config.powers if count > 1 else config.powers[:1])]
+    return {f"{count} {power:g}": {"count": count, "power": power} for count, power in dict.fromkeys(found)}
+
+
+def grids(config: InductionConfig) -> dict[str, Grid]:
+    """Critical scales by training distribution, by sample size, after training; the cheapest distribution."""
+    seeds = {"seed": draws(config)}
+    return {
+        "transition": Grid(measure_transition, {"shape": shapes(config)} | seeds),
+        "expected": Grid(expected_transition, {"shape": shapes(config)}),
+        "samples": Grid(measure_samples, {"n_sequences": config.sample_sizes} | seeds),
+        "cost": Grid(measure_cost, {"power": config.cost_powers} | seeds),
+        "training": Grid(measure_training, seeds),
+    }
+
+
+EXPERIMENT = Experiment(
+    name="induction",
+    purpose="the scale of positions at which a shortcut beats the induction head, by max-sum ratio; SGD and Muon",
+    profiles={
+        "smoke": InductionConfig(
+            n_tokens=10,
+            first_length=3,
+            counts=(1, 2),
+            powers=(1.0, 0.0),
+            n_sequences=500,
+            scales=(0.8, 2.0),
+            sample_lengths=2,
+            sample_sizes=(50, 100),
+            cost_scale=1.05,
+            cost_powers=(1.0, 2.0),
+            train_lengths=2,
+            train_steps=(1, 10),
+            seeds=2,
+        ),
+        "cpu": InductionConfig(),
+    },
+    grids=grids,
+    summarise=summarise,
+    judge=judge,
+    unseen_from=3000,
+)

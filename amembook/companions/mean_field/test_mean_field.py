@@ -1,0 +1,89 @@
+"""The mathematics of the study `mean-field`: the reduced infinite network, its limit, and the polar step."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from amembook.companions import mean_field
+from amembook.companions.mean_field import dynamics
+from amembook.companions.mean_field.judge import STRETCH
+from amembook.networks.hermite import squared_norm
+
+
+def test_the_velocity_is_minus_the_gradient_of_the_loss_on_the_sphere():
+    u = dynamics.start(5, 6, 0).double().requires_grad_()
+    v = u / u.norm(dim=1, keepdim=True)
+    directions, masses = torch.cat([torch.eye(1, 6), v]), torch.cat([torch.ones(1), -torch.full((5,), 0.2)]).double()
+    loss = squared_norm(directions.double(), masses, dynamics._LINK.double()) / 2
+    (slope,) = torch.autograd.grad(loss, u)
+    assert torch.allclose(dynamics.velocity(u.detach().float(), u.detach().float()), -5 * slope.float(), atol=1e-5)
+
+
+def test_the_reduced_pull_is_that_of_very_many_neurons():
+    """Heights of an evolved network, meridians drawn at random many times over."""
+    d, generator = 7, np.random.default_rng(0)
+    grid = np.repeat(dynamics.heights(d) ** 0.7, 500)
+    across = generator.standard_normal((len(grid), d - 1))
+    across /= np.linalg.norm(across, axis=1, keepdims=True)
+    many = dynamics._points(grid, torch.nn.functional.pad(torch.from_numpy(across).float(), (1, 0)))
+    s = np.array([0.1, 0.5, 0.9])
+    some = dynamics._points(s, torch.eye(d)[1:4].float())
+    moved = dynamics.velocity(some, many)
+    assert moved[:, 0].numpy() == pytest.approx(dynamics.flow(s, grid, d), abs=5e-3)
+    assert moved[:, 4:].abs().max() < 5e-3
+
+
+def test_the_reduced_polar_step_is_that_of_very_many_neurons():
+    """A network of which every height stands on both sides of every axis has no fluctuation across."""
+    d = 5
+    grid = dynamics.heights(d)[::4]
+    sides = torch.cat([torch.eye(d)[1:], -torch.eye(d)[1:]])
+    u = torch.cat([dynamics._points(np.full(len(sides), s), sides) for s in grid])
+    G = dynamics.velocity(u, u)
+    force = G[:, 0].numpy() / (1 - u[:, 0].numpy() ** 2)
+    second = (G.T @ G / len(u)).double()
+    along, across = second[0, 0].sqrt().item(), second[1:, 1:].diagonal().mean().sqrt().item()
+    assert np.abs((second - torch.diag(second.diagonal())).numpy()).max() < 1e-6
+    s = u[:, 0].numpy()
+    expected = (1 - s * s) * force * ((1 - s * s) / along + s * s / across)
+    assert dynamics.polar_velocity(u)[:, 0].numpy() == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_polar_step_has_equal_singular_values_before_it_is_projected():
+    u = dynamics.start(40, 6, 0)
+    G = dynamics.velocity(u, u)
+    left, _, right = torch.linalg.svd(G, full_matrices=False)
+    step = 40**0.5 * left @ right
+    step = step - (step * u).sum(1, keepdim=True) * u
+    assert torch.allclose(dynamics.polar_velocity(u), step, atol=1e-3)
+
+
+def test_wider_networks_stay_closer():
+    near, far = (np.mean([dynamics.distances("flow", 8, m, 0.4, 20, s)["own"] for s in range(3)]) for m in (128, 8))
+    assert near < far / 4
+
+
+def test_the_time_grows_as_the_dimension():
+    times = [dynamics.horizon(dynamics.flow, d, 0.5) for d in (16, 32)]
+    assert times[1] / times[0] == pytest.approx(2, rel=0.1)
+
+
+def test_groenwalls_rate_is_the_largest_local_derivative():
+    s = np.linspace(0, 1, 10001)
+    assert np.gradient((1 - s * s) * 4 * s**3, s).max() == pytest.approx(STRETCH, rel=1e-3)
+
+
+FLAWS = [
+    ((), lambda m: m | {"polar": [[1e-9] * 3] * 3, "polar_error": [[0.0] * 3] * 3}, "muon", "not reproduced"),
+    (("flow", 0, 0), 1.0, "width", "not reproduced"),
+    (("polar", 1, 2), 1e-9, "muon", "undecided"),
+    (("dim_interval",), [0.56, 0.57], "dimension", "not reproduced"),
+    (("width_interval", "flow"), [[-0.97, -0.96], [-0.7, -0.6], [-0.74, -0.73]], "width", "not reproduced"),
+]
+
+
+def test_muon_runs_at_widths_of_the_flow():
+    with pytest.raises(ValueError, match="polar_widths"):
+        dataclasses.replace(mean_field.EXPERIMENT.profiles["smoke"], polar_widths=(8, 12))

@@ -1,0 +1,145 @@
+"""`quadratic`: the edge case k = 2, where directions are learnt together and a matrix Riccati equation says when.
+
+On Ben Arous, Erdogdu, Vural and Wu, arXiv:2508.03688.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated
+
+from amembook.companions.quadratic import expected
+from amembook.companions.quadratic.judge import judge, summarise
+from amembook.companions.quadratic.measure import measure_floor, measure_flow, measure_muon, measure_sgd
+from amembook.run.base import Config, Count, Dims, Experiment, Grid, Natural, Positive, draws, each
+from amemlib.checks import check_count
+
+PAPER = "arXiv:2508.03688"
+CLAIM = (
+    "a sharp analysis of the SGD dynamics of a two-layer network with quadratic activation in the feature learning "
+    "regime, with scaling laws for the prediction risk in optimization time, sample size and model width, by a precise "
+    "characterization of a matrix Riccati differential equation (abstract)"
+)
+
+
+def _check_exponent(name: str, alpha: float) -> None:
+    if not 0.5 < alpha < 10:
+        raise ValueError(f"{name} must be in (1/2, 10), for Σ λ_j² to converge, got {alpha!r}")
+
+
+Rank = Annotated[int, partial(check_count, least=4)]
+
+
+@dataclass(frozen=True)
+class QuadraticConfig(Config):
+    """Students of a quadratic teacher: the flow, its first time, narrow ones, online SGD and Muon."""
+
+    alphas: Annotated[tuple[float, ...], each(_check_exponent)] = (0.75, 1.0, 1.5)  # λ_j ∝ j^{−α}
+    rank: Rank = 128  # r, d and m of the flow, which runs until a third of the directions is learnt
+    dim: Count = 192
+    width: Count = 256
+    init: Positive = 0.001  # length of a neuron at the start
+    first_rank: Count = 4  # T_1 by d
+    first_width: Count = 32
+    dims: Dims = (32, 64, 128, 256, 512)
+    first_draws: Count = 20
+    floor_rank: Rank = 128  # narrow students
+    floor_dim: Count = 192
+    widths: Dims = (8, 16, 32)
+    patience: Positive = 20.0  # how long they run, over what tells λ_m from λ_{m+1}
+    sgd_rank: Rank = 32
+    sgd_dim: Count = 64
+    sgd_width: Count = 64
+    sgd_until: Count = 8  # online SGD ends when this direction is learnt
+    sgd_lr: Positive = 0.05
+    batch: Count = 1024
+    muon_rank: Rank = 48
+    muon_dim: Count = 64
+    muon_widths: Dims = (96, 12)
+    lr: Positive = 0.004  # of polar steps
+    seeds: Count = 5
+    first_seed: Natural = 0
+
+    def limits(self) -> None:
+        for name, ambient, inside in (
+            ("dim", self.dim, self.rank),
+            ("floor_dim", self.floor_dim, self.floor_rank),
+            ("sgd_dim", self.sgd_dim, self.sgd_rank),
+            ("muon_dim", self.muon_dim, self.muon_rank),
+            ("dims", min(self.dims), self.first_rank),
+            ("sgd_rank", self.sgd_rank, self.sgd_until),
+        ):
+            check_count(name, ambient, least=inside)
+        if max(self.widths) >= self.floor_rank:
+            raise ValueError(f"widths must be below floor_rank {self.floor_rank}, got {list(self.widths)}")
+
+
+def cases(config: QuadraticConfig) -> dict[str, dict]:
+    """Every α by name, with the horizon of its flow: a tenth beyond the predicted time of direction r/3."""
+    mass, found = expected.start_mass(config.dim, config.width, config.init), {}
+    for alpha in config.alphas:
+        times = expected.learning_times(expected.coefficients(alpha, config.rank), mass)
+        found[str(alpha)] = {"alpha": alpha, "horizon": float(1.1 * times[config.rank // 3])}
+    return found
+
+
+def grids(config: QuadraticConfig) -> dict[str, Grid]:
+    """The flow by α; its first time by d; narrow students; online SGD; Muon. All but the first and third at α = 1."""
+    seeds = {"seed": draws(config)}
+    lam = expected.coefficients(1.0, config.sgd_rank)
+    last = expected.learning_times(lam, expected.start_mass(config.sgd_dim, config.sgd_width, config.init))
+    floor = {"alpha": config.alphas, "width": config.widths} | seeds
+    first = {"dim": config.dims, "seed": draws(config, config.first_draws)}
+    return {
+        "flow": Grid(measure_flow, {"case": cases(config)} | seeds, until=config.rank),
+        "first": Grid(
+            measure_flow, first, alpha=1.0, rank=config.first_rank, width=config.first_width, horizon=1e4, until=1
+        ),
+        "floor": Grid(measure_floor, floor, rank=config.floor_rank, dim=config.floor_dim),
+        "sgd": Grid(
+            measure_sgd,
+            seeds,
+            alpha=1.0,
+            rank=config.sgd_rank,
+            dim=config.sgd_dim,
+            width=config.sgd_width,
+            lr=config.sgd_lr,
+            horizon=float(last[config.sgd_until - 1]),
+        ),
+        "muon": Grid(
+            measure_muon, {"width": config.muon_widths} | seeds, alpha=1.0, rank=config.muon_rank, dim=config.muon_dim
+        ),
+    }
+
+
+EXPERIMENT = Experiment(
+    name="quadratic",
+    purpose="quadratic networks, k = 2: the loss in time and width by a matrix Riccati equation, SGD, Muon",
+    profiles={
+        "smoke": QuadraticConfig(
+            alphas=(1.0, 1.5),
+            rank=16,
+            dim=20,
+            width=32,
+            dims=(8, 16),
+            first_draws=2,
+            floor_rank=8,
+            floor_dim=10,
+            widths=(2, 4),
+            sgd_rank=4,
+            sgd_dim=8,
+            sgd_width=16,
+            sgd_until=2,
+            batch=256,
+            muon_rank=6,
+            muon_dim=8,
+            muon_widths=(12, 3),
+            lr=0.02,
+            seeds=2,
+        ),
+        "cpu": QuadraticConfig(),
+    },
+    grids=grids,
+    summarise=summarise,
+    judge=judge,
+    unseen_from=4700,
+)

@@ -1,0 +1,76 @@
+"""Pictures of the study: agreement and words needed, alphabets, and a memory of letters."""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from amembook.figures.style import frame, key, kinds, new_axes, optimizer, points, series
+
+
+def price_figure(record: dict) -> Figure:
+    """Left: agreement of two machines beyond chance, by letters over N, on λ^{2T}; dotted: with a renamed machine.
+    Right: words after which counts tell nine letters of ten, by (T − 1)/(N − 1), on the law."""
+    config, measured, predicted = record["config"], record["measured"], record["predicted"]
+    figure, axes = new_axes(2)
+    for k, (look, n) in enumerate(series(config["states"], "$N = {}$")):
+        told, law = measured["agreement"][k], predicted["agreement"][k]
+        lengths = np.arange(1, len(told["excess"]) + 1)
+        some = np.arange(0, len(lengths), max(1, n // 4))
+        points(axes[0], lengths[some] / n, np.array(told["excess"])[some], look, error=_numbers(told["error"])[some])
+        axes[0].plot(lengths / n, law["limit"], "-", color=look.colour, lw=1.2)
+        axes[0].axhline(np.mean(told["renamed"]), color=look.colour, ls=":", lw=1.2)
+    frame(axes[0], "letters read over states $T/N$", "agreement beyond chance", log="y")
+    axes[0].legend()
+    told = measured["words"]
+    for k, (look, n) in enumerate(series(config["learn_states"], "$N = {}$")):
+        x = (np.array(told["lengths"][k]) - 1) / (n - 1)
+        law = predicted["words"]["needed"][k]
+        points(axes[1], x, told["needed"][k], look, error=_numbers(told["error"][k]), law=law)
+    frame(axes[1], "word length $(T-1)/(N-1)$", "words needed", log="y")
+    axes[1].legend()
+    return figure
+
+
+def alphabet_figure(record: dict) -> Figure:
+    """Left: what a pair forgets a letter over 1 − λ², by letters a state; solid: the product of its machines' own
+    factors; dashed: free letters. Right: share of machines that are connected, on the law."""
+    config, measured, predicted = record["config"], record["measured"], record["predicted"]
+    figure, axes = new_axes(2)
+    for k, (look, _) in enumerate(kinds(config["gap_states"], "$N = {}$")):
+        told = measured["gap"]
+        error = _numbers(told["pair_error"][k])
+        points(axes[0], config["gap_per_state"], told["pair"][k], look, error=error, law=told["own"][k])
+        axes[0].plot(config["gap_per_state"], predicted["gap"]["free"][k], "--", color=look.colour, lw=1.2)
+        told = measured["connected"]
+        error = _numbers(told["share_error"][k])
+        law = predicted["connected"][k]
+        points(axes[1], config["few_per_state"], told["share"][k], look, error=error, law=law)
+    frame(axes[0], "letters a state", r"forgotten a letter, over $1-\lambda^2$", log="x", base=2, zero=True)
+    key(axes[0], {"own factors": "-", "free letters": "--"}, loc="lower right")
+    frame(axes[1], "letters a state", "share of machines connected", zero=True)
+    axes[1].legend()
+    return figure
+
+
+def memory_figure(record: dict) -> Figure:
+    """Share of the letters that move which one step finds, from words of several lengths: left by the number of words,
+    right by looks at a letter. Lines join the points of a length, solid the shortest."""
+    config, measured, predicted = record["config"], record["measured"], record["predicted"]
+    figure, axes = new_axes(2, sharey=True)
+    told = measured["price"]
+    marks = ("o", "s", "^", "D")
+    lines = ("-", "--", ":", "-.")
+    for axis, x in zip(axes, (told["words"], predicted["price"]["looks"]), strict=True):
+        for name in ("polar", "sgd"):
+            for k in range(len(config["price_lengths"])):
+                look = optimizer(name)._replace(marker=marks[k], label=optimizer(name).label if k == 0 else None)
+                error = _numbers(told[f"{name}_error"][k])
+                points(axis, x[k], told[name][k], look, error=error, fmt=marks[k] + lines[k])
+    frame(axes[0], "words", "share of letters found", log="x", zero=True)
+    frame(axes[1], "looks at a letter", log="x", zero=True)
+    lengths = {f"$T = {T}$": line for T, line in zip(config["price_lengths"], lines, strict=False)}
+    key(axes[1], lengths, loc="lower right")
+    return figure
+
+
+def _numbers(values) -> np.ndarray:
+    return np.array(values, dtype=float)

@@ -1,0 +1,57 @@
+"""Pictures of the study: samples by dimension, leaving a small start, neurons under Muon."""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from amembook.figures.style import GREY, frame, kinds, new_axes, optimizer, points
+
+
+def ratios_figure(record: dict) -> Figure:
+    """Samples over d against d, for the quadratic and for the truncated activation, each on its law where one is known.
+
+    Bars are two standard errors.
+    """
+    figure, axes = new_axes(2, sharey=True)
+    dims, measured, laws = record["config"]["dims"], record["measured"], record["predicted"]["ratios"]
+    looks = kinds(["one pass", "full batch", "full batch, labels truncated only"], "{}")
+    for axis, names in zip(axes, (("quadratic", "quadratic"), ("truncated", "truncated", "labels")), strict=True):
+        for (look, _), kind, name in zip(looks, ("one pass", "full batch", "full batch"), names, strict=False):
+            key = f"{kind}, {name}"
+            error = np.array(measured["errors"][key], dtype=float)
+            points(axis, dims, measured["ratios"][key], look, error=error, law=laws.get(key))
+    frame(axes[0], "dimension $d$", "samples over $d$ for half the overlap", "quadratic", log="x", zero=True)
+    frame(axes[1], "dimension $d$", "", "truncated", log="x")
+    for axis in axes:
+        axis.legend(loc="upper left")
+    axes[0].set_ylim(0, 10)
+    return figure
+
+
+def squared_figure(record: dict) -> Figure:
+    """Steps until w leaves its small start, on the law, and the share of draws that end in θ itself, by dimension."""
+    figure, axes = new_axes(2)
+    dims, measured = record["config"]["dims"], record["measured"]
+    ((look, _),) = kinds(["measured"], "{}")
+    for axis, key in zip(axes, ("escape", "recovered"), strict=True):
+        error = np.array(measured[f"{key}_error"], dtype=float)
+        points(axis, dims, measured[key], look, error=error, law=record["predicted"].get(key))
+    frame(axes[0], "dimension $d$", r"steps until $\|w\| = 0.1$", log="x", zero=True)
+    frame(axes[1], "dimension $d$", "share of draws that recover", log="x")
+    axes[1].set_ylim(0, 1.1)
+    return figure
+
+
+def muon_figure(record: dict) -> Figure:
+    """Samples over d at which the neurons hold the direction, by their number, on the law.
+
+    Bars are two standard errors.
+    """
+    figure, (axis,) = new_axes()
+    config, measured = record["config"], record["measured"]
+    error = np.array(measured["muon_error"], dtype=float)
+    look = optimizer("polar", "Muon")
+    points(axis, config["neurons"], measured["muon"], look, error=error, law=record["predicted"]["muon"])
+    axis.axhline(measured["muon"][0], color=GREY, ls=":", lw=1.2, label="neurons trained apart")
+    frame(axis, "neurons $m$", "samples over $d$", f"$d = {config['muon_dim']}$", log="x", base=2, zero=True)
+    axis.legend()
+    return figure

@@ -1,0 +1,95 @@
+"""`token-retrieval`: how many sequences one step needs to retrieve tokens, with random and with orthogonal vectors.
+
+On Vural, Bietti, Soltanolkotabi and Wu, arXiv:2603.15923.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated
+
+from amembook.companions.token_retrieval.judge import judge, summarise
+from amembook.companions.token_retrieval.measure import (
+    measure_attention,
+    measure_gain,
+    measure_one_hot,
+    measure_samples,
+)
+from amembook.run.base import Chance, Config, Count, Counts, Experiment, Grid, Natural, Several, draws, each
+from amemlib.checks import check_dims
+
+PAPER = "arXiv:2603.15923"
+CLAIM = (
+    "the early phase of empirical gradient descent on a one-layer transformer with random embeddings yields explicit "
+    "formulas for its storage capacity with a multiplicative dependence between sample size, embedding dimension and "
+    "sequence length, intrinsic under non-orthogonal embeddings (abstract)"
+)
+
+
+Varied = Annotated[tuple[int, ...], partial(check_dims, least=2)]
+
+
+@dataclass(frozen=True)
+class TokenRetrievalConfig(Config):
+    """Samples that a token's retrieval needs, by V, d and L."""
+
+    n_tokens: Several = 256  # V, d and L where they do not vary
+    dim: Several = 256
+    length: Several = 64
+    lengths: Varied = (32, 64, 128, 256, 512)  # where they do, one at a time
+    dims: Varied = (192, 256, 384, 512)
+    vocabularies: Varied = (64, 128, 256, 512)
+    level: Chance = 0.9  # the share of tokens that counts as all
+    per_label: Counts = (1, 2, 3, 4, 8)  # samples of a label for attention
+    # the same for the signal over noise of a polar step on one-hot vectors
+    gain_per_label: Counts = (7, 16, 32, 63, 129, 252)
+    seeds: Count = 5
+    first_seed: Natural = 0
+
+
+def cases(config: TokenRetrievalConfig) -> dict[str, dict]:
+    """Every size once, by name: the base, and one of V, d, L at another value."""
+    V, d, L = config.n_tokens, config.dim, config.length
+    sizes = [(V, d, length) for length in config.lengths] + [(V, dim, L) for dim in config.dims]
+    sizes += [(n_tokens, d, L) for n_tokens in config.vocabularies]
+    return {f"{V} {d} {L}": {"n_tokens": V, "dim": d, "length": L} for V, d, L in dict.fromkeys(sizes)}
+
+
+def one_hot_sizes(config: TokenRetrievalConfig) -> dict[str, dict]:
+    """The V and L of the cases, each pair once: with one-hot vectors there is no other dimension."""
+    pairs = dict.fromkeys((case["n_tokens"], case["length"]) for case in cases(config).values())
+    return {f"{V} {L}": {"n_tokens": V, "length": L} for V, L in pairs}
+
+
+def grids(config: TokenRetrievalConfig) -> dict[str, Grid]:
+    """Samples needed by case, with random and one-hot vectors; attention and a polar step by samples of a label."""
+    seeds = {"seed": draws(config)}
+    return {
+        "samples": Grid(measure_samples, {"case": cases(config)} | seeds),
+        "one-hot": Grid(measure_one_hot, {"size": one_hot_sizes(config)} | seeds),
+        "attention": Grid(measure_attention, {"per_label": config.per_label} | seeds),
+        "gain": Grid(measure_gain, {"per_label": config.gain_per_label} | seeds),
+    }
+
+
+EXPERIMENT = Experiment(
+    name="token-retrieval",
+    purpose="samples that one gradient step needs to retrieve tokens, by V, d and L; attention; a Muon step instead",
+    profiles={
+        "smoke": TokenRetrievalConfig(
+            n_tokens=16,
+            dim=48,
+            length=8,
+            lengths=(8, 16),
+            dims=(48, 64),
+            vocabularies=(8, 16),
+            per_label=(1, 2),
+            gain_per_label=(2, 4),
+            seeds=2,
+        ),
+        "cpu": TokenRetrievalConfig(),
+    },
+    grids=grids,
+    summarise=summarise,
+    judge=judge,
+    unseen_from=3000,
+)

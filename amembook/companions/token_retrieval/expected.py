@@ -1,0 +1,76 @@
+"""What the sample size must be, in closed form: signal and noise of one step, and a polar step's response to noise.
+
+All of it is derived in the chapter `token-retrieval`, by a heuristic that counts variances; nothing is fitted.
+"""
+
+import math
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import ndtr
+from scipy.stats import binom
+
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(61)
+_MOST = 1e12
+
+
+def logit_variances(n_tokens: int, dim: int, length: int, n_samples: float) -> tuple[float, float]:
+    """Variance of a rival's logit and of the right one, in units of the right one's mean squared:
+
+    3/d + 2V/d² + (L − 1)/N (1 + V/d)(1 + 2V/d),   and 2/d more.
+    """
+    load = n_tokens / dim
+    rival = 3 / dim + 2 * load / dim + (length - 1) / n_samples * (1 + load) * (1 + 2 * load)
+    return rival, rival + 2 / dim
+
+
+def recall_probability(n_tokens: int, dim: int, length: int, n_samples: float) -> float:
+    """E_g Φ((1 + σ_own g)/σ)^{V−1}: that the right logit beats V − 1 independent rivals."""
+    rival, own = (math.sqrt(v) for v in logit_variances(n_tokens, dim, length, n_samples))
+    return float(_WEIGHTS @ ndtr((1 + own * _NODES) / rival) ** (n_tokens - 1) / _WEIGHTS.sum())
+
+
+def samples_needed(n_tokens: int, dim: int, length: int, level: float) -> float:
+    """The N at which `recall_probability` is `level`; NaN where no sample is enough, beyond the memory's capacity."""
+    gap = lambda log_n: recall_probability(n_tokens, dim, length, math.exp(log_n)) - level
+    if gap(math.log(_MOST)) < 0:
+        return math.nan
+    return math.exp(brentq(gap, 0, math.log(_MOST)))
+
+
+def one_hot_needed(n_tokens: int, length: int, level: float) -> float:
+    """The same for one-hot vectors, where a logit is a count: own n + k, rivals binomial, the largest must be alone."""
+    for per_label in range(1, 10**6):
+        shares = [_one_hot(n_tokens, length, n) for n in (per_label - 1, per_label)]
+        if shares[1] >= level:
+            return n_tokens * crossing(per_label - 1, per_label, *shares, level)
+    return math.nan
+
+
+def polar_response(noise: float) -> float:
+    """m(r) = lim (1/V) tr polar(I + r X) for a Gaussian X of variance 1/V: 1 − r²/4 up to r = 1 (Proposition)."""
+    t = noise**2
+    if t <= 1:
+        return 1 - t / 4
+    edge, angle = math.sqrt(t - 1), math.asin(1 / noise)
+    return (angle * (4 - t) / 2 + edge * (1 / t + 0.5)) / math.pi
+
+
+def polar_gain(noise: float) -> float:
+    """Signal over noise, squared, of the polar factor over that of the matrix itself: m² r² / (1 − m²)."""
+    m = polar_response(noise)
+    return m**2 * noise**2 / (1 - m**2)
+
+
+def crossing(low: int, high: int, share_low: float, share_high: float, level: float) -> float:
+    """The number at which a share is `level`, linear in the logarithm between two numbers; the upper one from 0."""
+    if low < 1 or share_high <= share_low:
+        return float(high)
+    at = (level - share_low) / (share_high - share_low)
+    return float(low * (high / low) ** at)
+
+
+def _one_hot(n_tokens: int, length: int, per_label: int) -> float:
+    law = binom(per_label * (length - 1), 1 / n_tokens)
+    counts = np.arange(law.isf(1e-12) + 2)
+    return float(law.pmf(counts) @ law.cdf(counts + per_label - 1) ** (n_tokens - 1))

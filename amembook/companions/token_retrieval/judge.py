@@ -1,0 +1,173 @@
+"""Measured numbers beside predicted ones, and the verdicts."""
+
+import math
+
+import numpy as np
+
+from amembook.companions.token_retrieval import expected
+from amembook.run.base import MAPS, Results, slope, slope_error, standard_error
+from amembook.run.claims import DIFFERENCE, EXPONENT, SIZES, count_band, equivalence, numbers, order
+
+
+def summarise(config, results: Results) -> tuple[dict, dict]:
+    """By case: `samples[map]` and `one_hot["sgd"]`; by samples of a label: `attention[quantity]` and `gain["polar"]`;
+    with their errors. predicted: the same where it can be, and `laws[name]`, what each law says of every case.
+    """
+    sizes = list(results.grids["samples"].axes["case"].values())
+    measured = {"cases": [[size[key] for key in ("n_tokens", "dim", "length")] for size in sizes]}
+    counts = {name: results.array("samples", name) for name in MAPS}
+    ratios = counts["polar"] / counts["sgd"]
+    measured["ratio"], measured["ratio_error"] = ratios.mean(1), standard_error(ratios)
+    pairs = list(results.grids["one-hot"].axes["size"].values())
+    place = [pairs.index({key: size[key] for key in ("n_tokens", "length")}) for size in sizes]
+    one_hot = results.array("one-hot", "count")[place]
+    read = {key: results.array("attention", key) for key in ("hits", "weight")}
+    gain = results.array("gain", "gain")
+    told = {"samples": counts, "one_hot": {"sgd": one_hot}, "attention": read, "gain": {"polar": gain}}
+    for key, draws in told.items():
+        measured[key] = {name: found.mean(1) for name, found in draws.items()}
+        measured[f"{key}_error"] = {name: standard_error(found) for name, found in draws.items()}
+
+    V, d, L = np.transpose(measured["cases"]).astype(float)
+    needed = [expected.samples_needed(*map(int, case), config.level) for case in measured["cases"]]
+    single = [expected.one_hot_needed(int(v), int(length), config.level) for v, length in zip(V, L, strict=True)]
+    leading = 2 * np.log(V) * (L - 1)
+    noise = np.sqrt((config.length - 1) / np.array(config.gain_per_label))
+    predicted = {
+        "laws": {
+            "ours": needed,
+            "orthogonal vectors": single,
+            "L (1 + V/d), one factor": leading * (1 + V / d),
+            "L + (V/d)², a sum": L + (V / d) ** 2,
+            "L d": L * d,
+            "without crosstalk": leading * (1 + V / d) * (1 + 2 * V / d),
+        },
+        "samples": {"sgd": needed},
+        "one_hot": {"sgd": single},
+        "attention": {"weight": [(1 - 1 / config.length) * (n - 1) for n in config.per_label]},
+        "noise": noise,
+        "gain": {"polar": [expected.polar_gain(r) for r in noise]},
+    }
+    with np.errstate(invalid="ignore"):
+        at = np.sqrt(V * (L - 1) / measured["samples"]["sgd"])
+    predicted["one_hot_ratio"] = [1 / expected.polar_gain(r) if np.isfinite(r) else math.nan for r in at]
+    along = [k for k, case in enumerate(measured["cases"]) if case[:2] == [config.n_tokens, config.dim]]
+    for told, counts in ((measured, measured["samples"]["sgd"]), (predicted, needed)):
+        told["length_exponent"] = {"sgd": slope(L[along] - 1, np.array(counts)[along])}
+    return measured, predicted
+
+
+def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
+    """samples: the sample size is the law's, and grows as L. multiplicative: over all sizes it is proportional to the
+    law and to no rival, a sum of a function of L and one of V and d among them. orthogonal: with one-hot vectors it is
+    the exact one. attention: the mark's weight is the law's, and the place is found from two samples of a label on.
+    gain: on one-hot vectors a polar step changes signal over noise as predicted. muon: with random vectors a polar step
+    needs fewer samples than the gradient at all sizes; no law is known.
+    """
+    draws, laws = config.seeds, predicted["laws"]
+    found, error = measured["samples"]["sgd"], measured["samples_error"]["sgd"]
+    V, d, L = np.transpose(measured["cases"]).astype(float)
+    at, band = [" ".join(f"{one:.0f}" for one in case) for case in measured["cases"]], count_band(np.minimum(V, d))
+    samples = numbers("samples at V, d, L =", found, error, draws, law=laws["ours"], band=band, at=at)
+    along = (V == config.n_tokens) & (d == config.dim)
+    law, spread = predicted["length_exponent"]["sgd"], slope_error(L[along] - 1, found[along], error[along])
+    rivals = {"L^(3/4)": law - 0.25, "√L": law - 0.5, "L²": law + 1}
+    samples += numbers(
+        "exponent of L",
+        measured["length_exponent"]["sgd"],
+        spread,
+        draws,
+        law=law,
+        limit=1,
+        band=EXPONENT,
+        scale=DIFFERENCE,
+        rivals=rivals,
+    )
+
+    others = {name: law for name, law in laws.items() if name != "ours" and (law > 0).all()}
+    others["any sum"] = sum_of_functions(found, measured["cases"])
+    level = lambda law: law * np.exp(np.log(found / law).mean())
+    product = numbers(
+        "samples at V, d, L =",
+        found,
+        error,
+        draws,
+        law=level(laws["ours"]),
+        band=band,
+        at=at,
+        rivals={name: level(np.abs(law)) for name, law in others.items()},
+    )
+
+    single, error = measured["one_hot"]["sgd"], measured["one_hot_error"]["sgd"]
+    rivals = {
+        "V log V, every label seen": V * np.log(V),
+        "2 L log V": 2 * L * np.log(V),
+        "random vectors": laws["ours"],
+    }
+    orthogonal = numbers(
+        "one-hot samples at V, d, L =",
+        single,
+        error,
+        draws,
+        law=predicted["one_hot"]["sgd"],
+        band=count_band(V),
+        at=at,
+        rivals=rivals,
+    )
+
+    counts, told, errors = np.array(config.per_label), measured["attention"], measured["attention_error"]
+    some, law = counts > 1, predicted["attention"]["weight"]
+    attention = numbers(
+        "weight of the mark at samples of a label =",
+        told["weight"][some],
+        errors["weight"][some],
+        draws,
+        law=law[some],
+        band=count_band(config.dim),
+        at=counts[some],
+        rivals={"as many as samples": counts[some]},
+    )
+    enough = {"least": 2, "three": 3}
+    rivals = {"three samples": (counts >= enough["three"])[some].astype(float)}
+    attention += numbers(
+        "share of places found at samples of a label =",
+        told["hits"][some],
+        errors["hits"][some],
+        draws,
+        law=1,
+        band=SIZES,
+        scale=DIFFERENCE,
+        at=counts[some],
+        rivals=rivals,
+    )
+
+    gain, error = measured["gain"]["polar"], measured["gain_error"]["polar"]
+    rivals = {"one in its rest": 1 + 0 * gain, "(8/3π)²": (8 / (3 * np.pi)) ** 2}
+    gains = numbers(
+        "gain at samples of a label =",
+        gain,
+        error,
+        draws,
+        law=predicted["gain"]["polar"],
+        band=SIZES,
+        at=config.gain_per_label,
+        rivals=rivals,
+    )
+    fewer = numbers(
+        "gradient's over polar's samples at V, d, L =",
+        1 / measured["ratio"],
+        measured["ratio_error"] / measured["ratio"] ** 2,
+        draws,
+        limit=1,
+        at=at,
+    )
+    verdicts = {"samples": samples, "multiplicative": product, "orthogonal": orthogonal, "attention": attention}
+    verdicts = {name: equivalence(judged) for name, judged in (verdicts | {"gain": gains}).items()}
+    return verdicts | {"muon": order(fewer)}
+
+
+def sum_of_functions(found: np.ndarray, cases: np.ndarray) -> np.ndarray:
+    """The function of L plus the function of V and d that lies nearest to the sample sizes, relative."""
+    parts = [np.unique(part, axis=0, return_inverse=True)[1].ravel() for part in (cases[:, 2:], cases[:, :2])]
+    design = np.hstack([np.eye(part.max() + 1)[part] for part in parts])
+    return design @ np.linalg.lstsq(design / found[:, None], np.ones(len(found)), rcond=None)[0]

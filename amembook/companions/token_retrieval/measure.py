@@ -1,0 +1,71 @@
+"""What the study measures: samples that one step needs, with random and one-hot vectors, attention, a polar step."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from amembook.companions.token_retrieval import expected, samples
+from amembook.run.base import MAPS
+
+"""What the first step adds to W_V = 0, by name."""
+_MOST, _RESOLUTION, _FRESH = 2**16, 0.05, 2000
+
+
+def measure_samples(n_tokens: int, dim: int, length: int, level: float, seed: int) -> dict:
+    """The N at which one step retrieves the share `level` of the tokens, by map; NaN where 2¹⁶ a label are too few."""
+    vectors = samples.sample_vectors(n_tokens, dim, seed)
+
+    def share(per_label: int, step: Callable[[Tensor], Tensor]) -> float:
+        counts = samples.sample_counts(n_tokens, length, per_label, seed)
+        return samples.recall_share(step(samples.value_gradient(vectors, counts)), vectors)
+
+    return {name: n_tokens * _threshold(lambda n, f=f: share(n, f), level) for name, f in MAPS.items()}
+
+
+def measure_one_hot(n_tokens: int, length: int, level: float, seed: int) -> dict:
+    """The same for one-hot vectors, one for each token and one for the mark, and the gradient."""
+
+    def share(per_label: int) -> float:
+        counts = samples.sample_counts(n_tokens, length, per_label, seed)
+        own = counts.diagonal().clone()
+        return (own > counts.fill_diagonal_(-1).amax(0)).double().mean().item()
+
+    return {"count": n_tokens * _threshold(share, level)}
+
+
+def measure_attention(n_tokens: int, dim: int, length: int, per_label: int, seed: int) -> dict:
+    """Share of fresh sequences whose informative place attention finds after its first step, and the mark's weight."""
+    vectors = samples.sample_vectors(n_tokens, dim, seed)
+    tokens = samples.sample_sequences(n_tokens, length, per_label, seed)
+    w, weight = samples.attention_step(tokens, vectors)
+    return {"hits": samples.hit_share(w, vectors, length, _FRESH, seed), "weight": weight}
+
+
+def measure_gain(n_tokens: int, length: int, per_label: int, seed: int) -> dict:
+    """Signal over noise, squared, of the polar factor of the centred counts over that of the counts themselves."""
+    counts = samples.sample_counts(n_tokens, length, per_label, seed)
+    centred = counts - counts.mean(0)
+    ratios = {}
+    for name, step in MAPS.items():
+        W = step(centred)
+        off = W[~torch.eye(n_tokens, dtype=torch.bool)]
+        ratios[name] = ((W.diagonal().mean() - off.mean()).square() / off.var()).item()
+    return {"gain": ratios["polar"] / ratios["sgd"]}
+
+
+def _threshold(share: Callable[[int], float], level: float) -> float:
+    """The number at which the share first is `level`: by doubling, then by halving, then between two neighbours."""
+    low, low_share, high = 0, 0.0, 1
+    while (high_share := share(high)) < level:
+        low, low_share, high = high, high_share, 2 * high
+        if high > _MOST:
+            return float("nan")
+    while high - low > max(1, _RESOLUTION * low):
+        middle = (low + high) // 2
+        found = share(middle)
+        if found >= level:
+            high, high_share = middle, found
+        else:
+            low, low_share = middle, found
+    return expected.crossing(low, high, low_share, high_share, level)

@@ -1,0 +1,1 @@
+"""The style that all figures share."""

@@ -1,0 +1,1 @@
+"""Networks that store facts: their tasks, their layers and their training."""

@@ -1,0 +1,100 @@
+"""Pictures of the assembled theorem: who depends on whom, the two halves of the proof on one draw, and prefixes."""
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyBboxPatch
+
+from amembook.figures.schematic import new_schematic
+from amembook.figures.style import frame, key, kinds, new_axes, points, series
+
+_BOX_WIDTH, _BOX_HEIGHT, _LINE = 0.96, 0.52, 0.16
+
+
+def proof_tree_figure(rows: list[list[str]], needs: dict[str, list[str]], proved: dict[str, str]) -> Figure:
+    """A proof as a tree: the claim on top, a line from each box down to every box that its proof uses.
+
+    rows: the boxes from the top down, each a text whose first line names it. needs: name ↦ names of what it uses.
+    proved: name ↦ the chapter that proves it, which gives the box its colour.
+    """
+    figure, axis = new_schematic(5.4, 1.05 * len(rows) + 0.8)
+    place = {}
+    for depth, row in enumerate(rows):
+        for column, text in enumerate(row):
+            place[text.split("\n")[0]] = ((column - (len(row) - 1) / 2) * _spacing(row), -depth)
+    for name, used in needs.items():
+        for other in used:
+            (x0, y0), (x1, y1) = place[name], place[other]
+            axis.plot([x0, x1], [y0 - _BOX_HEIGHT / 2, y1 + _BOX_HEIGHT / 2], "-", color="#999999", lw=1.3, zorder=1)
+    chapters = list(dict.fromkeys(proved.values()))
+    colours = {chapter: look.colour for look, chapter in kinds(chapters)}
+    for row in rows:
+        for text in row:
+            name = text.split("\n")[0]
+            x, y = place[name]
+            edge = colours[proved[name]]
+            axis.add_patch(_box(x, y, _BOX_WIDTH * _spacing(row), _BOX_HEIGHT, edge))
+            lines = text.split("\n")
+            for k, line in enumerate(lines):
+                shift = ((len(lines) - 1) / 2 - k) * _LINE
+                weight = "bold" if k == 0 else "normal"
+                axis.text(x, y + shift, line, ha="center", va="center", fontsize=10.2, weight=weight, zorder=3)
+    for chapter, colour in colours.items():
+        axis.plot([], [], "s", color=colour, ms=10, label=chapter)
+    width = max(len(row) for row in rows) / 2
+    axis.set(xlim=(-width, width), ylim=(-len(rows) + 0.62, 0.35))
+    figure.legend(loc="outside lower center", ncols=3, title="proved in", fontsize=10.2, title_fontsize=10.2)
+    return figure
+
+
+def _spacing(row: list[str]) -> float:
+    """Columns a box may take: rows of one or two boxes have wider ones."""
+    return 1.0 if len(row) > 2 else 1.6
+
+
+def _box(x: float, y: float, width: float, height: float, edge: str) -> FancyBboxPatch:
+    corner = (x - width / 2, y - height / 2)
+    return FancyBboxPatch(
+        corner, width, height, boxstyle="round,pad=0,rounding_size=0.08", fc="white", ec=edge, lw=2.2, zorder=2
+    )
+
+
+def halves_figure(ranks, own, lower, upper, rival, unit: float) -> Figure:
+    """Own logits between their two bounds, and the best rivals, by rank; all over `unit`, medians of bins of ranks.
+
+    ranks: (n,) increasing. own, lower, upper, rival: (n,) logits and bounds of single items. Bands: 80 % of a bin.
+    """
+    figure, (axis,) = new_axes(figsize=(5.0, 4.4))
+    edges = np.unique(np.geomspace(ranks[0], ranks[-1] + 1, 28).round())
+    label = np.searchsorted(edges, ranks, side="right")
+    middle = [np.exp(np.log(ranks[label == b]).mean()) for b in np.unique(label)]
+    lines = {
+        r"upper bound, $\|u_i\|^2\|v_i\|^2q_i/\lambda$ and noise": (upper, "--"),
+        "own logit": (own, "-"),
+        "lower bound, Eq. (20)": (lower, "--"),
+        "best rival": (rival, "-"),
+    }
+    for look, (name, (values, line)) in kinds(lines.items()):
+        bins = [np.asarray(values)[label == b] / unit for b in np.unique(label)]
+        low, median, high = np.transpose([np.quantile(one, (0.1, 0.5, 0.9)) for one in bins])
+        axis.plot(middle, median, line, color=look.colour, lw=1.8, label=name)
+        if line == "-":
+            axis.fill_between(middle, low, high, color=look.colour, alpha=0.2, lw=0)
+    frame(axis, "rank $i$", r"logit $\times\sqrt{d}$", log="x")
+    axis.set_yscale("symlog", linthresh=1)
+    axis.set_ylim(-2, 4 * np.max(own) / unit)
+    axis.legend()
+    return figure
+
+
+def prefixes_figure(dims: dict, measured: dict, predicted: dict, exponents: dict) -> Figure:
+    """Longest recovered prefix over d^κ against d, one colour for each α: points measured, lines predicted.
+
+    dims: α ↦ (n,). measured, predicted: α ↦ (n,). exponents: α ↦ κ.
+    """
+    figure, (axis,) = new_axes()
+    for look, alpha in series(dims, r"$\alpha = {:g}$"):
+        scale = np.asarray(dims[alpha], dtype=float) ** exponents[alpha]
+        points(axis, dims[alpha], np.asarray(measured[alpha]) / scale, look, law=np.asarray(predicted[alpha]) / scale)
+    frame(axis, "embedding dimension $d$", r"longest prefix / $d^{\,1+1/2\alpha}$", log="x", base=2, zero=True)
+    key(axis, {"prediction, nothing fitted": "-"}, ncols=2)
+    return figure

@@ -1,0 +1,139 @@
+"""Pictures of the best spectral map, of what it gains and costs, and of how many steps an iteration needs."""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from amembook.figures.style import GREY, PALE, alpha_of, frame, key, kinds, new_axes, optimizer, points, series
+
+_LOOKS = {
+    "polar": optimizer("polar"),
+    "smoothed_best": optimizer("smoothed_sign", r"best $h_\lambda$"),
+    "best": optimizer("best"),
+    "best_floored": optimizer("best_floored"),
+    "best_monotone": optimizer("best_monotone"),
+}
+_FAMILIES = {
+    "muon": optimizer("muon", "shipped quintic"),
+    "cubic": optimizer("cubic", "cubic"),
+    "polar_express": optimizer("polar_express"),
+}
+
+
+def best_maps_figure(s, curves: dict, density, lam, ratios: dict, best: dict) -> Figure:
+    """Left the maps over the density of the singular values; right the signal-to-noise ratio of h_λ against λ.
+
+    s: (n,) in units of t₀. curves: map ↦ (n,) values. density: (n,) of log s, drawn as a filled curve to scale 1.
+    lam: (m,) in units of t₀. ratios: α ↦ (m,) relative to polar. best: α ↦ the same ratio of the best map.
+    """
+    figure, (left, right) = new_axes(2)
+    left.fill_between(s, np.asarray(density) / np.max(density), color=PALE, alpha=0.6, lw=0, label="singular values")
+    for name, curve in curves.items():
+        left.plot(s, curve, "-", color=_LOOKS[name].colour, lw=1.7, label=_LOOKS[name].label)
+    frame(left, "singular value $s / t_0$", "$f(s)$, largest value 1", log="x")
+    for look, (alpha, curve) in series(ratios.items()):
+        right.plot(lam, curve, "-", color=look.colour, lw=1.5, label=rf"$\alpha = {alpha:g}$")
+        right.plot([lam[np.argmax(curve)]], [np.max(curve)], "o", color=look.colour)
+        right.axhline(best[alpha], color=look.colour, ls=":", lw=1.3)
+    frame(right, r"$\lambda / t_0$", "signal-to-noise ratio / polar's", log="x")
+    key(right, {r"$h_\lambda$": "-", "best map": ":"}, loc="lower left")
+    key(left, below=3)
+    return figure
+
+
+def gains_figure(records: list[dict], names) -> Figure:
+    """Capacity of some maps relative to polar against d, one panel a record; two standard errors of paired draws."""
+    figure, axes = new_axes(len(records), sharey=True)
+    for axis, record in zip(axes, records, strict=True):
+        counts, sharp = record["measured"]["seed_counts"], record["predicted"]["counts"]
+        for name in names:
+            ratio = np.array(counts[name]) / np.array(counts["polar"])
+            law = np.array(sharp[name]) / np.array(sharp["polar"])
+            points(axis, record["config"]["dims"], ratio, _LOOKS[name], law=law)
+        axis.axhline(1, color=GREY, lw=1)
+        frame(axis, "embedding dimension $d$", title=alpha_of(record), log="x", base=2)
+    for axis in axes[::2]:
+        axis.set_ylabel("recovered items / polar's")
+    key(axes[0], below=len(names))
+    return figure
+
+
+def floor_figure(records: list[dict]) -> Figure:
+    """Loss against capacity, both relative to polar, along the floors of the best map; one panel a record."""
+    figure, axes = new_axes(len(records), sharey=True)
+    for axis, record in zip(axes, records, strict=True):
+        measured, floors = record["measured"], record["config"]["floors"]
+        for k, (look, _) in enumerate(series(record["config"]["loss_dims"], "$d = {}$")):
+            x, y = (
+                [measured[key_][f"floor_{floor:g}"][k] / measured[key_]["polar"][k] for floor in floors]
+                for key_ in ("floor_counts", "floor_losses")
+            )
+            points(axis, x, y, look, fmt=look.marker + "-", lw=1)
+        for floor, *place in zip(floors, x, y, strict=True):
+            axis.annotate(f"{floor:g}", place, xytext=(5, 3), textcoords="offset points")
+        axis.plot([1], [1], "*", color=GREY, ms=11, label="polar")
+        frame(axis, "recovered items / polar's", title=alpha_of(record), log="y")
+    for axis in axes[::2]:
+        axis.set_ylabel("best loss / polar's")
+    key(axes[0])
+    return figure
+
+
+def transformed_spectrum_figure(before, law: tuple, after: dict) -> Figure:
+    """Histogram of the singular values, with their law, and of their images under several maps.
+
+    before: (d,) s / ‖G‖_F. law: (s / ‖G‖_F, density of log₁₀ s). after: label ↦ (d,) values f(s).
+    """
+    figure, (left, right) = new_axes(2)
+    left.hist(np.log10(before), bins=30, density=True, color=PALE, label="measured")
+    left.plot(np.log10(law[0]), law[1], "-", color=GREY, lw=1.3, label="law")
+    left.set_xlim(np.log10(np.min(before)) - 0.3, 0.1)
+    frame(left, r"$\log_{10}(s / \|G\|_F)$", "density")
+    key(left)
+    for look, (label, values) in kinds(after.items()):
+        ordered = np.sort(values)
+        share = (np.arange(len(ordered)) + 0.5) / len(ordered)
+        right.plot(ordered, share, "-", color=look.colour, lw=1.6, label=label)
+    frame(right, "singular value after the map", "share of directions below it")
+    key(right, below=2, loc="outside lower right")
+    return figure
+
+
+def steps_collapse_figure(records: list[dict], reach: dict) -> Figure:
+    """Share of polar's count against slope × t₀ / ‖G‖_F: all d and families of all records; lines are predictions.
+
+    reach: α ↦ family ↦ (number of d, number of steps) values of the horizontal axis.
+    """
+    figure, axes = new_axes(len(records), sharey=True)
+    for axis, record in zip(axes, records, strict=True):
+        config = record["config"]
+        scanned = np.isin(config["dims"], config["scan_dims"])
+        for family, look in _FAMILIES.items():
+            measured, predicted = (
+                np.array(record[side]["counts_by_steps"][family])
+                / np.array(record[side]["counts"]["polar"])[scanned, None]
+                for side in ("measured", "predicted")
+            )
+            for k, x in enumerate(reach[config["alpha"]][family]):
+                points(axis, x, measured[k], look._replace(label=None if k else look.label), law=predicted[k])
+        axis.axvline(2, color=GREY, ls=":", lw=1.3)
+        frame(axis, r"slope at zero $\times\ t_0 / \|G\|_F$", title=alpha_of(record), log="x")
+    for axis in axes[::2]:
+        axis.set_ylabel("recovered items / polar's")
+    key(axes[0], below=3)
+    return figure
+
+
+def rounding_figure(curves: dict, points: dict) -> Figure:
+    """Share of the items that survive noise in G, against the noise in units of t₀.
+
+    curves: label ↦ (noise / t₀, predicted shares). points: kind of noise ↦ rows (noise / t₀, share, …).
+    """
+    figure, (axis,) = new_axes()
+    for look, (label, (noise, values)) in series(curves.items()):
+        axis.plot(noise, values, "-", color=look.colour, lw=1.3, label=label)
+    for k, (label, rows) in enumerate(points.items()):
+        x, y = np.array(rows)[:, :2].T
+        axis.plot(x, y, "oso"[k], color=GREY, fillstyle="full" if k else "none", label=label)
+    frame(axis, r"rounding noise $\sigma / t_0$", "recovered items / without rounding", log="x")
+    key(axis)
+    return figure

@@ -1,0 +1,158 @@
+"""Pictures of minibatches: what they show of the items, their spectrum, and capacity against batch size."""
+
+from functools import partial
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from amembook.figures.style import (
+    GREY,
+    MAPS,
+    Look,
+    device_points,
+    frame,
+    key,
+    new_axes,
+    optimizer,
+    points,
+    reference_line,
+    series,
+)
+
+FULL = 0.9
+"""The share of a whole memory's items from which a picture calls it full."""
+
+
+def occupancy_figure(batch_sizes, drawn: dict, exact: dict, law: dict) -> Figure:
+    """Distinct items in a batch against its size: drawn (points), exact expectation (lines), power law (dotted).
+
+    drawn: label ↦ (n, draws), with bars of two standard deviations. exact, law: label ↦ (n,).
+    """
+    figure, (axis,) = new_axes()
+    for look, label in series(drawn, "{}"):
+        counts = np.asarray(drawn[label], dtype=float)
+        points(axis, batch_sizes, counts.mean(1), look, error=counts.std(1), law=exact[label])
+        axis.plot(batch_sizes, law[label], ":", color=look.colour, lw=1.2)
+    frame(axis, "batch size $B$", "distinct items", log="xy", base=2)
+    key(axis, {"exact expectation": "-", r"$\Gamma(1-1/\alpha)\,(B/\zeta)^{1/\alpha}$": ":"})
+    return figure
+
+
+def tails_figure(m, measured: dict, bounds: dict) -> Figure:
+    """Largest frequency (left) and energy (right) beyond rank m for several batches, each with the order of its bound.
+
+    measured, bounds: label ↦ pair of (n,) arrays, the largest frequency and the energy.
+    """
+    figure, axes = new_axes(2)
+    for part, name in enumerate((r"$\|q_{>m}\|_\infty$", r"$\|q_{>m}\|_2^2$")):
+        for look, label in series(measured, "{}"):
+            axes[part].plot(m, measured[label][part], "-", color=look.colour, lw=1.4, label=label)
+            axes[part].plot(m, bounds[label][part], ":", color=look.colour, lw=1.2)
+        frame(axes[part], "rank $m$", name, log="xy")
+    key(axes[0], {"order of Lemma 15": ":"})
+    return figure
+
+
+def median_figure(shares, measured: dict, finer, predicted: dict) -> Figure:
+    """Median singular value times d^α against B / d^α for several d; points measured, lines the predicted law.
+
+    shares: (n,), finer: (m,). measured: d ↦ (n,), predicted: d ↦ (m,), 0 where fewer than d/2 items are seen.
+    """
+    figure, (axis,) = new_axes()
+    for look, dim in series(measured, "$d = {}$"):
+        points(axis, shares, measured[dim], look)
+        axis.plot(finer, predicted[dim], "-", color=look.colour, lw=1.2)
+    label = r"$s_{d/2}(G_0)\; d^{\,\alpha}$"
+    frame(axis, r"batch size over $d^{\,\alpha}$", label, log="x", base=2, zero=True)
+    key(axis)
+    return figure
+
+
+def capacity_against_batch_figure(record: dict, dim: int) -> Figure:
+    """Figures 1(b) and 3: one record of `critical-batch` at one d: Muon and SGD against B, with the observed items.
+
+    Points with two standard errors, open where the longest prefix is drawn; lines are sharp predictions. A ring marks
+    the first batch that fills the memory.
+    """
+    config, measured, predicted = record["config"], record["measured"], record["predicted"]
+    k, batch_sizes = config["dims"].index(dim), config["batch_sizes"]
+    figure, (axis,) = new_axes(figsize=(5.0, 4.6))
+    axis.plot(
+        batch_sizes, predicted["distinct"]["polar"][k], "--", color=GREY, lw=1.2, label="distinct items in the batch"
+    )
+    sharp = predicted["counts"]["polar"][k]
+    axis.plot(batch_sizes, sharp, "-", color=optimizer("polar").colour, lw=1.2, label="sharp")
+    for name, look in (("polar", optimizer("polar")), ("sgd_at_dims", optimizer("sgd"))):
+        points(axis, batch_sizes, measured["counts"][name][k], look, error=measured["counts_error"][name][k])
+        prefix = np.maximum(measured["prefixes"][name][k], 0.5)
+        points(axis, batch_sizes, prefix, look, mfc="white", ms=4, label=None)
+        whole = measured["population"][name][k]
+        axis.axhline(whole, color=look.colour, lw=1, ls=":")
+        first = next((i for i, count in enumerate(measured["counts"][name][k]) if count >= FULL * whole), None)
+        if first is not None:
+            place = batch_sizes[first], measured["counts"][name][k][first]
+            axis.plot(*place, "o", color=look.colour, ms=12, mfc="none", mew=1.5)
+            words = f"{look.label.split()[0]} full\nat $B = {batch_sizes[first]}$"
+            above = {"textcoords": "offset points", "xytext": (-9, 7), "ha": "right", "color": look.colour}
+            axis.annotate(words, place, **above)
+    points(axis, [], [], Look(GREY, "o", "longest prefix"), mfc="white", ms=4)
+    title = rf"$d = {dim}$, $\alpha = {config['alpha']:g}$"
+    frame(axis, "batch size $B$", "recovered items", title, log="xy", base=2)
+    axis.set_ylim(0.8, 6 * max(measured["counts"]["polar"][k]))
+    key(axis, {"population": ":"}, below=2)
+    return figure
+
+
+def batch_collapse_figure(record: dict) -> Figure:
+    """Muon's counts over the population's against B over the half-capacity batch's limiting power, for every d."""
+    config, measured, predicted = record["config"], record["measured"], record["predicted"]
+    figure, (axis,) = new_axes()
+    batch_sizes = np.array(config["batch_sizes"], dtype=float)
+    for k, (look, dim) in enumerate(series(config["dims"], "$d = {}$")):
+        counts, error, law = (
+            table["polar"][k] for table in (measured["counts"], measured["counts_error"], predicted["counts"])
+        )
+        x = batch_sizes / float(dim) ** predicted["slope"]["polar"]
+        points(axis, x, counts, look, error=error, law=law, scale=measured["population"]["polar"][k], capsize=0)
+    axis.axhline(1, color=GREY, lw=1, ls=":")
+    axis.axhline(0.5, color=GREY, lw=1, ls=":")
+    frame(axis, r"batch size over $d^{\,\alpha + 1/2}$", "recovered items / population's", log="x", base=2)
+    key(axis)
+    return figure
+
+
+def half_batch_figure(record: dict) -> Figure:
+    """Half-capacity batch against d for Muon and SGD: measured, sharp prediction (lines) and theorem (dotted)."""
+    config, measured, predicted = record["config"], record["measured"], record["predicted"]
+    figure, (axis,) = new_axes(figsize=(5.0, 4.6))
+    for name, field in (("polar", "dims"), ("sgd", "sgd_dims")):
+        dims, half = config[field], measured["half_batch"][name]
+        slope, (low, high) = measured["slope"][name], measured["interval"][name]
+        label = f"{MAPS[name].label}: {slope:.2f} [{low:.2f}, {high:.2f}], limit {predicted['slope'][name]:.2f}"
+        device_points(axis, record, partial(_half_batch, name, field), optimizer(name, label))
+        reference_line(axis, dims, predicted["slope"][name], (dims[-1], half[-1]))
+    frame(axis, "embedding dimension $d$", "half-capacity batch", log="xy", base=2)
+    key(axis, {"sharp prediction": "-", "exponent of the theorem": ":"}, below=1)
+    return figure
+
+
+def _half_batch(name: str, field: str, record: dict) -> dict:
+    measured, predicted = (record[side]["half_batch"][name] for side in ("measured", "predicted"))
+    return {"x": record["config"][field], "draws": measured, "law": predicted}
+
+
+def sightings_figure(ranks, sightings, mask, threshold: float, expected) -> Figure:
+    """Every item of one batch, how often it was seen against its rank, filled where it was recovered.
+
+    ranks, sightings, mask: (n,) of the seen items. threshold: sightings that a population item at capacity would have.
+    expected: (n,) B p_i.
+    """
+    figure, (axis,) = new_axes()
+    ranks, sightings, mask = np.asarray(ranks), np.asarray(sightings), np.asarray(mask)
+    axis.plot(ranks[~mask], sightings[~mask], "o", color=GREY, mfc="white", ms=3.5, label="not recovered")
+    axis.plot(ranks[mask], sightings[mask], "o", color=optimizer("polar").colour, ms=3.5, label="recovered")
+    axis.plot(ranks, expected, "-", color=GREY, lw=1.2, label="expected $B p_i$")
+    axis.axhline(threshold, color=GREY, lw=1, ls=":", label="$B p_m$")
+    frame(axis, "rank $i$", "times seen $B q_i$", log="xy")
+    key(axis)
+    return figure

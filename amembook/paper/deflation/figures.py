@@ -1,0 +1,187 @@
+"""Pictures of many steps: the recursion, the bulk of the thresholded gradient, counts and exponents step by step."""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from amembook.figures.style import (
+    GREY,
+    MAPS,
+    PALE,
+    alpha_of,
+    frame,
+    key,
+    kinds,
+    log_middles,
+    new_axes,
+    optimizer,
+    points,
+    series,
+)
+
+
+def cobweb_figure(panels: dict) -> Figure:
+    """κ_{t+1} against κ_t, one panel an α, with the staircases of the optimizers that start on the curve.
+
+    panels: α ↦ {"kappa": (n,), "next": (n,), "paths": name ↦ (κ_0, …, κ_T)}; names as in the palette.
+    """
+    figure, axes = new_axes(len(panels), sharey=True)
+    for axis, (alpha, panel) in zip(axes, panels.items(), strict=True):
+        ends = [min(panel["kappa"]), max(panel["kappa"])]
+        axis.plot(ends, ends, "-", color=GREY, lw=0.8)
+        axis.plot(panel["kappa"], panel["next"], "-", color=GREY, lw=1.8, label="one step")
+        for name, path in panel["paths"].items():
+            path, look = np.asarray(path), optimizer(name, MAPS[name].label.split(" (")[0])
+            x, y = np.repeat(path, 2)[:-1], np.r_[path[0], np.repeat(path[1:], 2)]
+            axis.plot(x, y, "-", color=look.colour, lw=1.2)
+            points(axis, path[:-1], path[1:], look)
+        frame(axis, r"exponent before the step, $\kappa_t$", title=rf"$\alpha = {alpha:g}$")
+    for axis in axes[::2]:
+        axis.set_ylabel(r"exponent after it, $\kappa_{t+1}$")
+    key(axes[0])
+    return figure
+
+
+def bulk_figure(panels: dict) -> Figure:
+    """Density of the singular values of G without its first m items, a panel for each m/d; histogram on the law.
+
+    panels: title ↦ {"measured": (d,), "s": (n,), "density": (n,)}, singular values in units of m^{1/2−α} d^{−1/2}/ζ.
+    """
+    figure, axes = new_axes(len(panels))
+    for axis, (title, panel) in zip(axes, panels.items(), strict=True):
+        edges = np.linspace(0, 1.05 * max(panel["measured"]), 30)
+        axis.hist(panel["measured"], edges, density=True, color=PALE, label="one draw")
+        shown = panel["s"] <= edges[-1]
+        axis.plot(panel["s"][shown], panel["density"][shown], "-", color=GREY, lw=1.4, label="law")
+        frame(axis, r"singular value $/\ m^{1/2-\alpha}d^{-1/2}\zeta_N^{-1}$", title=title)
+    for axis in axes[::2]:
+        axis.set_ylabel("density")
+    key(axes[0])
+    return figure
+
+
+def thresholded_counts_figure(record: dict, rules: tuple[str, ...], titles: tuple[str, ...]) -> Figure:
+    """Counts after every step from a record of `deflation`, a panel a rule: points on sharp lines, d_t dotted."""
+    figure, axes = new_axes(len(rules), sharey=True)
+    for axis, rule, title in zip(axes, rules, titles, strict=True):
+        for k, (look, _) in enumerate(series(record["config"]["dims"], "$d = {}$")):
+            counts = np.array(record["measured"]["seed_counts"][rule][k]).T
+            steps = np.arange(1, len(counts) + 1)
+            points(axis, steps, counts, look, law=record["predicted"]["counts"][rule][k])
+            axis.plot(steps, record["predicted"]["thresholds"][rule][k], ":", color=look.colour, lw=1.2)
+        frame(axis, "steps", title=title, log="y")
+        axis.set_xticks(steps)
+    for axis in axes[::2]:
+        axis.set_ylabel("recovered items")
+    key(axes[0], {"sharp prediction": "-", r"threshold $d_t$": ":"}, below=5)
+    return figure
+
+
+def step_exponents_figure(records: list[dict], rules: tuple[str, ...]) -> Figure:
+    """Exponent of d in the counts after every step, a panel a record: fits, sharp slopes as lines, κ_t dotted."""
+    figure, axes = new_axes(len(records), sharey=True)
+    for axis, record in zip(axes, records, strict=True):
+        measured, predicted = record["measured"], record["predicted"]
+        for rule in rules:
+            look, slope = optimizer(rule), measured["slope"][rule]
+            steps = np.arange(1, len(slope) + 1)
+            points(axis, steps, slope, look, interval=measured["interval"][rule], law=predicted["sharp_slope"][rule])
+            axis.plot(steps, predicted["slope"][rule], ":", color=look.colour, lw=1.6)
+        frame(axis, "steps", title=alpha_of(record))
+    for axis in axes[::2]:
+        axis.set_ylabel("exponent of the capacity")
+    key(axes[0], {"sharp slope, same $d$": "-", r"limit $\kappa_t$": ":"}, below=5)
+    return figure
+
+
+def local_exponents_figure(panels: dict) -> Figure:
+    """Local exponents of the sharp counts against d, a curve for each number of steps, limits dotted.
+
+    panels: title ↦ {"dims": (n,), "slopes": (T, n − 1), "limits": (T,)}.
+    """
+    figure, axes = new_axes(len(panels), sharey=True)
+    for axis, (title, panel) in zip(axes, panels.items(), strict=True):
+        middles, rows = log_middles(panel["dims"]), zip(panel["slopes"], panel["limits"], strict=True)
+        for step, (look, (slopes, limit)) in enumerate(series(rows), start=1):
+            label = f"{step} step{'s' if step > 1 else ''}"
+            points(axis, middles, slopes, look, fmt=look.marker + "-", lw=1.2, label=label)
+            axis.axhline(limit, color=look.colour, ls=":", lw=1.2)
+        frame(axis, "embedding dimension $d$", title=title, log="x", base=2)
+    for axis in axes[::2]:
+        axis.set_ylabel("local exponent of the sharp count")
+    key(axes[-1])
+    return figure
+
+
+def noise_share_figure(panels: dict) -> Figure:
+    """Weights x_i of the thresholded SGD memory by rank, a panel for each number of steps, with the thresholds.
+
+    panels: title ↦ {"weights": (N,), "thresholds": (t,), "recovered": number of items that the step recovers}.
+    """
+    figure, axes = new_axes(len(panels), sharey=True)
+    for axis, (title, panel) in zip(axes, panels.items(), strict=True):
+        ranks = np.arange(1, len(panel["weights"]) + 1)
+        axis.plot(ranks, panel["weights"], "-", color=optimizer("sgd").colour, lw=1.6)
+        for threshold in panel["thresholds"]:
+            axis.axvline(threshold, color=GREY, ls=":", lw=1)
+        ((look, _),) = kinds([panel["recovered"]])
+        axis.axvline(panel["recovered"], color=look.colour, lw=1.2, label="recovered items")
+        frame(axis, "rank $i$", title=title, log="xy")
+    for axis in axes[::2]:
+        axis.set_ylabel(r"weight $x_i$ in the memory")
+    key(axes[0], {"thresholds": ":"}, loc="upper right")
+    return figure
+
+
+def sgd_steps_figure(record: dict, index: int) -> Figure:
+    """SGD's counts over d_t after every step at one d of a record of `deflation`, on both predictions.
+
+    index: which of `dims`.
+    """
+    figure, (axis,) = new_axes()
+    config, predicted = record["config"], record["predicted"]
+    thresholds = np.array(predicted["thresholds"]["sgd"][index], dtype=float)
+    counts = np.array(record["measured"]["seed_counts"]["sgd"][index]).T
+    steps = np.arange(1, len(thresholds) + 1)
+    points(axis, steps, counts, optimizer("sgd", "counted"), scale=thresholds)
+    for name, line, label in (("counts", "-", "each rival its own variance"), ("even", "--", "one variance for all")):
+        axis.plot(steps, np.array(predicted[name]["sgd"][index]) / thresholds, line, color=GREY, lw=1.4, label=label)
+    title = rf"SGD, $\alpha = {config['alpha']:g}$, $d = {config['dims'][index]}$"
+    frame(axis, "steps", "recovered items / $d_t$", title, zero=True)
+    axis.set_xticks(steps)
+    key(axis)
+    return figure
+
+
+def batch_steps_figure(record: dict, rules: tuple[str, ...]) -> Figure:
+    """Counts with a fresh batch every step from a record of `deflation`, a panel a rule; items seen so far dotted."""
+    figure, axes = new_axes(len(rules), sharey=True)
+    measured, config = record["measured"], record["config"]
+    for axis, rule in zip(axes, rules, strict=True):
+        for k, (look, _) in enumerate(series(config["batch_sizes"], "$B = {}$")):
+            counts, sharp, distinct = (measured[f"batch_{part}"][rule][k] for part in ("counts", "sharp", "distinct"))
+            steps = np.arange(1, len(counts) + 1)
+            points(axis, steps, counts, look, law=sharp)
+            axis.plot(steps, distinct, ":", color=look.colour, lw=1.4)
+        frame(axis, "steps", title=f"{MAPS[rule].label}, $d = {config['batch_dim']}$", log="y")
+    for axis in axes[::2]:
+        axis.set_ylabel("items")
+    key(axes[0], {"sharp, for the drawn batches": "-", "distinct items seen so far": ":"}, below=3)
+    return figure
+
+
+def delay_figure(exponents: dict, lag: int, measured: dict) -> Figure:
+    """κ_t of SGD, and of Muon moved to the right by `lag` steps, with SGD's sharp local exponents in its colour.
+
+    exponents: "sgd", "polar" ↦ (T,) from step 1 on. measured: label ↦ (T,) SGD's exponents over some d.
+    """
+    figure, (axis,) = new_axes()
+    for name, shift, label in (("sgd", 0, "SGD"), ("polar", lag, f"Muon, {lag} steps later")):
+        look, steps = optimizer(name, rf"$\kappa_t$, {label}"), np.arange(1, len(exponents[name]) + 1)
+        points(axis, steps + shift, exponents[name], look, fmt=look.marker + "-")
+    for k, (label, slopes) in enumerate(measured.items()):
+        steps, line = np.arange(1, len(slopes) + 1), ("x--", "+:", "x-.")[k]
+        axis.plot(steps, slopes, line, color=optimizer("sgd").colour, lw=1, label=label)
+    axis.axhline(1, color=GREY, lw=0.8)
+    frame(axis, "steps of SGD", "exponent of the capacity")
+    key(axis)
+    return figure

@@ -1,0 +1,90 @@
+"""Pictures of what one gradient holds: counts beside the limits, shares by rank, one law of the cosine."""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from amembook.figures.style import GREY, Look, frame, key, kinds, log_middles, new_axes, optimizer, points
+from amembook.run.base import profile_bins
+
+_LADDER = {name: optimizer(name) for name in ("sgd", "polar", "best")} | {
+    "siblings_2": Look("#1B9E77", "<", "two siblings"),
+    "siblings_8": Look("#66A61E", "P", "eight siblings"),
+    "matched": Look("#000000", "H", "$W^*$"),
+}
+
+
+def ladder_figure(record: dict, alone: dict) -> Figure:
+    """Recovered items over the limit of one gradient and its inputs, against d; a panel for each α.
+
+    alone: α ↦ the share of that limit, as d → ∞, that a map of the gradient alone can have. Lines: predictions.
+    """
+    config, measured, predicted = (record[part] for part in ("config", "measured", "predicted"))
+    figure, axes = new_axes(len(config["alphas"]), sharey=True)
+    limit = np.array(predicted["limit"])
+    for a, (axis, alpha) in enumerate(zip(axes, config["alphas"], strict=True)):
+        for name, look in _LADDER.items():
+            mean, error, law = (
+                np.array(table)[:, a] / limit[:, a]
+                for table in (measured["counts"][name], measured["error"][name], predicted["counts"][name])
+            )
+            points(axis, config["dims"], mean, look, error=error, law=law)
+        axis.axhline(1, color=GREY, lw=1.6)
+        axis.axhline(alone[alpha], color=GREY, ls="--", lw=1.2)
+        frame(axis, "embedding dimension $d$", title=rf"$\alpha = {alpha:g}$", log="x", base=2, zero=True)
+    for axis in axes[::2]:
+        axis.set_ylabel("recovered items / limit")
+    shared = {"limit, gradient and inputs": "-", "limit of the gradient alone ($d\\to\\infty$)": "--"}
+    key(axes[0], shared, below=2)
+    return figure
+
+
+def ranks_figure(record: dict, alpha: float) -> Figure:
+    """Share of the items of each rank that some maps recover, under the ceiling and the bound; a panel for two d."""
+    config, measured, predicted = (record[part] for part in ("config", "measured", "predicted"))
+    a, largest = config["alphas"].index(alpha), len(config["dims"]) - 1
+    figure, axes = new_axes(2, sharey=True)
+    for axis, k in zip(axes, (1, largest), strict=True):
+        ranks = log_middles(np.r_[1, np.array(profile_bins(config["n_items"][k])) + 1, config["n_items"][k] + 1])
+        for name in ("polar", "best", "siblings_2", "matched"):
+            look = _LADDER[name]
+            axis.plot(ranks, measured["profile"][name][k][a], look.marker + "-", color=look.colour, label=look.label)
+        axis.plot(ranks, predicted["ceiling"][k][a], "-", color=GREY, lw=1.6)
+        axis.plot(ranks, predicted["theorem"][k][a], "--", color=GREY, lw=1.2)
+        frame(axis, "rank of the item", title=f"$d = {config['dims'][k]}$", log="x")
+    axes[0].set_ylabel("share recovered")
+    key(axes[0], {"maximum likelihood": "-", "Theorem A": "--"}, below=3)
+    return figure
+
+
+def one_law_figure(record: dict) -> Figure:
+    """Counts over the law of W* against cos∠(W, W*), raised to 1/α: every map, d ≥ 128, one marker for each α."""
+    config, measured = record["config"], record["measured"]
+    figure, (axis,) = new_axes()
+    large = np.array(config["dims"]) >= 128
+    whole = np.array(record["predicted"]["counts"]["matched"])
+    strangers = {"sgd": "SGD", "polar_matched": "polar factor of $W^*$"}
+    for a, (look, alpha) in enumerate(kinds(config["alphas"])):
+        for name in measured["counts"]:
+            cosine, counts = (np.array(measured[field][name])[large, a] for field in ("cosine", "counts"))
+            fill = {"mfc": "white"} if name in strangers else {}
+            axis.plot(cosine ** (1 / alpha), counts / whole[large, a], look.marker, color=look.colour, **fill)
+        axis.plot([], [], look.marker, color=look.colour, label=rf"$\alpha = {alpha:g}$")
+    axis.plot([], [], "o", color=GREY, mfc="white", label=" and ".join(strangers.values()))
+    axis.plot([0, 1], [0, 1], "-", color=GREY, lw=1.2)
+    frame(axis, r"$\cos\angle(W, W^*)^{1/\alpha}$", "recovered items / law of $W^*$")
+    key(axis)
+    return figure
+
+
+def cancellation_figure(right: dict, limits: dict) -> Figure:
+    """Items named rightly so far against the items tried, by decoding and subtracting; dotted: the limits without it.
+
+    right: α ↦ (n,) whether each item was. limits: α ↦ the limit of a map that does not see the outputs.
+    """
+    figure, (axis,) = new_axes()
+    for look, (alpha, mask) in kinds(right.items()):
+        axis.plot(np.cumsum(mask), "-", color=look.colour, lw=1.7, label=rf"$\alpha = {alpha:g}$")
+        axis.axhline(limits[alpha], color=look.colour, ls=":", lw=1.3)
+    frame(axis, "items tried, in the order of their frequency", "items named rightly", zero=True)
+    key(axis, {"limit without the outputs": ":"})
+    return figure

@@ -1,0 +1,283 @@
+"""Pictures of the true iterates: capacity and exponents by the number of steps, residual weights, races, horizons."""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from amembook.figures.style import (
+    GREY,
+    alpha_of,
+    frame,
+    key,
+    kinds,
+    log_middles,
+    new_axes,
+    optimizer,
+    points,
+    reference_line,
+    series,
+)
+
+
+def iterates_capacity_figure(records: list[dict]) -> Figure:
+    """Figure 4(a–c): records of `many-steps`, one α a panel; counts against d after 1, …, T steps.
+
+    Two standard errors; dotted the exponents of Theorem 9 through the last mean.
+    """
+    figure, axes = new_axes(len(records), sharey=True)
+    for axis, record in zip(axes, records, strict=True):
+        dims, slopes = record["config"]["dims"], record["predicted"]["slope"]
+        for step, (look, name) in enumerate(series(slopes), 1):
+            counts = record["measured"]["seed_counts"][name]
+            points(axis, dims, counts, look, label=f"$T = {step}$")
+            reference_line(axis, dims, slopes[name], (dims[-1], np.mean(counts[-1])))
+        frame(axis, "embedding dimension $d$", title=alpha_of(record), log="xy", base=2)
+    for axis in axes[::2]:
+        axis.set_ylabel("recovered items")
+    key(axes[0], {r"exponent $\kappa_T$": ":"}, below=3)
+    return figure
+
+
+def iterates_exponents_figure(records: list[dict], low: float, high: float) -> Figure:
+    """Figure 4(e): fitted exponent against T with 95 % intervals, one α a panel.
+
+    True iterates, thresholded iterates and their sharp counts at the same sizes, κ_T, and the band [κ_T − low,
+    κ_T + high] that the Conjecture was first held to.
+    """
+    figure, axes = new_axes(len(records), sharey=True)
+    series_ = ((-0.06, "true iterates", "", None), (0.06, r"thresholded, $\theta$ fixed", "thresholded_", "sharp"))
+    for axis, record in zip(axes, records, strict=True):
+        measured, predicted = record["measured"], record["predicted"]
+        limit = np.array([*predicted["slope"].values()])
+        steps = np.arange(1, len(limit) + 1)
+        axis.fill_between(steps, limit - low, limit + high, color=GREY, alpha=0.12, lw=0, label="the bar")
+        axis.plot(steps, limit, ":", color=GREY, label=r"$\kappa_T$, Theorem 9")
+        for look, (shift, label, kind, line) in kinds(series_):
+            slope, interval = ([*measured[kind + field].values()] for field in ("slope", "interval"))
+            points(axis, steps + shift, slope, look, interval=interval, label=label, capsize=3)
+            if line:
+                law = [*predicted["thresholded_slope"].values()]
+                axis.plot(steps, law, "-", color=look.colour, lw=1.2, label=f"thresholded, {line}")
+        frame(axis, "steps $T$", title=alpha_of(record))
+        axis.set_xticks(steps)
+    for axis in axes[::2]:
+        axis.set_ylabel("fitted exponent of $d$")
+    key(axes[0], below=2)
+    return figure
+
+
+def residual_profile_figure(record: dict, edges, thresholds: dict) -> Figure:
+    """Mean of 1 − p̂_ii by rank after each step, one panel for each d; dotted: where the recursion's 0/1 would jump.
+
+    edges: (b + 1,) first ranks of the bins and N + 1. thresholds: d ↦ (T,) d_1, …, d_T.
+    """
+    figure, axes = new_axes(len(thresholds), sharey=True)
+    centres = np.sqrt(np.asarray(edges[:-1], dtype=float) * np.maximum(np.asarray(edges[1:], dtype=float) - 1, 1))
+    for axis, (dim, removed) in zip(axes, thresholds.items(), strict=True):
+        rows = record["measured"]["profile"][record["config"]["dims"].index(dim)]
+        for step, (look, (row, d_t)) in enumerate(series(zip(rows, removed, strict=True)), 1):
+            points(axis, centres, row, look, fmt=look.marker + "-", lw=1, ms=3.5, label=f"after step {step}")
+            axis.axvline(d_t, color=look.colour, ls=":", lw=1.2)
+        frame(axis, "rank $i$", title=f"$d = {dim}$", log="x")
+    axes[0].set_ylabel(r"residual weight $1-\hat p_{ii}$")
+    key(axes[0], below=5)
+    return figure
+
+
+def trajectory_counts_figure(records: list[dict]) -> Figure:
+    """Records of `trajectory`, one α a panel: counts against T for every learning rate, lines are the recursion.
+
+    Two standard errors of the draws. One dimension, the first.
+    """
+    figure, axes = new_axes(len(records), sharey=True)
+    for axis, record in zip(axes, records, strict=True):
+        measured, predicted = record["measured"], record["predicted"]
+        steps = np.arange(1, record["config"]["steps"] + 1)
+        for (look, _), mean, error, law in zip(
+            series(record["config"]["rates"], r"$\eta = {:g}\sqrt{{d}}$"),
+            measured["counts"][0],
+            measured["count_errors"][0],
+            predicted["counts"][0],
+            strict=True,
+        ):
+            points(axis, steps, mean, look, error=error, law=law, ms=4)
+        frame(axis, "step $T$", title=alpha_of(record), zero=True)
+        axis.xaxis.get_major_locator().set_params(integer=True)
+    for axis in axes[::2]:
+        axis.set_ylabel("recovered items")
+    key(axes[0], {"closed recursion": "-"}, below=2)
+    return figure
+
+
+def trajectory_overlaps_figure(record: dict) -> Figure:
+    """A record of `trajectory`: overlaps of every two updates and the size of the interactions, against prediction."""
+    config, measured, predicted = record["config"], record["measured"], record["predicted"]
+    figure, (left, right) = new_axes(2)
+    upper = np.triu_indices(config["steps"], 1)
+    steps = np.arange(1, config["steps"] + 1)
+    for k, (look, _) in enumerate(series(config["rates"], r"$\eta = {:g}\sqrt{{d}}$")):
+        found, law = (np.array(side["overlaps"][0][k])[upper] for side in (measured, predicted))
+        points(left, law, found, look, ms=3)
+        points(right, steps, measured["sd"][0][k], look, law=predicted["sd"][0][k], ms=4)
+    left.plot([-1, 1], [-1, 1], ":", color=GREY, lw=1)
+    frame(left, r"predicted $\omega_{st}$", r"measured $\omega_{st}$")
+    frame(right, "step $t$", r"interactions, $\|W_t\|_F/d$", zero=True)
+    right.xaxis.get_major_locator().set_params(integer=True)
+    key(left, {"closed recursion": "-", "equal": ":"}, below=3)
+    return figure
+
+
+def item_law_figure(record: dict, rate: float, edges, shown) -> Figure:
+    """A record of `trajectory` at one rate: mean own logit and mean 1 − p̂_ii by rank after the steps `shown`.
+
+    edges: (b + 1,) ranks at which the bins begin, and N + 1. Points are draws, lines the recursion.
+    """
+    measured, predicted = record["measured"], record["predicted"]
+    k = record["config"]["rates"].index(rate)
+    figure, panels = new_axes(2)
+    edges = np.asarray(edges, dtype=float)
+    centres = np.sqrt(edges[:-1] * np.maximum(edges[1:] - 1, 1))
+    for axis, (field, label) in zip(panels, (("logit", "own logit, nats"), ("left", r"$1-\hat p_{ii}$")), strict=True):
+        for look, step in series(shown, "after step {}"):
+            found, law = (side[field][0][k][step - 1] for side in (measured, predicted))
+            points(axis, centres, found, look, law=law, ms=4)
+        frame(axis, "rank $i$", label, log="x")
+    key(panels[0], {"closed recursion": "-"}, below=3)
+    return figure
+
+
+def far_exponents_figure(record: dict) -> Figure:
+    """A record of `trajectory`: local exponents of the recursion alone against d, with two standard errors; dotted κ_T.
+
+    A count within a factor ten of N says nothing of an exponent and is left out.
+    """
+    config, predicted = record["config"], record["predicted"]
+    dims, counts = np.array(config["far_dims"], dtype=float), np.array(predicted["far_counts"])
+    errors = np.array(predicted["far_errors"]) / counts
+    figure, (axis,) = new_axes(figsize=(5.0, 4.6))
+    gaps = np.diff(np.log(dims))
+    for step, (look, limit) in enumerate(series(predicted["far_slopes"])):
+        kept = counts[1:, step] < config["far_items"] / 10
+        local = np.diff(np.log(counts[:, step])) / gaps
+        error = np.hypot(errors[1:, step], errors[:-1, step]) / gaps
+        style = {"fmt": look.marker + "-", "lw": 1.2, "label": f"$T = {step + 1}$"}
+        points(axis, log_middles(dims)[kept], local[kept], look, error=error[kept], **style)
+        axis.axhline(limit, color=look.colour, ls=":", lw=1)
+    frame(axis, "embedding dimension $d$", "local exponent of the capacity", log="x")
+    key(axis, {r"$\kappa_T$": ":"}, below=3)
+    return figure
+
+
+def learning_rate_figure(record: dict) -> Figure:
+    """Counts against η/√d after 1, …, T steps, and how many of the d most frequent items are recovered."""
+    config, measured = record["config"], record["measured"]
+    figure, (left, right) = new_axes(2)
+    panels = {"scan_counts": (left, "recovered items"), "scan_head": (right, "recovered among the $d$ most frequent")}
+    for name, (axis, label) in panels.items():
+        for look, step in series(range(1, config["steps"] + 1), "$T = {}$"):
+            points(axis, config["rates"], np.array(measured[name])[:, step - 1], look, fmt=look.marker + "-", lw=1)
+        frame(axis, r"learning rate $\eta/\sqrt{d}$", label, log="x", base=2, zero=True)
+    key(left, below=5)
+    return figure
+
+
+def race_figure(record: dict, ceiling: float) -> Figure:
+    """Figure 5(a): recovered items against the step, Muon and two schedules of gradient descent; left counts, right the
+    loss of the literal schedule. ceiling: d²/(2 log N)."""
+    measured = record["measured"]
+    figure, (left, right) = new_axes(2, width_ratios=(1.6, 1))
+    literal = {"fmt": "D--", "mfc": "white"}
+    runs = {
+        "muon": (optimizer("polar", "Muon"), {"fmt": "o-"}),
+        "descent": (optimizer("sgd", r"GD, $\eta_t\propto\sqrt{d}/\|G_t\|$"), {"fmt": "^-"}),
+        "literal": (optimizer("sgd", r"GD, $\eta_t = \zeta_N d_{t+1}^{\alpha}$"), literal),
+    }
+    for name, (look, style) in runs.items():
+        counts = measured["race"][name]
+        points(left, range(1, len(counts) + 1), counts, look, lw=1, **style)
+    left.axhline(ceiling, color=GREY, ls=":", lw=1.2, label=r"$d^2/(2\log N)$")
+    frame(left, "step $t$", "recovered items", zero=True)
+    losses = measured["literal_loss"]
+    points(right, range(1, len(losses) + 1), losses, optimizer("sgd"), label=None, lw=1, **literal)
+    right.axhline(np.log(record["config"]["small_items"]), color=GREY, ls="--", lw=1, label=r"$\log N$")
+    frame(right, "step $t$", "loss (nats), literal schedule", log="y")
+    key(right)
+    key(left, below=4)
+    return figure
+
+
+def race_laws_figure(record: dict) -> Figure:
+    """A record of `race`: counts of Muon and of gradient descent against the step, lines are what predicts each.
+
+    One α a panel, two standard errors of the draws.
+    """
+    config, measured, predicted = record["config"], record["measured"], record["predicted"]
+    figure, axes = new_axes(len(config["alphas"]), sharey=True)
+    steps = range(1, config["steps"] + 1)
+    looks = {"muon": optimizer("polar", "Muon"), "descent": optimizer("sgd", "gradient descent")}
+    for k, (axis, alpha) in enumerate(zip(axes, config["alphas"], strict=True)):
+        for name, look in looks.items():
+            error, law = measured[f"{name}_errors"][k], predicted[name][k]
+            points(axis, steps, measured[name][k], look, error=error, law=law, ms=4)
+        frame(axis, "step $T$", title=rf"$\alpha = {alpha:g}$")
+        axis.xaxis.get_major_locator().set_params(integer=True)
+    # the panels share their limits, so the last word comes when all of them are drawn
+    axes[0].set_ylim(bottom=0)
+    for axis in axes[::2]:
+        axis.set_ylabel("recovered items")
+    key(axes[0], {"predicted": "-"}, below=2)
+    return figure
+
+
+def minibatch_iterates_figure(record: dict) -> Figure:
+    """Figure 5(b): recovered items against samples seen, a curve a batch size; lines: distinct items expected.
+
+    Left without momentum, right with the largest of the record's momenta.
+    """
+    config, measured = record["config"], record["measured"]
+    figure, axes = new_axes(2, sharey=True)
+    titles = {"batches": "no momentum", "batches_momentum": f"momentum {max(config['momenta']):g}"}
+    for axis, (name, title) in zip(axes, titles.items(), strict=True):
+        for k, (look, size) in enumerate(series(config["batch_sizes"], "$B = {}$")):
+            samples = size * np.arange(1, config["batch_steps"] + 1)
+            points(axis, samples, measured[name][k], look)
+            axis.plot(samples, record["predicted"]["observed"][k], "-", color=GREY, lw=1.2)
+        frame(axis, "samples seen, $Bt$", title=title, log="xy")
+    axes[0].set_ylabel("recovered items")
+    key(axes[0], {"distinct items expected": "-"}, below=3)
+    return figure
+
+
+def momentum_figure(record: dict) -> Figure:
+    """Left: counts against the step at the largest d, one curve a momentum. Right: fitted exponents, dotted κ_T."""
+    config, measured = record["config"], record["measured"]
+    figure, (left, right) = new_axes(2)
+    steps = np.arange(1, config["steps"] + 1)
+    for k, (look, _) in enumerate(series(config["momenta"], r"momentum $\beta = {:g}$")):
+        points(left, steps, measured["momentum_counts"][k][-1], look, fmt=look.marker + "-", lw=1)
+        slope, interval = measured["momentum_slope"][k], measured["momentum_interval"][k]
+        points(right, steps + 0.08 * (k - 1), slope, look, interval=interval, capsize=3)
+    right.plot(steps, list(record["predicted"]["slope"].values()), ":", color=GREY, label=r"$\kappa_T$")
+    frame(left, "steps $T$", "recovered items", f"$d = {config['momentum_dims'][-1]}$", zero=True)
+    frame(right, "steps $T$", "fitted exponent of $d$")
+    for axis in (left, right):
+        axis.set_xticks(steps)
+    key(right, below=4)
+    return figure
+
+
+def horizon_figure(record: dict) -> Figure:
+    """Left: recovered items over d²/(2 log N) against the step. Right: steps to half of the end, and Theorem 9's."""
+    config, measured = record["config"], record["measured"]
+    dims = config["horizon_dims"]
+    figure, (left, right) = new_axes(2)
+    for k, (look, dim) in enumerate(series(dims, "$d = {}$")):
+        counts, ceiling = measured["horizon"][k], dim**2 / (2 * np.log(config["small_items"]))
+        points(left, range(1, len(counts) + 1), counts, look, scale=ceiling, fmt=look.marker + "-", lw=1, ms=3.5)
+    frame(left, "step $t$", r"recovered items / $\frac{d^2}{2\log N}$", zero=True)
+    key(left, ncols=2)
+    for look, (name, label) in kinds({"half": "to a half", "ninety": "to 90 %"}.items()):
+        points(right, dims, measured["horizon_steps"][name], look, label=label)
+    right.plot(dims, record["predicted"]["horizon_steps"]["half"], ":", color=GREY, label=r"$d^{\kappa_t}=d^2/2$")
+    frame(right, "embedding dimension $d$", "steps", log="x", base=2, zero=True)
+    key(right)
+    return figure

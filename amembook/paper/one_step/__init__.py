@@ -1,0 +1,200 @@
+"""`one-step`: capacity of one population step against d, for polar, h_λ and SGD (Theorems 3 and 5)."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from amembook.run import runtime
+from amembook.run.base import (
+    Alpha,
+    Config,
+    Count,
+    Dims,
+    Experiment,
+    Grid,
+    Natural,
+    NonNegative,
+    Results,
+    Several,
+    draws,
+    standard_error,
+)
+from amembook.run.claims import (
+    FRESH_SEEDS,
+    SHARP_DIM,
+    capacity_verdicts,
+    equivalence,
+    exponents,
+    family,
+    rival_exponents,
+)
+from amemlib import theory
+from amemlib.equivalents import expected_capacity, expected_prefix
+from amemlib.gradients import gradient_rank, initial_gradient
+from amemlib.problem import Problem
+from amemlib.recovery import capacity, longest_prefix, recovered
+from amemlib.sampling import sample_embeddings, sample_reduced_embeddings
+from amemlib.scaling import fit_exponent
+from amemlib.spectral import polar, smoothed_sign
+
+PREFIX_BAND = 0.1
+"""The band of the level of the prefixes: a prefix ends at the first failure, so the two or three per cent to which the
+law knows a chance near 1 count once for every item before it."""
+PREFIX_SLACK = math.log1p(PREFIX_BAND) / math.log(8)
+"""That of their exponent: as much at one end of a factor of eight in d."""
+
+
+@dataclass(frozen=True)
+class OneStepConfig(Config):
+    """Capacity of one population step against d (Theorems 3 and 5, Figures 1(a) and 2)."""
+
+    alpha: Alpha = 1.5
+    dims: Dims = (128, 256, 512, 1024)
+    n_items: Several = 50_000
+    seeds: Count = 3
+    lam_over_t0: NonNegative = 1.0  # λ of h_λ in units of the bulk scale t₀
+    # SGD alone, at dimensions where its exponent can be seen
+    sgd_dims: Dims = (1024, 4096, 16384, 65536)
+    sgd_items: Several = 2048
+    sgd_seeds: Count = 32
+    first_seed: Natural = 0
+
+
+def measure_one_step(alpha: float, n_items: int, dim: int, lam_over_t0: float, seed: int, device: str) -> dict:
+    """Recovered items and longest recovered prefix after one population step of polar, h_λ and SGD, on one draw."""
+    problem = Problem.power_law(n_items, dim, alpha)
+    emb = sample_embeddings(problem, seed, runtime.device(device))
+    G = initial_gradient(emb, problem.frequencies)
+    rank = gradient_rank(emb, problem.frequencies)
+    lam = lam_over_t0 * theory.bulk_scale(alpha, n_items, dim)
+    memories = {"polar": polar(G, rank), "smoothed_sign": smoothed_sign(G, lam, rank), "sgd": G}
+    masks = {name: recovered(W, emb) for name, W in memories.items()}
+    return {name: {"count": int(mask.sum()), "prefix": longest_prefix(mask)} for name, mask in masks.items()}
+
+
+def measure_sgd_step(alpha: float, n_items: int, dim: int, seed: int) -> dict:
+    """Recovered items after one population SGD step, exact at any d through the two Gram matrices.
+
+    The mean of two independent draws: SGD recovers so few items that one count scatters by 15 to 20 %.
+    """
+    problem = Problem.power_law(n_items, dim, alpha)
+    draws = [sample_reduced_embeddings(problem, 2 * seed + half) for half in (0, 1)]
+    return {"sgd": {"count": sum(capacity(initial_gradient(emb, problem.frequencies), emb) for emb in draws) / 2}}
+
+
+def one_step_grids(config: OneStepConfig) -> dict[str, Grid]:
+    """Every draw, the cheap SGD draws first."""
+    return {
+        "sgd_step": Grid(
+            measure_sgd_step,
+            {"dim": config.sgd_dims, "seed": draws(config, config.sgd_seeds)},
+            n_items=config.sgd_items,
+        ),
+        "one_step": Grid(measure_one_step, {"dim": config.dims, "seed": draws(config)}),
+    }
+
+
+def one_step_summary(config: OneStepConfig, results: Results) -> tuple[dict, dict]:
+    """Slopes and mean counts beside the exponents of Theorems 3 and 5 and the sharp counts.
+
+    Lists of `counts` and `seed_counts` are aligned with `dims` for polar and smoothed_sign and with `sgd_dims` for sgd;
+    `sgd_at_dims` is SGD on the draws of `dims`.
+    """
+    names = ("polar", "smoothed_sign", "sgd")
+    seed_counts = {name: results.array("one_step", name, "count") for name in names[:2]}
+    seed_counts["sgd"] = results.array("sgd_step", "sgd", "count")
+    seed_counts["sgd_at_dims"] = results.array("one_step", "sgd", "count")
+    seed_prefixes = {name: results.array("one_step", name, "prefix") for name in names[:2]}
+    prefixes = {name: fit_exponent(config.dims, np.maximum(rows, 1)) for name, rows in seed_prefixes.items()}
+    fits, sharp, exponents, chain = {}, {}, {}, {}
+    for name, counts in seed_counts.items():
+        dims, n_items = (config.sgd_dims, config.sgd_items) if name == "sgd" else (config.dims, config.n_items)
+        lams = [config.lam_over_t0 * theory.bulk_scale(config.alpha, n_items, dim) for dim in dims]
+        problems = [Problem.power_law(n_items, dim, config.alpha) for dim in dims]
+        pairs = list(zip(problems, lams, strict=True))
+        sharp[name] = [expected_capacity(problem, name.removesuffix("_at_dims"), lam) for problem, lam in pairs]
+        if name in seed_prefixes:
+            chain[name] = [expected_prefix(problem, name, lam) for problem, lam in pairs]
+        fits[name] = fit_exponent(dims, counts, ceiling=float(n_items)), fit_exponent(dims, sharp[name])
+        exponents[name] = theory.recovery_exponent("sgd" if "sgd" in name else "muon", config.alpha)
+    measured = {
+        "slope": {name: fit.slope for name, (fit, _) in fits.items()},
+        "interval": {name: [fit.low, fit.high] for name, (fit, _) in fits.items()},
+        "counts": {name: counts.mean(1) for name, counts in seed_counts.items()},
+        "seed_counts": seed_counts,
+        "prefixes": {name: results.array("one_step", name, "prefix").mean(1) for name in names},
+        "seed_prefixes": seed_prefixes,
+        "prefix_slope": {name: fit.slope for name, fit in prefixes.items()},
+        "prefix_interval": {name: [fit.low, fit.high] for name, fit in prefixes.items()},
+        "doubts": {name: fit.doubts for name, (fit, _) in fits.items()},
+    }
+    predicted = {
+        "slope": exponents,
+        "sharp_slope": {name: fit.slope for name, (_, fit) in fits.items()},
+        "counts": sharp,
+        "prefixes": {name: [mean for mean, _ in row] for name, row in chain.items()},
+        "prefix_spread": {name: [spread for _, spread in row] for name, row in chain.items()},
+    }
+    return measured, predicted
+
+
+def judge_one_step(config: OneStepConfig, measured: dict, predicted: dict) -> dict[str, dict]:
+    """Counts against their sharp predictions, exponents against their limits, SGD at its own dimensions; prefixes."""
+    methods = {"polar": "muon", "smoothed_sign": "muon", "sgd": "sgd"}
+    verdicts = capacity_verdicts(config, measured, predicted, methods, sgd=config.sgd_dims)
+    return verdicts | {
+        f"prefix_{name}": _prefix_verdict(config, measured, predicted, name) for name in ("polar", "smoothed_sign")
+    }
+
+
+def _prefix_verdict(config: OneStepConfig, measured: dict, predicted: dict, name: str) -> dict:
+    """Theorem 3's "all items up to": the longest prefix and its exponent, in place of the count and its.
+
+    The rivals of the exponent, and two laws of the length: the count, as if what is recovered came first, and that
+    failures begin at the d-th item. A record without the prefix of every draw decides nothing.
+    """
+    dims = np.array(config.dims)
+    judged = dims >= SHARP_DIM
+    if "seed_prefixes" not in measured or not judged.any():
+        return equivalence([])
+    prefixes, sharp = measured["seed_prefixes"][name], predicted["prefixes"][name]
+    lengths = {"as long as the count": predicted["counts"][name][None, judged], "one item a dimension": dims[judged]}
+    given = {"law": sharp[None, judged], "band": PREFIX_BAND, "at": [f"d = {dims[judged][0]}…{dims[-1]}"]}
+    made = family("prefix", prefixes[None, judged], rivals=lengths, **given)
+    made += exponents(
+        "exponent",
+        measured["prefix_slope"][name],
+        measured["prefix_interval"][name],
+        fit_exponent(dims, sharp).slope,
+        predicted["slope"][name],
+        rival_exponents("muon", config.alpha),
+        config.seeds,
+        PREFIX_SLACK,
+        points=len(dims),
+    )
+    return equivalence(made)
+
+
+EXPERIMENT = Experiment(
+    name="one-step",
+    purpose="capacity of one population step against d: polar, h_λ and SGD (Theorems 3 and 5, Figures 1(a) and 2)",
+    profiles={
+        "smoke": OneStepConfig(
+            dims=(32, 64, 128), n_items=2048, seeds=2, sgd_dims=(256, 1024, 4096), sgd_items=512, sgd_seeds=8
+        ),
+        "cpu": OneStepConfig(),
+        "confirm": OneStepConfig(seeds=8, first_seed=4050),
+        "gpu": OneStepConfig(
+            dims=(128, 181, 256, 362, 512, 724, 1024, 1448, 2048, 2896, 4096, 8192),
+            n_items=262_144,
+            seeds=2,
+            sgd_dims=(4096, 16_384, 65_536, 262_144, 1_048_576),
+            sgd_seeds=64,
+        ),
+    },
+    grids=one_step_grids,
+    summarise=one_step_summary,
+    judge=judge_one_step,
+    unseen_from=FRESH_SEEDS,
+)

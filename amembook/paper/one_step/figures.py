@@ -1,0 +1,143 @@
+"""Pictures of one population step: capacity against d, signal against interactions, local exponents."""
+
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from amembook.figures.style import (
+    GREY,
+    MAPS,
+    Look,
+    device_points,
+    frame,
+    key,
+    kinds,
+    log_middles,
+    new_axes,
+    optimizer,
+    points,
+    reference_line,
+    series,
+)
+
+
+def capacity_figure(record: dict, names=("polar", "sgd")) -> Figure:
+    """Figure 1(a): one record of `one-step`, capacity against d for one α.
+
+    Mean counts with two standard errors, sharp predictions as lines, limiting exponents dotted. SGD is drawn at its own
+    large dimensions, filled, and at those of Muon, open.
+    """
+    config, measured, predicted = record["config"], record["measured"], record["predicted"]
+    figure, (axis,) = new_axes(figsize=(5.0, 4.6))
+    sharp = predicted["counts"]
+    for name in names:
+        field = "sgd_dims" if name == "sgd" else "dims"
+        dims = config[field]
+        slope, (low, high) = measured["slope"][name], measured["interval"][name]
+        limit = predicted["slope"][name]
+        label = f"{MAPS[name].label}: fitted {slope:.2f} [{low:.2f}, {high:.2f}], limit {limit:.2f}"
+        device_points(axis, record, partial(_counts, name, field), optimizer(name, label), zorder=3)
+        reference_line(axis, dims, limit, (dims[-1], sharp[name][-1]))
+        if name == "sgd":
+            look = optimizer(name)._replace(label=None)
+            device_points(axis, record, partial(_counts, "sgd_at_dims", "dims"), look, mfc="white", zorder=3)
+    for name, field in (("polar", "dims"), ("sgd", "sgd_dims")):
+        end, label = (config[field][-1], sharp[name][-1]), MAPS[name].label.split()[0]
+        axis.annotate(label, end, (-4, 8), textcoords="offset points", ha="right")
+    rows = np.array([min(config["dims"]), max(config["sgd_dims"])])
+    axis.plot(rows, rows, "--", color=GREY, lw=1)
+    axis.annotate("as many facts as rows", (rows[1], rows[1]), (-8, 0), textcoords="offset points", ha="right")
+    title = rf"One population step, $\alpha = {config['alpha']:g}$"
+    frame(axis, "embedding dimension $d$", "recovered items", title, log="xy", base=2)
+    lines = {"sharp prediction, nothing fitted": "-", "limiting exponent": ":"}
+    key(axis, lines, below=1)
+    return figure
+
+
+def capacity_by_alpha_figure(records: list[dict], name: str) -> Figure:
+    """Figure 2 for one map: counts over d^κ, κ the limiting exponent, for several α. Flat is a reached exponent."""
+    figure, (axis,) = new_axes()
+    for look, record in series(records):
+        fitted, limit = record["measured"]["slope"][name], record["predicted"]["slope"][name]
+        label = rf"$\alpha = {record['config']['alpha']:g}$: fitted {fitted:.2f}, limit {limit:.2f}"
+        read = partial(_counts, name, "sgd_dims" if name == "sgd" else "dims", exponent=limit)
+        device_points(axis, record, read, look._replace(label=label))
+    exponent = r"d^{\,1/2\alpha}" if name == "sgd" else r"d^{\,1+1/2\alpha}"
+    title = f"{MAPS[name].label}, one population step"
+    frame(axis, "embedding dimension $d$", rf"recovered items / ${exponent}$", title, log="x", base=2, zero=True)
+    key(axis, {"sharp prediction": "-"})
+    return figure
+
+
+def _counts(name: str, field: str, record: dict, exponent: float = 0.0) -> dict:
+    """Counts of a map over d to a power, and their prediction; field: of its dimensions."""
+    dims = np.array(record["config"][field], dtype=float)
+    counts, law = record["measured"]["seed_counts"][name], record["predicted"]["counts"][name]
+    return {"x": dims, "draws": counts, "law": law, "scale": dims**exponent}
+
+
+def signal_figure(panels: dict) -> Figure:
+    """Own logit and best rival's logit by rank, one panel a map, both in units of the panel's interaction scale.
+
+    panels: map ↦ dict of (N,) arrays in rank order, `own`, `rival` and `predicted` (own logit), and the number `scale`.
+    Shaded: ranks of which at least half are recovered, their own logit above the rival's.
+    """
+    figure, axes = new_axes(len(panels), sharex=True, sharey=True)
+    for axis, (name, panel) in zip(axes, panels.items(), strict=True):
+        own, rival, predicted = (np.asarray(panel[part]) / panel["scale"] for part in ("own", "rival", "predicted"))
+        edges = np.unique(np.geomspace(1, len(own), 40).astype(int))
+        middle = log_middles(edges)
+        look = optimizer(name, "own (signal)")
+        for values, style in ((rival, Look(GREY, look.marker, "best rival")), (own, look)):
+            bins = [values[a - 1 : b - 1] for a, b in pairwise(edges)]
+            low, median, high = np.array([np.quantile(bin_, [0.1, 0.5, 0.9]) for bin_ in bins]).T
+            axis.fill_between(middle, low, high, color=style.colour, alpha=0.2, lw=0)
+            points(axis, middle, median, style, ms=3)
+        recovered = [np.mean(own[a - 1 : b - 1] > rival[a - 1 : b - 1]) >= 0.5 for a, b in pairwise(edges)]
+        shade = {"color": look.colour, "alpha": 0.1, "lw": 0, "label": "recovered"}
+        axis.fill_between(middle, 0, 1, where=recovered, transform=axis.get_xaxis_transform(), **shade)
+        ranks = np.arange(1, len(own) + 1)
+        axis.plot(ranks, predicted, color=look.colour, lw=1.2, label="predicted signal")
+        frame(axis, "rank $i$", title=MAPS[name].label, log="x")
+        axis.set_yscale("symlog", linthresh=1)
+    axes[0].set_ylabel("logit / interaction scale")
+    key(axes[0], below=4)
+    return figure
+
+
+def local_slopes_figure(dims, slopes: dict, limits: dict, measured: dict) -> Figure:
+    """Local exponents of the sharp prediction against d, one curve for each α, with the limits and the measured fits.
+
+    dims: (n,). slopes: α ↦ (n − 1,) slopes between neighbours. limits: α ↦ exponent.
+    measured: α ↦ (middle d of the fit, slope, low, high).
+    """
+    figure, (axis,) = new_axes()
+    for look, alpha in series(slopes):
+        label = rf"$\alpha = {alpha:g}$"
+        axis.plot(log_middles(dims), slopes[alpha], "-", color=look.colour, label=label)
+        axis.axhline(limits[alpha], color=look.colour, ls=":", lw=1)
+        centre, slope, *ends = measured[alpha]
+        points(axis, [centre], [slope], look, interval=[ends], capsize=3)
+    frame(axis, "embedding dimension $d$", "local exponent of the capacity", log="x", base=2)
+    lines = {"sharp prediction": "-", "fit to the counts, 95 % interval": "o", r"limit $1 + 1/2\alpha$": ":"}
+    key(axis, lines)
+    return figure
+
+
+def exponents_figure(alphas, limit, sharp: dict, stored: dict, live: dict) -> Figure:
+    """Figure 2: Muon's exponent against α, limit and sharp curve, stored and live measurements with their intervals.
+
+    alphas, limit: (n,) the limit curve. sharp: label ↦ (αs, exponents over the sizes of that label).
+    stored, live: α ↦ (slope, low, high).
+    """
+    figure, (axis,) = new_axes()
+    axis.plot(alphas, limit, ":", color=GREY, lw=1.4, label=r"limit $1 + 1/2\alpha$")
+    for (look, (label, (xs, slopes))), found in zip(kinds(sharp.items()), (stored, live), strict=True):
+        axis.plot(xs, slopes, "-", color=look.colour, lw=1.2, label=f"prediction, {label}")
+        slope, *interval = np.transpose(list(found.values()))
+        points(axis, list(found), slope, look._replace(label=f"measured, {label}"), interval=np.transpose(interval))
+    frame(axis, r"exponent $\alpha$ of the frequencies", "fitted exponent of the capacity")
+    axis.legend()
+    return figure

@@ -1,0 +1,212 @@
+"""`spectral-emergence`: what a spectral optimizer does to the times at which a network learns each of many directions.
+
+The setting is that of Ren, Nichani, Wu and Lee, arXiv:2504.19983; the question and the laws are ours.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from amembook.paper.spectral_emergence.expected import amplitudes, batch_times, growth_times
+from amembook.paper.spectral_emergence.judge import TURN, judge, summarise
+from amembook.paper.spectral_emergence.measure import (
+    RIVALS,
+    measure_batch,
+    measure_crowd,
+    measure_facts,
+    measure_power,
+    measure_rival,
+)
+from amembook.run.base import (
+    Alpha,
+    Config,
+    Count,
+    Dims,
+    Experiment,
+    Grid,
+    Natural,
+    Positive,
+    Several,
+    Shares,
+    draws,
+)
+
+PAPER = "arXiv:2504.19983"
+CLAIM = (
+    "ours, on the paper's network: with the singular values of the gradient raised to the power γ, direction p of "
+    "amplitude p^{−β} is learnt at T_p ∝ p^{β(3γ − 1)/2}; the paper has γ = 1, sharp emergence times and a power law"
+)
+
+
+def _check_degree(name: str, value: int) -> None:
+    if value < 4 or value % 2:
+        raise ValueError(f"{name} must be even and above 2, got {value!r}")
+
+
+def _check_exponent(name: str, value: float) -> None:
+    if not 0.5 < value < 10:
+        raise ValueError(f"{name} must be in (1/2, 10), for Σ a_p² to converge, got {value!r}")
+
+
+@dataclass(frozen=True)
+class SpectralConfig(Config):
+    """Sizes of the flow, at a second degree and a second β at fewer powers (`other_…`); of the alignment with the first
+    direction by d (`search_…`); of normalised steps; of polar steps on batches (`batch_…`); of a memory of N = d facts
+    (`fact_…`) and of one of N ≫ d items (`crowd_…`).
+    """
+
+    powers: Shares = (0.0, 1 / 6, TURN, 2 / 3, 1.0)  # γ
+    exponent: Annotated[float, _check_exponent] = 1.0  # β
+    n_teachers: Several = 12  # P
+    dim: Several = 64  # d
+    width: Count = 96  # m
+    degree: Annotated[int, _check_degree] = 4  # k
+    init: Positive = 0.003  # length of a neuron at the start
+    pace: Positive = 0.02  # share of the longest neuron that a step may be
+    patience: Positive = 4.0  # runs end at that many times the last predicted time
+    other_powers: Shares = (0.0, TURN, 2 / 3)
+    other_degree: Annotated[int, _check_degree] = 6
+    other_exponent: Annotated[float, _check_exponent] = 1.5
+    search_powers: Shares = (0.0, TURN, 2 / 3, 1.0)
+    search_dims: Dims = (32, 64, 128, 256)
+    search_teachers: Several = 2
+    search_width: Count = 32
+    search_init: Positive = 0.001
+    search_pace: Positive = 0.03
+    search_draws: Count = 16
+    rival_horizon: Positive = 5.0  # of normalised steps
+    few_width: Count = 24  # neurons for n_teachers directions, where neurons compete
+    few_horizon: Positive = 1.0
+    batch_dims: Dims = (16, 32, 64)
+    samples_per_dim: Dims = (2, 8, 32, 128)  # of a batch
+    batch_teachers: Several = 6
+    batch_width: Count = 12
+    batch_init: Positive = 0.01
+    lr: Positive = 0.008  # length of a polar step on a batch
+    n_facts: Several = 32
+    fact_exponent: Positive = 1.0
+    fact_pace: Positive = 0.01
+    n_items: Several = 1024
+    crowd_dim: Several = 64
+    crowd_alpha: Alpha = 1.5
+    crowd_steps: Count = 32
+    law_draws: Count = 48  # random starts that a law averages over
+    seeds: Count = 6
+    first_seed: Natural = 0
+
+    def limits(self):
+        if not {0.0, TURN, 1.0} <= set(self.powers):
+            raise ValueError(f"powers must hold 0, 1/3 and 1, got {self.powers!r}")
+        if 1 in self.other_powers or TURN not in self.other_powers:
+            raise ValueError(f"other_powers must hold 1/3 and not 1, got {self.other_powers!r}")
+        for name, ambient, inside in (
+            ("dim", self.dim, self.n_teachers),
+            ("search_dims", min(self.search_dims), self.search_teachers),
+            ("batch_dims", min(self.batch_dims), self.batch_teachers),
+        ):
+            if ambient < inside:
+                raise ValueError(f"{name} must be at least the number of directions, {inside}, got {ambient}")
+
+
+def cases(config: SpectralConfig) -> dict[str, dict]:
+    """Power, degree and β of every flow by name, with its horizon."""
+    points = [(power, config.degree, config.exponent) for power in config.powers]
+    points += [(power, config.other_degree, config.exponent) for power in config.other_powers]
+    points += [(power, config.degree, config.other_exponent) for power in config.other_powers]
+    found = {}
+    for power, degree, exponent in points:
+        a = amplitudes(exponent, config.n_teachers)
+        longest = 24 / a[-1] if power == 1 else config.patience * growth_times(a, power).max()
+        name = f"{power:.3f} {degree} {exponent}"
+        found[name] = {"power": power, "degree": degree, "exponent": exponent, "horizon": float(longest)}
+    return found
+
+
+def grids(config: SpectralConfig) -> dict[str, Grid]:
+    """The flow by power; the search by d; normalised steps; few neurons; batches; facts at right angles; a crowd."""
+    seeds = {"seed": draws(config)}
+    a = amplitudes(config.exponent, config.batch_teachers)
+    batches = {
+        f"{dim} {ratio}": {
+            "dim": dim,
+            "batch": ratio * dim,
+            "horizon": 8 * float(batch_times(a, dim, config.degree, ratio * dim).max()),
+        }
+        for dim in config.batch_dims
+        for ratio in config.samples_per_dim
+    }
+    few = {"width": config.few_width, "horizon": config.few_horizon}
+    return {
+        "flow": Grid(measure_power, {"case": cases(config)} | seeds, until="learnt"),
+        "search": Grid(
+            measure_power,
+            {"power": config.search_powers, "dim": config.search_dims, "seed": draws(config, config.search_draws)},
+            n_teachers=config.search_teachers,
+            width=config.search_width,
+            init=config.search_init,
+            pace=config.search_pace,
+            horizon=1e6,
+            until="aligned",
+        ),
+        "norm": Grid(measure_rival, seeds, rival="by norm", horizon=config.rival_horizon),
+        "few": Grid(measure_rival, {"rival": tuple(RIVALS)[1:]} | seeds, **few),
+        "few_polar": Grid(measure_power, seeds, power=0.0, until="learnt", **few),
+        "batch": Grid(
+            measure_batch,
+            {"case": batches} | seeds,
+            n_teachers=config.batch_teachers,
+            width=config.batch_width,
+            init=config.batch_init,
+        ),
+        "facts": Grid(
+            measure_facts,
+            {"power": config.powers},
+            frequency_exponent=config.fact_exponent,
+            pace=config.fact_pace,
+            horizon=100.0,
+        ),
+        "crowd": Grid(measure_crowd, seeds, dim=config.crowd_dim, alpha=config.crowd_alpha, steps=config.crowd_steps),
+    }
+
+
+EXPERIMENT = Experiment(
+    name="spectral-emergence",
+    purpose="when directions are learnt by steps along a power of the gradient's singular values, Muon's among them",
+    profiles={
+        "smoke": SpectralConfig(
+            powers=(0.0, TURN, 1.0),
+            n_teachers=3,
+            dim=8,
+            width=16,
+            init=0.1,
+            pace=0.3,
+            other_powers=(TURN,),
+            search_powers=(1.0,),
+            search_dims=(8, 16),
+            search_width=8,
+            search_init=0.05,
+            search_pace=0.5,
+            search_draws=2,
+            rival_horizon=0.8,
+            few_width=6,
+            few_horizon=0.4,
+            batch_dims=(8, 12),
+            samples_per_dim=(8, 32),
+            batch_teachers=3,
+            batch_width=6,
+            batch_init=0.05,
+            lr=0.1,
+            n_facts=6,
+            fact_pace=0.1,
+            n_items=64,
+            crowd_dim=16,
+            crowd_steps=3,
+            law_draws=2,
+            seeds=2,
+        ),
+        "cpu": SpectralConfig(),
+    },
+    grids=grids,
+    summarise=summarise,
+    judge=judge,
+    unseen_from=6100,
+)

@@ -1,0 +1,290 @@
+"""Measured numbers beside predicted ones, and the verdicts."""
+
+from itertools import combinations
+
+import numpy as np
+
+from amembook.paper.spectral_emergence import expected
+from amembook.run.base import Results, slope, standard_error
+from amembook.run.claims import DIFFERENCE, EXPONENT, SIZES, SMALL, equivalence, numbers
+from amemlib.equivalents import descent_iterates
+from amemlib.equivalents.mean_field import mean_field_iterates
+from amemlib.problem import Problem
+
+TURN = 1 / 3
+"""The power at which all directions are learnt at the same time."""
+TIMES_BAND = SIZES
+"""The band of mean times at powers up to a third, and of those of facts."""
+SHARE_BAND = SMALL
+"""That of the share of directions that per-neuron steps miss, as a difference."""
+LEAST_SAMPLES = 8
+"""Samples a dimension from which on they are judged: at two, exploration showed the search to be most of the time."""
+STREAMS = 2
+
+
+_NAMES = ("times", "times_error", "exponent", "exponent_error", "missed")
+
+
+def summarise(config, results: Results) -> tuple[dict, dict]:
+    """By case of `grids`: `times` (geometric means) with `times_error` (of their logarithm), `exponent` of T_p in p and
+    `exponent_error`, `missed`. search[power]: T by d and its exponent. norm, few, batch, facts, crowd: in the same
+    words. predicted: the same where it can be.
+    """
+    parts = {
+        "flow": _flow,
+        "search": _search,
+        "norm": _norm,
+        "few": _few,
+        "batch": _batch,
+        "facts": _facts,
+        "crowd": _crowd,
+    }
+    pairs = {name: part(config, results) for name, part in parts.items()}
+    return tuple({name: pair[place] for name, pair in pairs.items()} for place in range(2))
+
+
+def _flow(config, results: Results) -> tuple[dict, dict]:
+    measured = {name: {} for name in (*_NAMES, "loss")}
+    predicted = {name: {} for name in ("times", "exponent", "limit")}
+    for case, given in results.grids["flow"].axes["case"].items():
+        power, degree, exponent = (given[name] for name in ("power", "degree", "exponent"))
+        numbers = _by_rank(results.array("flow", "times", case=case))
+        numbers["loss"] = results.array("flow", "loss", case=case).mean()
+        a = expected.amplitudes(exponent, config.n_teachers)
+        law = expected.decoupled(a, config.dim, config.width, config.init, degree, power, config.law_draws)["times"]
+        law = np.exp(np.log(law).mean(0))
+        laws = {"times": law, "exponent": slope(_ranks(law), law), "limit": expected.time_exponent(exponent, power)}
+        _file(measured, case, numbers)
+        _file(predicted, case, laws)
+    return measured, predicted
+
+
+def _search(config, results: Results) -> tuple[dict, dict]:
+    measured = {name: {} for name in _NAMES[:-1]}
+    predicted = {name: {} for name in ("times", "exponent", "limit")}
+    a = expected.amplitudes(config.exponent, config.search_teachers)
+    x = np.log(config.search_dims) - np.mean(np.log(config.search_dims))
+    for power in config.search_powers:
+        key, width, init = f"{power:.3f}", config.search_width, config.search_init
+        logs = np.log(results.array("search", "aligned", power=power)[..., 0])
+        times, error = np.exp(logs.mean(1)), np.atleast_1d(standard_error(logs))
+        numbers = {
+            "times": times,
+            "times_error": error,
+            "exponent": slope(config.search_dims, times),
+            # starts of different d are independent
+            "exponent_error": np.sqrt((x**2 * error**2).sum()) / (x**2).sum(),
+        }
+        runs = [
+            expected.decoupled(a, d, width, init, config.degree, power, config.law_draws) for d in config.search_dims
+        ]
+        law = np.exp([np.log(run["aligned"][:, 0]).mean() for run in runs])
+        limit = expected.search_exponent(config.degree, power)
+        _file(measured, key, numbers)
+        _file(predicted, key, {"times": law, "exponent": slope(config.search_dims, law), "limit": limit})
+    return measured, predicted
+
+
+def _norm(config, results: Results) -> tuple[dict, dict]:
+    a = expected.amplitudes(config.exponent, config.n_teachers)
+    lengths = expected.arc_times(a, config.dim, config.width, config.init, config.degree, max(2, config.law_draws // 4))
+    law = np.exp(np.log(lengths).mean(0))
+    return _by_rank(results.array("norm", "times")), {"times": law, "exponent": slope(_ranks(law), law)}
+
+
+def _few(config, results: Results) -> tuple[dict, dict]:
+    neuron, polar = results.array("few", "times")[0], results.array("few_polar", "times")
+    a = expected.amplitudes(config.exponent, config.n_teachers)
+    never = np.isinf(expected.row_times(a, config.dim, config.few_width, config.degree, 400))
+    missed = np.isnan(neuron)
+    measured = {
+        "missed": missed.mean(),
+        "missed_error": standard_error(missed.mean(1), 0),
+        "by_rank": missed.mean(0),
+        "polar_missed": np.isnan(polar).mean(),
+        "polar_times": _by_rank(polar)["times"],
+    }
+    return measured, {"missed": never.mean(), "by_rank": never.mean(0)}
+
+
+def _batch(config, results: Results) -> tuple[dict, dict]:
+    a = expected.amplitudes(config.exponent, config.batch_teachers)
+    measured, predicted = {name: {} for name in _NAMES}, {"times": {}, "exponent": {}}
+    for case, given in results.grids["batch"].axes["case"].items():
+        law = expected.batch_times(a, given["dim"], config.degree, given["batch"])
+        _file(measured, case, _by_rank(results.array("batch", "times", case=case)))
+        _file(predicted, case, {"times": law, "exponent": slope(_ranks(law), law)})
+    return measured, predicted
+
+
+def _facts(config, results: Results) -> tuple[dict, dict]:
+    p = np.arange(1.0, config.n_facts + 1) ** -config.fact_exponent
+    measured, predicted = {"times": {}, "exponent": {}}, {"times": {}, "exponent": {}}
+    for power, times in zip(config.powers, results.array("facts", "times"), strict=True):
+        law = expected.fact_times(p / p.sum(), power)
+        for told, row in ((measured, times), (predicted, law)):
+            _file(told, f"{power:.3f}", {"times": row, "exponent": slope(_ranks(row), row)})
+    return measured, predicted
+
+
+def _crowd(config, results: Results) -> tuple[dict, dict]:
+    problem = Problem.power_law(n_items=config.n_items, dim=config.crowd_dim, alpha=config.crowd_alpha)
+    counts = {name: results.array("crowd", name) for name in ("sgd", "polar")}
+    measured = {name: {"items": own.mean(0), "error": standard_error(own, 0)} for name, own in counts.items()}
+    laws = {"sgd": descent_iterates, "polar": mean_field_iterates}
+    return measured, {
+        name: np.asarray(solve(problem, 1.0, config.crowd_steps, streams=STREAMS).counts, dtype=float)
+        for name, solve in laws.items()
+    }
+
+
+def _file(numbers: dict, case: str, values: dict) -> None:
+    """numbers[name][case] = value, in place."""
+    for name, value in values.items():
+        numbers[name][case] = value
+
+
+def _ranks(values) -> np.ndarray:
+    return np.arange(1, len(values) + 1)
+
+
+def _by_rank(times: np.ndarray) -> dict:
+    """Geometric means over the runs by rank, their errors, and the exponent, each run's own where it is complete."""
+    with np.errstate(all="ignore"):
+        logs = np.log(times)
+    known = np.isfinite(logs)
+    seen = known.sum(0)
+    mean = np.where(known, logs, 0).sum(0) / np.where(seen, seen, np.nan)
+    spread = np.where(known, logs - mean, 0)
+    ranks = np.arange(1, times.shape[1] + 1)
+    exponents = np.array([slope(ranks[row], one[row]) for one, row in zip(times, known, strict=True)])
+    return {
+        "times": np.exp(mean),
+        "times_error": np.sqrt((spread**2).sum(0) / np.maximum(seen - 1, 1) / np.maximum(seen, 1)),
+        "exponent": exponents.mean(),
+        "exponent_error": standard_error(exponents, 0),
+        "missed": 1 - known.mean(),
+    }
+
+
+def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
+    """times: exponents of T_p at every γ, k and β, beside the law's for these sizes and β(3γ − 1)/2; up to γ = 1/3 the
+    times too. turn: at γ = 1/3 all directions are learnt at the same time. search: the time of alignment by d. norm:
+    steps along G/‖G‖ learn at the length of the flow's path. neuron: steps of length one a neuron miss directions that
+    polar steps learn. batch: exponents of T_p by batch, from eight samples a dimension on, on the law and the same at
+    every d. facts: T_i ∝ p_i^{−γ} in a memory of N = d.
+    """
+    return {
+        "times": _judge_times(config, measured["flow"], predicted["flow"]),
+        "turn": _judge_turn(config, measured["flow"]),
+        "search": _judge_search(config, measured["search"], predicted["search"]),
+        "norm": _judge_norm(config, measured["norm"], predicted["norm"]),
+        "neuron": _judge_neuron(config, measured["few"], predicted["few"]),
+        "batch": _judge_batch(config, measured["batch"], predicted["batch"]),
+        "facts": _judge_facts(config, measured["facts"], predicted["facts"]),
+    }
+
+
+def _at(numbers: dict, keys) -> np.ndarray:
+    """The numbers of some cases, in their order."""
+    return np.array([numbers[key] for key in keys])
+
+
+def _exponents(name: str, measured: dict, keys, draws: int, law, limit, rivals: dict) -> list[dict]:
+    """The numbers of the exponents of some cases; rivals are other laws at the same places."""
+    found, error = _at(measured["exponent"], keys), np.nan_to_num(_at(measured["exponent_error"], keys))
+    given = {"law": law, "limit": limit, "rivals": rivals, "band": EXPONENT, "scale": DIFFERENCE, "at": keys}
+    return numbers(name, found, error, draws, **given)
+
+
+def _judge_times(config, measured: dict, predicted: dict) -> dict:
+    cases = list(predicted["limit"])
+    power, beta = (np.array([float(case.split()[place]) for case in cases]) for place in (0, 2))
+    law, limit = (_at(predicted[key], cases) for key in ("exponent", "limit"))
+    # as far from the law at these sizes as in the limit
+    shift = law - limit
+    others = {"β(2γ − 1)": beta * (2 * power - 1), "β(3γ − 1)/2 at γ + 1/10": beta * (3 * power - 0.7) / 2}
+    rivals = {name: values + shift for name, values in others.items()}
+    made = _exponents("exponent of T_p,", measured, cases, config.seeds, law, limit, rivals)
+    early = [case for case, one in zip(cases, power, strict=True) if one <= TURN + 1e-3]
+    times, expected_times = (_at(side["times"], early) for side in (measured, predicted))
+    error = times * np.nan_to_num(_at(measured["times_error"], early))
+    means = np.exp(np.log(times).mean(1)), np.exp(np.log(expected_times).mean(1))
+    spread = means[0] * (error / times).mean(1)
+    given = {"law": means[1], "band": TIMES_BAND, "at": early}
+    return equivalence(made + numbers("mean time,", means[0], spread, config.seeds, **given))
+
+
+def _judge_turn(config, measured: dict) -> dict:
+    flat = [case for case in measured["times"] if abs(float(case.split()[0]) - TURN) < 1e-3]
+    times, beta = _at(measured["times"], flat), np.array([[float(case.split()[2])] for case in flat])
+    error = np.nan_to_num(_at(measured["times_error"], flat))
+    ranks = _ranks(times[0])
+
+    def shape(power: float) -> np.ndarray:
+        law = ranks ** expected.time_exponent(beta, power)
+        return law / np.exp(np.log(law).mean(1, keepdims=True))
+
+    level = times / np.exp(np.log(times).mean(1, keepdims=True))
+    rivals = {"γ = ¼": shape(0.25), "γ = 0.3": shape(0.3), "γ = ½": shape(0.5)}
+    at = [f"{case}, T_{p}" for case in flat for p in ranks]
+    given = {"law": 1.0, "band": TIMES_BAND, "rivals": rivals, "at": at}
+    return equivalence(numbers("time over their mean,", level, level * error, config.seeds, **given))
+
+
+def _judge_search(config, measured: dict, predicted: dict) -> dict:
+    keys, k = list(predicted["limit"]), config.degree
+    power = np.array([float(key) for key in keys])
+    law, limit = (_at(predicted[key], keys) for key in ("exponent", "limit"))
+    others = {"k/2 − 1 at any γ": 0 * power + k / 2 - 1, "0 at any γ": 0 * power, "γ(k/2 − 1)": power * (k / 2 - 1)}
+    rivals = {name: values + law - limit for name, values in others.items()}
+    return equivalence(_exponents("exponent of d,", measured, keys, config.search_draws, law, limit, rivals))
+
+
+def _judge_norm(config, measured: dict, predicted: dict) -> dict:
+    a, law = expected.amplitudes(config.exponent, config.n_teachers), predicted["times"]
+    rivals = {
+        "√(a/2), as Muon": np.sqrt(a / 2),
+        "1/a, as the flow": law[0] * a[0] / a,
+        "all at once": np.full_like(law, law.mean()),
+    }
+    times = measured["times"]
+    given = {"law": law, "band": TIMES_BAND, "rivals": rivals, "at": _ranks(law)}
+    return equivalence(numbers("length until direction", times, times * measured["times_error"], config.seeds, **given))
+
+
+def _judge_neuron(config, measured: dict, predicted: dict) -> dict:
+    rivals = {"none, as Muon": 0.0, "neurons spread evenly": (1 - 1 / config.n_teachers) ** config.few_width}
+    given = {"law": predicted["missed"], "band": SHARE_BAND, "scale": DIFFERENCE, "rivals": rivals}
+    made = numbers("share of directions missed", measured["missed"], measured["missed_error"], config.seeds, **given)
+    none = {"law": 0.0, "band": SHARE_BAND, "scale": DIFFERENCE}
+    return equivalence(made + numbers("missed by polar steps", measured["polar_missed"], draws=config.seeds, **none))
+
+
+def _judge_batch(config, measured: dict, predicted: dict) -> dict:
+    """On the law, and the same at every d: differences of exponents at one number of samples a dimension."""
+    keys = [key for key in predicted["exponent"] if int(key.split()[1]) >= LEAST_SAMPLES]
+    beta, law = config.exponent, _at(predicted["exponent"], keys)
+    rivals = {"β, as SGD": beta + 0 * law, "−β/2 at any batch": -beta / 2 + 0 * law, "0 at any batch": 0 * law}
+    made = _exponents("exponent,", measured, keys, config.seeds, law, None, rivals)
+    found, error = (np.nan_to_num(_at(measured[name], keys)) for name in ("exponent", "exponent_error"))
+    for j, k in combinations(range(len(keys)), 2):
+        if keys[j].split()[1] == keys[k].split()[1]:
+            width = max(np.hypot(error[j], error[k]), 1e-12)
+            given = {"law": 0.0, "band": EXPONENT, "scale": DIFFERENCE, "guard": True}
+            made += numbers(f"{keys[j]} less {keys[k]}", found[j] - found[k], width, config.seeds, **given)
+    return equivalence(made)
+
+
+def _judge_facts(config, measured: dict, predicted: dict) -> dict:
+    """Exact: nothing is drawn but the outputs, whose crosstalk the band leaves room for."""
+    keys, beta = list(predicted["times"]), config.fact_exponent
+    power = np.array([float(key) for key in keys])[:, None]
+    times, law = (_at(numbers["times"], keys) for numbers in (measured, predicted))
+    ranks = _ranks(times[0])
+    rivals = {
+        "as features": law[:, :1] * ranks ** expected.time_exponent(beta, power),
+        "1/p at any γ": law[:, :1] * ranks**beta,
+    }
+    at = [f"{key}, i = {i}" for key in keys for i in ranks]
+    return equivalence(numbers("time of a fact,", times, law=law, band=TIMES_BAND, rivals=rivals, at=at))

@@ -1,0 +1,116 @@
+"""Pictures of maps on singular values: the functions, what they leave small, what that does to capacity."""
+
+from functools import partial
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from amembook.figures.style import (
+    GREY,
+    MAPS,
+    alpha_of,
+    device_points,
+    frame,
+    key,
+    log_middles,
+    new_axes,
+    optimizer,
+    points,
+    series,
+)
+
+_LOOKS = MAPS | {
+    "muon5": optimizer("muon", "quintic, 5 steps (as shipped)"),
+    "cubic5": optimizer("cubic", "cubic, 5 steps"),
+}
+
+
+def maps_figure(s, curves: dict, values: dict) -> Figure:
+    """f against s / ‖G‖_F for several maps; below, where the singular values of gradients lie.
+
+    s: (n,) grid of s / ‖G‖_F. curves: map ↦ (n,) values of f.
+    values: label ↦ (d,) measured singular values / ‖G‖_F, drawn as a bar from the 5 % to the 95 % quantile.
+    """
+    figure, (axis,) = new_axes(figsize=(5.0, 4.6))
+    for name, curve in curves.items():
+        axis.plot(s, curve, "-", color=_LOOKS[name].colour, lw=1.5, label=_LOOKS[name].label)
+    axis.axhline(0.5, color=GREY, lw=1, ls=":")
+    low = min(np.asarray(curve).min() for curve in curves.values())
+    for step, (label, spectrum) in enumerate(values.items()):
+        five, median, ninety_five = np.quantile(spectrum, [0.05, 0.5, 0.95])
+        height = low / 2 ** (step + 1)
+        axis.plot([five, ninety_five], [height, height], "-", color=GREY, lw=5, alpha=0.5)
+        axis.plot([median], [height], "|", color=GREY, ms=12, mew=2)
+        axis.annotate(label, (ninety_five, height), xytext=(6, -3), textcoords="offset points", fontsize=10)
+    frame(axis, r"singular value $s / \|G\|_F$", "$f(s)$", log="xy")
+    key(axis, below=2)
+    return figure
+
+
+def _of_map(quantity: str, law: str, name: str, record: dict) -> dict:
+    measured, predicted = record["measured"][quantity][name], record["predicted"][law][name]
+    return {"x": record["config"]["dims"], "draws": measured, "law": predicted}
+
+
+def share_figure(records: list[dict], name: str) -> Figure:
+    """Share of singular values that a map leaves below 1/2 against d, for several α; lines: the spectral law."""
+    figure, (axis,) = new_axes()
+    for look, record in series(records):
+        device_points(
+            axis,
+            record,
+            partial(_of_map, "share_below_half", "share_below_half", name),
+            look._replace(label=alpha_of(record)),
+        )
+    title, label = f"{_LOOKS[name].label} (lines: spectral law)", "share of singular values with $f(s) < 1/2$"
+    frame(axis, "embedding dimension $d$", label, title, log="x", base=2)
+    axis.set_ylim(0, 1)
+    key(axis)
+    return figure
+
+
+def maps_capacity_figure(record: dict, names) -> Figure:
+    """Capacity against d for several maps of one record; two standard errors, sharp predictions as lines."""
+    figure, (axis,) = new_axes(figsize=(5.0, 4.6))
+    for name in names:
+        device_points(axis, record, partial(_of_map, "seed_counts", "counts", name), _LOOKS[name])
+    title = f"One population step, {alpha_of(record)} (lines: sharp)"
+    frame(axis, "embedding dimension $d$", "recovered items", title, log="xy", base=2)
+    key(axis)
+    return figure
+
+
+def fixed_steps_figure(dims, slopes: dict, limits: dict, measured: dict) -> Figure:
+    """Local exponents of the sharp predictions against d, one panel for each α, the measured ones on top.
+
+    dims: (n,). slopes: α ↦ map ↦ (n − 1,) slopes between neighbours. limits: α ↦ map ↦ limiting exponent.
+    measured: α ↦ map ↦ (middle dims, local slopes).
+    """
+    figure, axes = new_axes(len(slopes), sharey=True)
+    for axis, alpha in zip(axes, slopes, strict=True):
+        for name, values in slopes[alpha].items():
+            look = _LOOKS[name]
+            axis.plot(log_middles(dims), values, "-", color=look.colour, lw=1.2)
+            points(axis, *measured[alpha][name], look)
+            axis.axhline(limits[alpha][name], color=look.colour, ls=":", lw=1)
+        frame(axis, "embedding dimension $d$", title=rf"$\alpha = {alpha:g}$", log="x", base=2)
+    axes[0].set_ylabel("local exponent of the capacity")
+    key(axes[-1], loc="center right")
+    return figure
+
+
+def spectrum_after_figure(before, after: dict) -> Figure:
+    """Sorted singular values of one gradient, left as they are, right what several maps make of them.
+
+    before: (d,) decreasing, s / ‖G‖_F. after: map ↦ (d,) values f(s) in the same order.
+    """
+    figure, (left, right) = new_axes(2)
+    index = np.arange(1, len(before) + 1)
+    left.plot(index, before, "-", color=GREY, lw=1.8)
+    for name, values in after.items():
+        look = _LOOKS[name]
+        right.plot(index, values, "-", color=look.colour, lw=1.8, label=look.label)
+    frame(left, "index $k$", r"$s_k / \|G\|_F$", "before", log="y")
+    frame(right, "index $k$", "$f(s_k)$", "after", log="y")
+    right.legend()
+    return figure

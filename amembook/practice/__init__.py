@@ -1,0 +1,1 @@
+"""Questions of those who train with Muon, a folder each, deletable as a whole."""

@@ -1,0 +1,92 @@
+"""Pictures of the study: shares and reaches by step, the two laws, and what networks and a text show."""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from amembook.figures.style import GREY, PALE, frame, key, kinds, new_axes, optimizer, series
+from amembook.practice.accuracy.memory import SHIPPED
+
+
+def momenta_of(record: dict) -> list[tuple[str, str]]:
+    """(case, label) of the steepest α by momentum, as drawn everywhere."""
+    config = record["config"]
+    return [(f"{config['alphas'][-1]:g} {beta:g}", rf"$\beta={beta:g}$") for beta in config["momenta"]]
+
+
+def share_figure(record: dict) -> Figure:
+    """Left: items that five steps keep of the exact map's, by step and momentum. Right: the reach of the momentum."""
+    figure, axes = new_axes(2)
+    cases = momenta_of(record)
+    for look, (case, label) in zip(series([label for _, label in cases], "{}"), cases, strict=True):
+        look, told = look[0]._replace(label=label), record["measured"]["memory"][case]
+        steps, share = told["probes"], np.array(told["share"], float)
+        bars = np.abs(np.array([told["low"], told["high"]], float) - share)
+        axes[0].errorbar(
+            steps, share, bars, fmt=look.marker + "-", color=look.colour, capsize=2, lw=1, label=look.label
+        )
+        axes[1].plot(steps, told["reach"][SHIPPED], look.marker + "-", color=look.colour, lw=1)
+    axes[0].axhline(1, color=GREY, lw=1)
+    axes[1].axhspan(3, 300, color=PALE, alpha=0.35, lw=0)
+    frame(axes[0], "step $t$", "items, five steps over exact", log="x", zero=True)
+    axes[0].legend(loc="lower right")
+    frame(axes[1], "step $t$", r"reach $x_t=\Lambda\,s_{d/2}/\|M_t\|_F$", "shaded: five steps are exact", log="xy")
+    return figure
+
+
+def law_figure(record: dict) -> Figure:
+    """Left: the share against the reach of the shipped run's own momentum, with ρ(x). Right: that reach by step, and
+    the reach of the items that are not learnt yet."""
+    figure, axes = new_axes(2)
+    measured, predicted = record["measured"]["memory"], record["predicted"]["memory"]
+    having = [case for case in measured if "reach" in predicted[case]]
+    for look, case in kinds(having):
+        alpha, beta, *rest = case.split()
+        told, label = measured[case], rf"$\alpha={alpha}$, $\beta={beta}$" + "".join(f", {word}" for word in rest)
+        share = np.array(told["share"], float)
+        bars = np.abs(np.array([told["low"], told["high"]], float) - share)
+        reach = np.array(told["reach"][SHIPPED])
+        axes[0].errorbar(reach, share, bars, fmt=look.marker, color=look.colour, capsize=2, ms=4.5, label=label)
+        axes[1].plot(told["probes"], reach, look.marker, color=look.colour, ms=4.5)
+        axes[1].plot(told["probes"], predicted[case]["reach"][SHIPPED], color=look.colour, lw=1.2)
+        order = np.argsort(reach)
+        axes[0].plot(reach[order], np.array(predicted[case]["share"])[order], color=look.colour, lw=1.2)
+    axes[1].axhspan(3, 300, color=PALE, alpha=0.35, lw=0)
+    frame(axes[0], "reach $x_t$", "items, five steps over exact", log="x", zero=True)
+    frame(axes[1], "step $t$", "reach $x_t$", "shaded: five steps are exact", log="xy")
+    axes[1].set_ylim(top=300)
+    key(axes[0], {"predicted": "-"}, below=3)
+    return figure
+
+
+def network_figure(recall: dict, text: dict) -> Figure:
+    """Least, median and largest reach over the matrices by step: recall network (by momentum) and language model."""
+    figure, axes = new_axes(2, sharey=True)
+    panels = [(rf"recall, $\beta={beta}$", told) for beta, told in recall["measured"]["recall"].items()]
+    rows = [(axes[0], *panel) for panel in panels] + [(axes[1], "language model", text["measured"]["text"])]
+    for (look, _), (axis, label, told) in zip(kinds([row[1] for row in rows]), rows, strict=True):
+        reach = np.array(list(told["reach"][SHIPPED].values()))
+        steps = told["step"][1:]
+        axis.fill_between(steps, reach.min(0), reach.max(0), color=look.colour, alpha=0.2, lw=0)
+        axis.plot(steps, np.median(reach, 0), look.marker + "-", color=look.colour, ms=4, lw=1, label=label)
+    for axis in axes:
+        axis.axhline(3, color=GREY, lw=1, ls="--")
+        frame(axis, "training step", "reach of the matrices" if axis is axes[0] else "", log="y")
+        axis.legend(loc="lower left")
+    return figure
+
+
+def words_figure(record: dict) -> Figure:
+    """Extra loss of five steps over the exact map by frequency of the word, with 95 % intervals, and over training."""
+    figure, axes = new_axes(2)
+    told = record["measured"]["text"]
+    look = optimizer("muon")
+    for axis, x, found in (
+        (axes[0], np.array(told["step"]), told["extra_loss"]),
+        (axes[1], 1 + np.arange(record["config"]["groups"]), told["extra_by_group"]),
+    ):
+        mean, low, high = (np.array(found[name], float) for name in ("mean", "low", "high"))
+        axis.errorbar(x, mean, [mean - low, high - mean], fmt=look.marker, color=look.colour, capsize=2)
+        axis.axhline(0, color=GREY, lw=1)
+    frame(axes[0], "training step", "test loss, five steps minus exact (nats)")
+    frame(axes[1], "tenth of the text, frequent words first", "the same at the end")
+    return figure

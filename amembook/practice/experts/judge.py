@@ -1,0 +1,172 @@
+"""Counts of batches, momenta and layers beside predictions, and the rule."""
+
+import math
+
+import numpy as np
+
+from amembook.practice.experts import expected
+from amembook.practice.experts.measure import ROUTINGS
+from amembook.run.base import Results, standard_error
+from amembook.run.claims import SIZES, equivalence, family, numbers
+from amemlib.equivalents import expected_capacity, expected_distinct_items
+from amemlib.problem import Problem
+
+MAPS = ("polar", "sgd")
+RULE_BAND = 0.5
+"""The band of the gain over min(D, C_Muon) / min(D, C_SGD), by the rule's own account: either map stores up to a half
+more than the population gives it near the batch where it fills up."""
+EVEN_RATIO = 1.2
+"""From which gain on SGD counts as behind."""
+
+
+def summarise(config, results: Results) -> tuple[dict, dict]:
+    """batch[map]: (d, b); momentum: (β, b); layers[map][routing]: one of each of `layers`; `…_error` beside.
+
+    "…residual": mean count less what is expected of the same draws, with its error. predicted: the same, population,
+    distinct, and `half` and `even`, tables by α and d.
+    """
+    measured, predicted = {}, {}
+    for grid, keys in (("batch", MAPS), ("momentum", (None,)), ("layers", MAPS)):
+        for key in keys:
+            path = (("counts", key), ("sharp", key)) if key else (("count",), ("sharp",))
+            counts, sharp = (results.array(grid, *one).astype(float) for one in path)
+            told = {
+                "": counts.mean(-1),
+                "_error": standard_error(counts, -1),
+                "_residual": (counts - sharp).mean(-1),
+                "_residual_error": standard_error(counts - sharp, -1),
+            }
+            for name, values in told.items():
+                _put(config, measured, grid + name, key, values)
+            _put(config, predicted, grid, key, sharp.mean(-1))
+    measured["distinct"] = results.array("batch", "distinct").mean(-1)
+    busiest = results.array("layers", "busiest").mean(-1).reshape(len(ROUTINGS), -1)
+    measured["busiest"] = dict(zip(ROUTINGS, busiest, strict=True))
+    return measured, predicted | predict(config)
+
+
+def _put(config, told: dict, name: str, key: str | None, values: np.ndarray) -> None:
+    """The array under its name and map, a layer's apart by its routing."""
+    values = np.nan_to_num(values)
+    if name.startswith("layers"):
+        by_routing = values.reshape(len(ROUTINGS), len(config.layers))
+        told.setdefault(name, {})[key] = dict(zip(ROUTINGS, by_routing, strict=True))
+    elif key:
+        told.setdefault(name, {})[key] = values
+    else:
+        told[name] = values
+
+
+def predict(config) -> dict:
+    """What follows from the config alone: full memories, different items, an expert's typical tokens, the tables."""
+    problems = [Problem.power_law(config.n_items, dim, config.alpha) for dim in config.dims]
+    layer = Problem.power_law(config.layer_items, config.layer_dim, config.alpha)
+    tokens = [expected.tokens_of_expert(config.batch_size, *expected.layer_of("layers", one)) for one in config.layers]
+    table = lambda find: {
+        f"{alpha:g}": [find(Problem.power_law(config.table_items, dim, alpha)) for dim in config.table_dims]
+        for alpha in config.table_alphas
+    }
+    effective = [[b * (1 + beta) / (1 - beta) for b in config.momentum_batches] for beta in config.momenta]
+    kept = lambda problem, name, b: expected.kept_by_expert(problem, name, b)
+    return {
+        "population": {name: [expected_capacity(problem, name) for problem in problems] for name in MAPS},
+        "distinct": [[expected_distinct_items(problem, b) for b in config.batch_sizes] for problem in problems],
+        "layer_population": {name: expected_capacity(layer, name) for name in MAPS},
+        "tokens": tokens,
+        "by_tokens": {name: [kept(layer, name, b) for b in tokens] for name in MAPS},
+        "one_batch": [kept(problems[-1], "polar", b) for b in config.momentum_batches],
+        "effective_batch": [[kept(problems[-1], "polar", b) for b in row] for row in effective],
+        "half": table(expected.half_batch),
+        "even": table(lambda problem: expected.even_batch(problem, EVEN_RATIO)),
+    }
+
+
+def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
+    """batch, momentum, layers: counts less what is expected of the same draws, in total.
+
+    gain: Muon's count over SGD's beside the rule. All are for these sizes.
+    """
+    distinct = predicted["distinct"]
+    full = {name: predicted["population"][name][:, None] for name in MAPS}
+    alike = lambda values: {name: values for name in MAPS}
+    verdicts = {
+        "batch": _counts(
+            config,
+            measured,
+            predicted,
+            "batch",
+            {
+                "all that is seen": alike(distinct),
+                "the less of both, Muon's": alike(np.minimum(distinct, full["polar"])),
+            },
+        ),
+        "layers": _counts(
+            config,
+            measured,
+            predicted,
+            "layers",
+            {
+                "as one memory with all tokens": _both(predicted["layer_population"], config),
+                "by the tokens of an expert": _both(predicted["by_tokens"], config),
+                "as many memories as experts": {
+                    name: dict.fromkeys(
+                        ROUTINGS,
+                        [value * expected.layer_of("layers", one)[0] for one in config.layers],
+                    )
+                    for name, value in predicted["layer_population"].items()
+                },
+            },
+        ),
+        "momentum": _counts(
+            config,
+            measured,
+            predicted,
+            "momentum",
+            {
+                "one batch": predicted["one_batch"] + np.zeros((len(config.momenta), 1)),
+                "(1 + β)/(1 − β) batches": predicted["effective_batch"],
+            },
+        ),
+    }
+    muon, sgd = (np.maximum(measured["batch"][name], 0.5) for name in MAPS)
+    off = [np.fmax(np.nan_to_num(measured["batch_error"][name]), 0.5 / math.sqrt(config.seeds)) for name in MAPS]
+    rule = np.minimum(distinct, full["polar"]) / np.minimum(distinct, full["sgd"])
+    rivals = {
+        "SGD loses nothing": np.ones_like(rule),
+        "the population's": full["polar"] / full["sgd"] + 0 * rule,
+        "in proportion to the tokens up to the population's": np.minimum(
+            np.array(config.batch_sizes) / config.batch_sizes[0], full["polar"] / full["sgd"]
+        ),
+    }
+    at = [f"d = {dim}, b = {size}" for dim in config.dims for size in config.batch_sizes]
+    error = muon / sgd * np.hypot(off[0] / muon, off[1] / sgd)
+    given = {"law": rule, "band": RULE_BAND, "rivals": rivals, "at": at}
+    verdicts["gain"] = equivalence(numbers("gain,", muon / sgd, error, config.seeds, **given))
+    return verdicts
+
+
+def _both(values: dict, config) -> dict:
+    """The same law for both routings, one number or one of each layer."""
+    number = len(config.layers)
+    return {name: dict.fromkeys(ROUTINGS, list(np.broadcast_to(one, number))) for name, one in values.items()}
+
+
+def _counts(config, measured: dict, predicted: dict, name: str, rivals: dict) -> dict:
+    """The total over each map; its error is that of the differences draw by draw, where the tokens drop out."""
+    tables = predicted[name], measured[name], measured[f"{name}_residual_error"]
+    parts = MAPS if isinstance(predicted[name], dict) else (None,)
+    made = []
+    for part in parts:
+        own = lambda table, part=part: _flat(table if part is None else table[part])[None]
+        law, found, spread = map(own, tables)
+        others = {rival: own(values) for rival, values in rivals.items()}
+        given = {"law": law, "band": SIZES, "rivals": others, "at": [part or "polar"]}
+        made += family("items", found, spread, config.seeds, **given)
+    return equivalence(made)
+
+
+def _flat(told) -> np.ndarray:
+    """All numbers of nested dicts and lists, in their order."""
+    if isinstance(told, dict):
+        return np.concatenate([_flat(value) for value in told.values()])
+    return np.array(told, float).ravel()

@@ -1,0 +1,1 @@
+"""What runs, keeps, judges and reads the studies of the book."""

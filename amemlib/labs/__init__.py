@@ -1,1 +1,0 @@
-"""Companions and questions of practice, a folder each: claim, measures, judge and pictures, deletable as a whole."""

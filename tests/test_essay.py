@@ -1,0 +1,140 @@
+"""The essay: its figures say what the library and the records say, and so does its text."""
+
+import json
+import math
+import re
+import subprocess
+from pathlib import Path
+from shutil import which
+
+import explorer_data
+import pytest
+from bs4 import BeautifulSoup
+from scipy.stats import beta
+
+import amemlib as am
+from amembook import read_records
+from amemlib.equivalents import SpectralEquivalent
+
+ROOT = Path(__file__).resolve().parents[1]
+TEXT = (ROOT / "index.md").read_text(encoding="utf-8")
+DIM, N_ITEMS, ALPHA = 256, 50_000, 1.5
+WORDS_A_MINUTE, MINUTES = 180, 13
+LAMBDAS = (1000, 100, 10, 1, 0.1, 0.01)
+
+needs_node = pytest.mark.skipif(which("node") is None, reason="no node on this machine")
+
+
+def in_node(script):
+    """The value of a script that knows the engine, as JSON; `state` makes a state of the essay's memory."""
+    scripts = [str(ROOT / "assets" / name) for name in ("explorer-data.js", "engine.js")]
+    load = "".join(f"require({json.dumps(path)});" for path in scripts)
+    state = f"""const state = (optimizer, lamOverT0) => ({{source: "power", alpha: {ALPHA}, dim: {DIM},
+        nItems: {N_ITEMS}, batchSize: Infinity, optimizer, lamOverT0}});"""
+    run = subprocess.run(["node", "-e", f"{load}{state}console.log({script})"], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return am.Problem.power_law(N_ITEMS, DIM, ALPHA)
+
+
+@pytest.fixture(scope="module")
+def t0():
+    return am.theory.bulk_scale(ALPHA, N_ITEMS, DIM)
+
+
+@pytest.mark.process
+@needs_node
+def test_the_slider_from_sgd_to_muon_counts_as_the_library_does(problem, t0):
+    shown = in_node(f"""JSON.stringify([amemEngine.predict(state("sgd")).capacity,
+        ...{list(LAMBDAS)}.map((lam) => amemEngine.predict(state("smoothed", lam), 0.05).capacity),
+        amemEngine.predict(state("polar"), 0.05).capacity])""")
+    counts = [am.expected_capacity(problem, "smoothed_sign", lam * t0) for lam in LAMBDAS]
+    ends = [am.expected_capacity(problem, name) for name in ("sgd", "polar")]
+    assert shown == pytest.approx([ends[0], *counts, ends[1]], rel=0.01)
+    told = re.search(r"SGD recalls (\d+), .*? it is ([\d, ]+), and at the end (\d+)", TEXT).groups()
+    assert [int(told[0]), int(told[2])] == [round(count) for count in ends]
+    assert [int(word) for word in told[1].split(",")] == [round(count) for count in counts[:4]]
+    assert f"{ends[1] / ends[0]:.0f} times as many facts" in TEXT
+
+
+@pytest.mark.process
+@needs_node
+@pytest.mark.parametrize("rank", [1, 40, 600])
+def test_the_scores_of_one_question_are_the_librarys(problem, t0, rank):
+    asked = [("smoothed", lam) for lam in (100, 1)] + [("polar", 0)]
+    script = f"""JSON.stringify({json.dumps(asked)}.map(([name, lam]) => amemEngine.scores(state(name, lam), {rank}))
+        .map(({{ own, size, needed, p }}) => [own, size[0], needed, [...size], [...p.counts]]))"""
+    for (_, lam), (own, loudest, needed, size, counts) in zip(asked, in_node(script), strict=True):
+        law = SpectralEquivalent.solve(problem.frequencies, DIM, lam * t0)
+        q = problem.frequencies[rank - 1 : rank]
+        assert own == pytest.approx(math.sqrt(DIM) * law.signal_of(q)[0], rel=0.01)
+        at = abs(law.values - q.item()).argmin()
+        assert loudest == pytest.approx(math.sqrt(1 - law.unresolved * law.damping[at] * law.damping[0]), rel=0.01)
+        phi = [0.5 * math.erfc(-needed / one / math.sqrt(2)) for one in size]
+        log = sum(count * math.log(one) for count, one in zip(counts, phi, strict=True))
+        assert log == pytest.approx(math.log(0.9), abs=0.05), "its own bin counts one less"
+
+
+@pytest.mark.process
+@needs_node
+@pytest.mark.parametrize("dim", [4, 256, 4096])
+def test_the_largest_overlap_is_that_of_random_directions(dim):
+    shown = in_node(f"amemEngine.overlaps({dim}, {N_ITEMS}).largest")
+    # the square of one coordinate of a random direction
+    square = beta(0.5, (dim - 1) / 2).ppf(0.5 ** (1 / N_ITEMS))
+    assert shown == pytest.approx(math.sqrt(square), rel=0.01)
+    if dim == 4096:
+        assert shown < 0.1 and "stays below a tenth" in TEXT
+
+
+def test_the_text_says_what_the_records_say():
+    [steps] = read_records("one-step", "confirm-alpha-1.5")
+    assert f"α = 3/2 is {steps['measured']['slope']['polar']:.2f}, and the limit is 4/3" in TEXT
+    assert (steps["config"]["n_items"], steps["config"]["sgd_items"]) == (50_000, 2048)
+    assert (steps["config"]["seeds"], steps["config"]["sgd_seeds"]) == (8, 32)
+    [text] = read_records("accuracy", "confirm-text")
+    extra = [text["measured"]["text"]["extra_loss"][key][-1] for key in ("mean", "low", "high")]
+    told = re.search(r"differs by (\S+) nats, between (\S+) and (\S+?)\. ", TEXT).groups()
+    assert list(told) == [f"{value:.3f}".replace("-", "−").replace("−0.000", "0.000") for value in extra]
+    schedules = {record["config"]["dims"][0]: record for record in read_records("schedules")}
+    first = schedules[1024]["measured"]
+    assert (
+        f"{first['counts']['float32']['1.5']['jordan'][0] / first['polar']['1.5'][0]:.0%}" == "14%"
+        and "14 % of" in TEXT
+    )
+    stairs = explorer_data.stairs()
+    muon, sgd = stairs["muon"][-1], stairs["sgd"][-1]
+    behind = [sum(count < one for count in sgd) for one in muon[:2]]
+    assert behind == [3, 4] and "here of two or three steps" in TEXT, "SGD passes Muon's first step at its fourth"
+
+
+def test_what_it_repeats_of_a_chapter_stands_there():
+    recall = (ROOT / "chapters" / "recall-results.md").read_text(encoding="utf-8")
+    assert "Muon answers 0.93 of the questions on the uniform law, AdamW 0.34 and SGD 0.18" in recall
+    assert "Muon answers 93 % of the questions, AdamW 34 % and SGD 18 %" in TEXT
+    assert "at step 1500 the others have 0.92 and 0.93" in recall and "step 1,500 the others are at 92 and 93 %" in TEXT
+
+
+def test_it_takes_no_longer_than_it_says_and_has_no_code_and_no_verdicts():
+    body = re.sub(r"\A---.*?---\n", "", TEXT, flags=re.S)
+    page = BeautifulSoup(re.sub(r"```.*|\]\([^)]*\)", "", body), "html.parser")
+    for hidden in page.select("script, style, noscript"):
+        hidden.decompose()
+    words = len(page.get_text(" ").split())
+    assert 10 * WORDS_A_MINUTE < words <= MINUTES * WORDS_A_MINUTE
+    assert not page.select("code, pre") and not re.search("reproduced|finite-size|undecided", page.get_text())
+
+
+def test_every_figure_has_its_words_its_control_and_a_number_that_is_heard():
+    figures = BeautifulSoup(TEXT, "html.parser").select("figure[data-figure]")
+    kinds = ["dots", "guess", "overlaps", "loud", "dimensions", "batches", "stairs"]
+    assert [figure["data-figure"] for figure in figures] == kinds
+    for figure in figures:
+        assert len(figure.figcaption.get_text().split()) > 15 and len(figure.select("output")) == 1
+        controls = figure.select("input")
+        assert 1 <= len(controls) <= 2 and all(control.find_parent("label") for control in controls)
+        assert all(svg["aria-label"] and svg["viewbox"] for svg in figure.select("svg"))

@@ -1,0 +1,126 @@
+"""The log says what came first, a rule or its record: a line for every record that a statement rests on.
+
+`rule_commit` is the last commit that changed the rule of that statement before the record was made at `record_commit`,
+`record_date` when its numbers entered history. `dropped` lists earlier attempts at the same claim, each a commit and
+its seeds: the commit that holds the attempt last or, of one that was never stored, the commit that set it aside. `why`
+has a reason for each of them in their order, and after these what is odd about the order of rule and record.
+`judged_again_by` lists the commits that changed the rule afterwards, but for moves, names and checks of its input.
+"""
+
+import csv
+import json
+import re
+import subprocess
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+RECORDS = next(path for book in ("amembook", "amemlib") if (path := ROOT / book / "records").is_dir())
+LEDGERS = [*ROOT.glob("chapters/ledger/*.yml"), *ROOT.glob("companions/ledger/*.yml")]
+COLUMNS = (
+    "statement", "record", "rule_file", "rule_commit", "rule_date", "record_commit", "record_date", "seeds", "dropped",
+    "why", "judged_again_by",
+)  # fmt: skip
+COMMIT = re.compile(r"[0-9a-f]{12}")
+NEVER = range(7000, 8000)
+ELSEWHERE = (range(4450, 4500), range(6150, 6200), range(6600, 6620), range(6700, 6702))
+"""Seeds that were looked at and stand behind no statement; CONTRIBUTING says for what."""
+ORDERED = datetime.fromisoformat("2026-11-23T21:27:00+00:00")
+"""Since when a rule must be an ancestor of its record, not only older."""
+
+with (ROOT / "chapters" / "ledger" / "log.csv").open(encoding="utf-8", newline="") as file:
+    LINES = list(csv.DictReader(file))
+
+
+def split(text):
+    """The items of a list in a field."""
+    return text.split(";") if text else []
+
+
+def blocks(line):
+    """First and last seed of every block that a line names."""
+    named = split(line["seeds"]) + [item.split(" ")[1] for item in split(line["dropped"])]
+    return [tuple(map(int, block.split("-"))) for block in named]
+
+
+def name(line):
+    return f"{line['statement']}, {line['record']}"
+
+
+def test_every_row_has_a_line_for_each_of_its_records_and_no_other():
+    wanted = []
+    for path in LEDGERS:
+        for row in yaml.safe_load(path.read_text(encoding="utf-8")):
+            records = row.get("record") or []
+            wanted += [(row["statement"], one) for one in ([records] if isinstance(records, str) else records)]
+    assert wanted and tuple(LINES[0]) == COLUMNS
+    assert sorted((line["statement"], line["record"]) for line in LINES) == sorted(wanted)
+
+
+def test_a_line_is_of_the_record_that_is_stored():
+    for line in LINES:
+        record = json.loads((RECORDS / f"{line['record']}.json").read_text(encoding="utf-8"))
+        assert record["provenance"]["commit"].startswith(line["record_commit"]), name(line)
+        assert blocks(line)[0][0] == record["config"]["first_seed"], name(line)
+
+
+def test_commits_and_dates_are_well_formed():
+    for line in LINES:
+        commits = [line["rule_commit"], line["record_commit"], *split(line["judged_again_by"])]
+        commits += [item.split(" ")[0] for item in split(line["dropped"])]
+        assert all(COMMIT.fullmatch(commit) for commit in commits), name(line)
+        assert all(datetime.fromisoformat(line[f"{of}_date"]).tzinfo for of in ("rule", "record")), name(line)
+        assert split(line["rule_file"]), name(line)
+
+
+def test_a_rule_is_older_than_its_record_or_the_line_says_why():
+    for line in LINES:
+        rule, record = (datetime.fromisoformat(line[f"{of}_date"]) for of in ("rule", "record"))
+        assert rule <= record or len(split(line["why"])) > len(split(line["dropped"])), name(line)
+
+
+def git(*command):
+    return subprocess.run(["git", *command], cwd=ROOT, capture_output=True, text=True)
+
+
+@pytest.mark.process
+def test_since_there_is_this_test_the_rules_commit_is_an_ancestor_of_the_records():
+    if git("rev-parse", "--is-shallow-repository").stdout.strip() != "false":
+        pytest.skip("no history here")
+    for line in LINES:
+        if datetime.fromisoformat(line["record_date"]) > ORDERED:
+            found = git("merge-base", "--is-ancestor", line["rule_commit"], line["record_commit"])
+            assert found.returncode == 0, f"{name(line)}: {found.stderr or 'the rule is no ancestor of its record'}"
+            assert git("merge-base", "--is-ancestor", line["record_commit"], "HEAD").returncode == 0, name(line)
+
+
+def test_no_two_studies_share_a_seed():
+    """Since seeds come in blocks, from 3000 on; attempts that were dropped count.
+
+    Optimality's 160 spectra reach into the blocks that recall, emergence and quadratic took afterwards. Fusing was set
+    aside once because it had taken a block of single-index.
+    """
+    owners = {seed: "no statement" for block in ELSEWHERE for seed in block}
+    for line in LINES:
+        study = line["record"].partition("/")[0]
+        for first, last in blocks(line):
+            if (study, first) == ("fusing", 5850):
+                continue
+            for seed in range(max(first, 3000), min(last, 4599 if study == "optimality" else last) + 1):
+                assert owners.setdefault(seed, study) == study, f"{name(line)}: {seed} is of {owners[seed]}"
+
+
+def test_what_was_dropped_has_its_reason():
+    for line in LINES:
+        reasons = split(line["why"])
+        assert all(reasons) and len(reasons) >= len(split(line["dropped"])), name(line)
+
+
+def test_no_seed_is_one_that_is_never_used():
+    for line in LINES:
+        assert blocks(line), name(line)
+        for first, last in blocks(line):
+            assert first <= last and (last < NEVER.start or first >= NEVER.stop), name(line)

@@ -1,0 +1,183 @@
+"""The optimizer: torch's own bit for bit on its defaults, every part as if it were its own parameter, its state."""
+
+import copy
+
+import pytest
+import torch
+
+import amemlib as am
+
+TORCH = getattr(torch.optim, "Muon", None)
+"""Releases before 2.9 have none."""
+SHAPES = [(24, 24), (64, 16), (16, 64), (1, 8), (96, 33)]
+peer = pytest.mark.skipif(TORCH is None, reason="this torch has no Muon")
+
+
+def weights(shapes=SHAPES, dtype=torch.float32, seed=0):
+    draw = torch.Generator().manual_seed(seed)
+    return [torch.nn.Parameter(torch.randn(shape, generator=draw).to(dtype)) for shape in shapes]
+
+
+def run(optimizer, params, steps=6, first=0, rate=None):
+    """Gradients of a quadratic loss with noise, so that they depend on where the weights are; one is missing once."""
+    for t in range(first, first + steps):
+        draw = torch.Generator().manual_seed(100 + t)
+        for i, p in enumerate(params):
+            noise = torch.randn(p.shape, generator=draw)
+            p.grad = None if (i, t) == (1, 2) else (p.detach() + noise.to(p)) / (1 + i)
+        if rate:
+            optimizer.param_groups[0]["lr"] = rate(t)
+        optimizer.step()
+    return [p.detach().clone() for p in params]
+
+
+def same(ours, theirs):
+    return all(torch.equal(a, b) for a, b in zip(ours, theirs, strict=True))
+
+
+@peer
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+@pytest.mark.parametrize(
+    "ours, theirs",
+    [
+        ({}, {}),
+        ({"lr": 0.02, "momentum": 0.8, "nesterov": False, "weight_decay": 0.0},) * 2,
+        ({"lr": 0.1, "adjust_lr": "rms"}, {"lr": 0.1, "adjust_lr_fn": "match_rms_adamw"}),
+        ({"lr": 0.1, "schedule": (2.0, -1.5, 0.5)}, {"lr": 0.1, "ns_coefficients": (2.0, -1.5, 0.5)}),
+        ({"schedule": am.spectral.SCHEDULES["jordan"][:3]}, {"ns_steps": 3}),
+    ],
+)
+def test_it_is_torchs_bit_for_bit(ours, theirs, dtype):
+    if dtype == torch.bfloat16 and ours.get("nesterov") is False:
+        pytest.skip("there torch divides its momentum itself by its norm")
+    mine, other = weights(dtype=dtype), weights(dtype=dtype)
+    rate = lambda t: 0.3 / (1 + t)
+    assert same(run(am.Muon(mine, **ours), mine, rate=rate), run(TORCH(other, **theirs), other, rate=rate))
+
+
+@pytest.mark.parametrize("name", ["you", "polar_express", "deepseekv4"])
+def test_a_schedule_by_name_is_the_librarys_iteration(name):
+    [W] = weights([(32, 48)])
+    start, optimizer = W.detach().clone(), am.Muon([W], lr=1.0, momentum=0.0, weight_decay=0.0, schedule=name)
+    W.grad = torch.randn(32, 48, generator=torch.Generator().manual_seed(1))
+    optimizer.step()
+    expected = am.newton_schulz(W.grad, coefficients=name)
+    # bfloat16 keeps eight bits; its errors go through ten steps at most
+    assert (start - W.detach() - expected).abs().max() < 0.05 < expected.abs().max()
+
+
+@pytest.mark.parametrize("schedule", ["jordan", am.polar])
+@pytest.mark.parametrize(
+    "split, heads, rows", [(3, None, [16] * 3), ((32, 8, 8), 2, [16, 16, 4, 4, 4, 4]), (None, 4, [12] * 4)]
+)
+def test_parts_are_parameters_of_their_own(schedule, split, heads, rows):
+    [whole] = weights([(48, 20)])
+    parts = [torch.nn.Parameter(part.clone()) for part in whole.detach().split(rows)]
+    options = {"lr": 0.1, "schedule": schedule, "adjust_lr": "rms"}
+    ours, theirs = am.Muon([whole], **options, split=split, heads=heads), am.Muon(parts, **options)
+    for t in range(3):
+        whole.grad = torch.randn(48, 20, generator=torch.Generator().manual_seed(t))
+        for part, grad in zip(parts, whole.grad.split(rows), strict=True):
+            part.grad = grad.clone()
+        ours.step(), theirs.step()
+    difference = (whole - torch.cat(parts)).abs().max().item()
+    # a product of a stack may add in another order than one of a matrix: an ulp of bfloat16
+    assert difference <= 0.02 if schedule == "jordan" else difference < 1e-6
+
+
+def test_the_rate_has_its_three_scales():
+    for adjust, factor in (("original", 2.0), ("rms", 0.2 * 8), ("spectral", 2.0)):
+        [W] = weights([(64, 16)])
+        start = W.detach().clone()
+        W.grad = torch.randn(64, 16, generator=torch.Generator().manual_seed(0))
+        am.Muon([W], lr=0.5, weight_decay=0, adjust_lr=adjust, schedule=am.polar).step()
+        torch.testing.assert_close(start - W.detach(), (0.5 * factor * am.polar(W.grad)).float(), atol=1e-5, rtol=0)
+    [W] = weights([(16, 64)])
+    assert torch.linalg.matrix_norm(_first_update(W, "original"), 2) == pytest.approx(1, abs=1e-5)
+    assert torch.linalg.matrix_norm(_first_update(W, "spectral"), 2) == pytest.approx(0.5, abs=1e-5)
+
+
+def _first_update(W, adjust):
+    start, W.grad = W.detach().clone(), torch.randn(W.shape, generator=torch.Generator().manual_seed(0))
+    am.Muon([W], lr=1.0, weight_decay=0, adjust_lr=adjust, schedule=am.polar).step()
+    return start - W.detach()
+
+
+def test_a_function_of_the_matrix_may_be_the_best_map_with_its_floor():
+    best = am.equivalents.best_map(am.equivalents.SpectralLaw.power_law(1.5), 0.3)
+    function = lambda M: am.spectral_map(M, lambda s: best(s / s.median()))
+    [W] = weights([(16, 16)])
+    start, W.grad = W.detach().clone(), torch.randn(16, 16, generator=torch.Generator().manual_seed(0))
+    am.Muon([W], lr=1.0, weight_decay=0, schedule=function).step()
+    torch.testing.assert_close(start - W.detach(), function(W.grad).float(), atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("schedule", ["you", ((2.0, -1.5, 0.5),) * 4, am.polar])
+def test_a_state_goes_through_a_file(tmp_path, schedule):
+    params = weights()
+    optimizer = am.Muon(params, lr=0.05, schedule=schedule, heads=1)
+    middle = run(optimizer, params, 3)
+    torch.save(optimizer.state_dict(), tmp_path / "state.pt")
+    expected = run(optimizer, params, 3, first=3)
+    again = [torch.nn.Parameter(W) for W in middle]
+    resumed = am.Muon(again, lr=7.0, schedule=schedule)
+    resumed.load_state_dict(torch.load(tmp_path / "state.pt", weights_only=True))
+    assert same(run(resumed, again, 3, first=3), expected) and resumed.param_groups[0]["schedule"] == schedule
+
+
+@peer
+def test_a_state_of_torchs_loads():
+    params = weights()
+    theirs = TORCH(params, lr=0.05, momentum=0.9)
+    middle = run(theirs, params, 3)
+    saved = copy.deepcopy(theirs.state_dict())
+    again = [torch.nn.Parameter(W) for W in middle]
+    ours = am.Muon(again)
+    ours.load_state_dict(saved)
+    assert ours.param_groups[0]["schedule"] == "jordan" and ours.param_groups[0]["momentum"] == 0.9
+    assert same(run(ours, again, 3, first=3), run(theirs, params, 3, first=3))
+
+
+def test_groups_have_settings_of_their_own_and_closures_run():
+    first, second = weights([(8, 8), (12, 4)])
+    optimizer = am.Muon([{"params": [first], "schedule": "cans"}, {"params": [second], "split": (4, 8), "lr": 0.0}])
+    kept = second.detach().clone()
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (first.square().sum() + second.square().sum()) / 2
+        loss.backward()
+        return loss
+
+    before = closure().item()
+    assert optimizer.step(closure).item() == before and closure().item() < before
+    assert torch.equal(second, kept)
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"lr": -1.0}, ["lr", "-1.0", "≥ 0"]),
+        ({"momentum": 1.0}, ["momentum", "1.0", "[0, 1)"]),
+        ({"weight_decay": float("nan")}, ["weight_decay", "nan"]),
+        ({"schedule": "zolotarev"}, ["'zolotarev'", "'jordan'"]),
+        ({"schedule": ((1.0, 2.0),)}, ["three finite numbers"]),
+        ({"adjust_lr": "match_rms_adamw"}, ["adjust_lr", "'rms'", "'match_rms_adamw'"]),
+        ({"split": 5}, ["split", "24", "5"]),
+        ({"split": (20, 5)}, ["split", "24", "(20, 5)"]),
+        ({"heads": 7}, ["heads", "24", "7"]),
+        ({"heads": 0}, ["heads", "0", "at least 1"]),
+    ],
+)
+def test_bad_settings_are_named(options, words):
+    with pytest.raises(ValueError) as raised:
+        am.Muon(weights([(24, 24)]), **options)
+    assert all(word in str(raised.value) for word in words) and "\n" not in str(raised.value)
+
+
+def test_what_is_no_matrix_is_refused_and_nothing_is_added():
+    optimizer = am.Muon(weights([(8, 8)]))
+    for shape in [(8,), (2, 8, 8)]:
+        with pytest.raises(ValueError, match="matrices"):
+            optimizer.add_param_group({"params": weights([shape])})
+    assert len(optimizer.param_groups) == 1

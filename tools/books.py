@@ -1,0 +1,51 @@
+"""Build the books strictly, the main one in _build/BUILDER and each other in its folder below: `books.py BUILDER`."""
+
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import yaml
+from jupyter_book.sphinx import REDIRECT_TEXT, build_sphinx
+from portable import BOOKS, configuration
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def build(name: str, builder: str) -> bool:
+    """Whether one book was built without an error or a warning."""
+    folder, pages = ROOT / "_build" / name, ROOT / "_build" / builder / name
+    for place in (folder, pages):
+        place.mkdir(parents=True, exist_ok=True)
+    settings = configuration(ROOT, name)
+    extensions = settings["sphinx"]["local_extensions"]
+    settings["sphinx"]["local_extensions"] = {extension: str(ROOT / at) for extension, at in extensions.items()}
+    config, toc = folder / "_config.yml", ROOT / name / "_toc.yml"
+    config.write_text(yaml.safe_dump(settings, allow_unicode=True), encoding="utf-8")
+    failed = build_sphinx(
+        ROOT / name,
+        pages,
+        noconfig=True,
+        path_config=config,
+        confoverrides={"external_toc_path": str(toc), "latex_individualpages": False, "nitpicky": True},
+        doctreedir=folder / f".doctrees-{builder}",
+        builder=builder,
+        # an incremental build forgets the warnings of pages that it does not read again
+        freshenv=True,
+        warningiserror=True,
+        keep_going=True,
+        quiet=True,
+    )
+    first = yaml.safe_load(toc.read_text(encoding="utf-8"))["root"]
+    if first != "index":
+        (pages / "index.html").write_text(REDIRECT_TEXT.format(first_page=f"{first}.html"), encoding="utf-8")
+    return not failed
+
+
+def build_all(builder: str) -> bool:
+    """Whether all were; each in a process of its own, for Sphinx's extensions remember a build."""
+    with ProcessPoolExecutor(len(BOOKS)) as pool:
+        return all(list(pool.map(build, BOOKS, [builder] * len(BOOKS))))
+
+
+if __name__ == "__main__":
+    sys.exit(not build_all(*sys.argv[1:]))
