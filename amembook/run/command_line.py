@@ -6,9 +6,11 @@ What loads torch is imported where it is used: help, a list and a wrong name nee
 import argparse
 import json
 import math
+import os
+import signal
 import sys
 from concurrent.futures import BrokenExecutor
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 
 from amembook.run import studies
 
@@ -30,6 +32,25 @@ def main(arguments: list[str] | None = None) -> int:
         status, line = 1, f"{type(error).__name__}: {_line(error)}; {KEPT}"
     print(f"amembook: {line}", file=sys.stderr)
     return status
+
+
+@contextmanager
+def _nothing_to_lose():
+    """While modules load, an interrupt ends the process itself: raised in a callback of theirs it would be lost."""
+    try:
+        before = signal.signal(signal.SIGINT, _end)
+    except ValueError:  # not the main thread, which alone hears of interrupts
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _end(*_) -> None:
+    os.write(2, b"amembook: interrupted; nothing had begun\n")
+    os._exit(130)
 
 
 def _line(error: BaseException) -> str:
@@ -68,10 +89,11 @@ def _show(options) -> None:
 
 
 def _run(options) -> int:
-    experiment = studies.find_experiment(options.experiment)
-    from amembook.run import cache, records, runtime
-    from amembook.run.base import configure
-    from amemlib.checks import check_positive
+    with _nothing_to_lose():
+        experiment = studies.find_experiment(options.experiment)
+        from amembook.run import cache, records, runtime
+        from amembook.run.base import configure
+        from amemlib.checks import check_positive
 
     budget = math.inf if options.budget is None else check_positive("budget", options.budget)
     if wrong := [setting for setting in options.set if "=" not in setting]:
@@ -108,7 +130,8 @@ def _judge(options) -> None:
 
 
 def _reproduce(options) -> None:
-    from amembook.run import reproduce
+    with _nothing_to_lose():
+        from amembook.run import reproduce
 
     if options.list:
         minutes = {name: again.minutes for name, again in reproduce.STATEMENTS.items()}
