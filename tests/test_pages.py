@@ -242,7 +242,7 @@ def test_a_click_leads_to_the_other_book_and_one_back(browser):
         page.wait_for_url("**/companions/chapters/induction.html")
         page.locator("article a", has_text="Associative memories").first.click()
         page.wait_for_url("**/html/chapters/associative-memory.html")
-        assert page.locator("article h1").is_visible()
+        page.locator("article h1").wait_for(state="visible")
 
 
 def test_all_statements_can_be_filtered_and_stand_without_the_script(browser):
