@@ -181,8 +181,9 @@ def expected_map_capacity(
     for i, own in enumerate(excess):
         score = math.sqrt(problem.dim) * signal[i] + math.sqrt(max(variance[i], 0)) * g
         mixed = rare + own + rivals - overlap * own * rivals
-        quiet = (own < 0) | (rivals < 0)
-        sd = np.sqrt(np.maximum(np.where(quiet, (rare + own) * (rare + rivals) / rare, mixed), 1e-12))
+        quiet = ((own < 0) | (rivals < 0)) & (rare > 0)
+        np.divide((rare + own) * (rare + rivals), rare, out=mixed, where=quiet)
+        sd = np.sqrt(np.maximum(mixed, 1e-12))
         log_wins = number @ log_ndtr(score / sd[:, None]) * (1 - 1 / counts.sum())
         probabilities[i] = gauss @ np.exp(log_wins) / math.sqrt(2 * math.pi)
     return float(counts @ probabilities)
