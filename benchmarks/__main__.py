@@ -146,7 +146,7 @@ def main(arguments: list[str] | None = None) -> int:
     record = measure(options.size, options.rounds, options.device)
     print("\n".join(lines(record)))
     if options.output:
-        records.write_record(record, options.output)
+        records.write_record(record | {"digest": records.digest_of(record)}, options.output)
     return 0
 
 

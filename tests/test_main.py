@@ -190,11 +190,17 @@ def test_judge_rewrites_the_verdicts_and_nothing_else(here, capsys, monkeypatch)
     assert judged.pop("judged") == kept["provenance"]["commit"] and judged == kept
 
 
+def signed(record):
+    """The record with the digest of what it holds now."""
+    return record | {"digest": records.digest_of(record)}
+
+
 @pytest.mark.parametrize(
     "change, said",
     [
         (lambda record: record | {"experiment": "two-step"}, "two-step"),
-        (lambda record: record | {"config": record["config"] | {"power": 1}}, "power"),
+        (lambda record: signed(record | {"config": record["config"] | {"power": 1}}), "power"),
+        (lambda record: record | {"config": record["config"] | {"alpha": 1.7}}, "digest"),
         (lambda record: {key: value for key, value in record.items() if key != "measured"}, "measured"),
         (lambda record: [], "record"),
     ],
@@ -227,7 +233,7 @@ def test_a_dirty_tree_writes_no_shipped_record(capsys, monkeypatch):
 ])  # fmt: skip
 def test_a_record_with_a_hole_is_not_judged(here, capsys, part, damage, said):
     stored = json.loads((records.RECORDS / "one-step" / "confirm-alpha-1.5.json").read_text(encoding="utf-8"))
-    text = json.dumps(stored | {part: damage(stored[part])})
+    text = json.dumps(signed(stored | {part: damage(stored[part])}))
     (here / "record.json").write_text(text)
     assert main(["judge", "record.json"]) == 2
     error = capsys.readouterr().err

@@ -297,7 +297,7 @@ def test_shipped_records_are_read_in_the_order_of_their_names(tmp_path, monkeypa
     folder.mkdir(parents=True)
     for name, alpha in {"cpu-2": 2.0, "cpu-1": 1.5, "gpu": 1.5}.items():
         content = {"experiment": "toy", "config": {"alpha": alpha}, "measured": {}, "device": "made in a test"}
-        records.write_record(content, folder / f"{name}.json")
+        records.write_record(content | {"digest": records.digest_of(content)}, folder / f"{name}.json")
     (folder / "notes.txt").write_text("not a record")
     monkeypatch.setattr(records.resources, "files", lambda package: tmp_path)
     assert [record["name"] for record in records.read_records("toy")] == ["cpu-1", "cpu-2", "gpu"]

@@ -6,7 +6,6 @@ whole or not at all, and one that cannot be read or is of another cell is comput
 
 import ast
 import functools
-import hashlib
 import inspect
 import json
 import math
@@ -115,7 +114,7 @@ _CHECKPOINTS: ContextVar[Path | None] = ContextVar("checkpoints", default=None)
 def checkpoint_file(function: Callable, arguments: dict) -> Path | None:
     """Where a long cell may keep its state while it runs, None outside of a run."""
     folder = _CHECKPOINTS.get()
-    return None if folder is None else folder / f"{_digest([code_hash(function), plain(arguments)])}.pt"
+    return None if folder is None else folder / f"{runtime.digest([code_hash(function), plain(arguments)])}.pt"
 
 
 @contextmanager
@@ -151,20 +150,21 @@ class CellStore:
         row, path = self._place(cell)
         try:
             stored = json.loads(path.read_bytes())
-            return stored["result"] if stored["cell"] == row and stored["digest"] == _digest(stored["result"]) else None
+            result = stored["result"]
+            return result if stored["cell"] == row and stored["digest"] == runtime.digest(result) else None
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
 
     def write(self, cell: Cell, result: dict) -> None:
         """Store the result of a cell, on disk before this returns. Raises `OSError` where the disk is full or gone."""
         row, path = self._place(cell)
-        runtime.write_whole(json.dumps({"cell": row, "result": result, "digest": _digest(result)}), path)
+        runtime.write_whole(json.dumps({"cell": row, "result": result, "digest": runtime.digest(result)}), path)
 
     def _place(self, cell: Cell) -> tuple[str, Path]:
         # as text: a NaN among the arguments equals itself there
         what = [cell.function.__name__, cell.arguments, code_hash(cell.function)]
         row = json.dumps(plain(what), sort_keys=True)
-        return row, self.folder / f"{_digest(row)[:24]}.json"
+        return row, self.folder / f"{runtime.digest(row)[:24]}.json"
 
 
 def code_hash(function: Callable) -> str:
@@ -179,7 +179,7 @@ def code_hash(function: Callable) -> str:
 def _code_hash(own: Path) -> str:
     paths = {path for pattern in _SHARED for path in _HOUSE.glob(pattern)} if own.is_relative_to(_HOUSE) else set()
     paths |= set(own.parent.glob("*.py")) if (own.parent / "__init__.py").exists() else {own}
-    return _digest([_code(path.read_text(encoding="utf-8")) for path in sorted(paths)])[:16]
+    return runtime.digest([_code(path.read_text(encoding="utf-8")) for path in sorted(paths)])[:16]
 
 
 def _code(text: str) -> str:
@@ -188,7 +188,3 @@ def _code(text: str) -> str:
         if isinstance(body := getattr(node, "body", None), list):
             node.body = [x for x in body if not (isinstance(x, ast.Expr) and isinstance(x.value, ast.Constant))]
     return ast.unparse(tree)
-
-
-def _digest(value) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

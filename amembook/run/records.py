@@ -14,6 +14,10 @@ from amembook.run.claims import word, worst
 
 RECORDS = Path(__file__).resolve().parents[1] / "records"
 """The records that ship with the book; each names the clean commit that made it."""
+HELD = "config", "measured", "predicted"
+"""What a record's digest holds as it was measured; its verdicts follow from it and are judged again."""
+NOTES = "doubts", "diverged", "race_edge"
+"""What measurements say of their own failures: there may be none."""
 
 
 def record_of(experiment: Experiment, config, results: list[dict], provenance: dict, began: float) -> dict:
@@ -22,7 +26,7 @@ def record_of(experiment: Experiment, config, results: list[dict], provenance: d
     text = json.dumps(plain(experiment.read(config, results)))
     measured, predicted = json.loads(text, parse_constant=lambda name: None)
     record = {"experiment": experiment.name, "config": asdict(config), "measured": measured, "predicted": predicted}
-    record = _judged(record, experiment, config)
+    record = _judged(record, experiment, config) | {"digest": digest_of(record)}
     seconds = round(time.perf_counter() - began, 1)
     return record | {"device": provenance["device"], "seconds": seconds, "provenance": provenance}
 
@@ -30,11 +34,13 @@ def record_of(experiment: Experiment, config, results: list[dict], provenance: d
 def judge(record: dict, experiment: Experiment) -> dict:
     """The record with the verdicts that today's rules give its config and its numbers, and with nothing else changed.
 
-    Raises `ValueError` for another config than today's, a number that is missing, a null count, or no number at all.
+    Raises `ValueError` for another config than today's, a number that is missing, a null count, or a quantity of which
+    nothing is known, unless it is the scatter of a single draw.
     """
-    measured = record["measured"]
-    for name, values in measured.items():
-        if "counts" in name and None in _leaves(values) or set(_leaves(measured)) == {None}:
+    several = record["config"].get("seeds") != 1
+    for name, values in (record["measured"] or {"numbers": None}).items():
+        held = set(_leaves(values))
+        if "counts" in name and None in held or held == {None} and several and name not in NOTES:
             raise ValueError(f"measured {name} must hold numbers, got null or an empty list")
     try:
         return _judged(record, experiment, config_of(experiment, record["config"]))
@@ -51,6 +57,11 @@ def _leaves(value) -> list:
     """What nested dicts and lists hold at their ends; an empty one holds None."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
     return [value] if inner is None else [leaf for one in inner for leaf in _leaves(one)] or [None]
+
+
+def digest_of(record: dict) -> str:
+    """SHA-256 of what a record holds of `HELD`, as JSON with sorted keys."""
+    return runtime.digest({part: record[part] for part in HELD if part in record})
 
 
 def check_writable(path: str | Path) -> None:
@@ -85,12 +96,14 @@ def write_record(record: dict, path: str | Path) -> None:
     runtime.write_whole(re.sub(r'"@(\d+)@"', lambda match: lines[int(match[1])], text) + "\n", Path(path).resolve())
 
 
-def read_record(path: str | Path, parts=("config", "measured", "predicted")) -> dict:
-    """The record in a file, with these objects in it; `ValueError` where there is none."""
+def read_record(path: str | Path, parts=HELD) -> dict:
+    """The record in a file, with these objects in it; `ValueError` where there is none, or one that was edited."""
     try:
         record = json.loads(Path(path).read_text(encoding="utf-8"))
         if lacking := [part for part in parts if not isinstance(record.get(part), dict)]:
             raise ValueError(f"it has no object {', '.join(lacking)}")
+        if record.get("digest") != digest_of(record):
+            raise ValueError(f"its {', '.join(HELD)} are not those of its digest")
         words_of(record)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         got = f"{str(path)!r}: {error}; git restore brings a stored one back"

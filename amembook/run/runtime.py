@@ -1,7 +1,9 @@
 """Where the code runs: the profile of sizes, the device, the threads, and what a result says of its origin."""
 
 import functools
+import hashlib
 import importlib.metadata
+import json
 import os
 import platform
 import subprocess
@@ -89,6 +91,11 @@ def commit() -> str | None:
 def is_clean(commit: str | None) -> bool:
     """Whether a result of this commit can be made again: there is one, and nothing was changed beside it."""
     return commit is not None and not commit.endswith("+")
+
+
+def digest(value) -> str:
+    """SHA-256 of a plain value, as JSON with sorted keys."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
 def write_whole(content: str, path: Path) -> None:
