@@ -34,7 +34,7 @@ CLAIM = (
 class ReachesConfig(Config):
     """Muon with five of Jordan's steps on the memory, Nesterov's average, the rate falling in a line to 0."""
 
-    alphas: SteepAlphas = (1.25, 1.5, 2.0)
+    alphas: SteepAlphas = (1.5, 2.0)
     n_items: Count = 2048
     dims: Dims = (64, 128, 256)
     batch_size: Count = 1024
