@@ -1,4 +1,4 @@
-"""Maps of a gradient that know more than it: second moments, whitening by them, the matched filter, siblings.
+"""Maps of a gradient that know more than it: second moments, whitening by them, K-FAC, the matched filter, siblings.
 
 Nothing here is a spectral map. All in float64, by factors of the moments and not by the moments themselves: those of a
 power law have the condition number d^{2α}, their factors d^α.
@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from amemlib.checks import check_non_negative, check_sequence
+from amemlib.checks import check_non_negative, check_real, check_sequence
 from amemlib.problem import Embeddings, check_embeddings, check_frequencies, check_tensor
 
 _ROWS = 2048
@@ -86,6 +86,42 @@ def matched_filter(emb: Embeddings, q: Float[Tensor, " N"]) -> Float[Tensor, "d 
     factor, rotated = rows.split(dim, 1)
     _check_factor("emb.V", factor)
     return torch.linalg.solve_triangular(factor, rotated, upper=True).T
+
+
+def kfac(emb: Embeddings, q: Float[Tensor, " N"], damping: float = 0.0) -> Float[Tensor, "d d"]:
+    """Σ_u⁻¹ G₀ Σ_v⁻¹ with Σ_u = Σ_k q_k (u_k − ū)(u_k − ū)ᵀ and Σ_v = Σ_k q_k v_k v_kᵀ: K-FAC by the empirical Fisher.
+
+    The outputs are centred as G₀ is, whose factors on their side are u_k − ū: about 0 it loses the commonest items.
+    damping: as in `whiten`. Returns (d, d) float64. Raises `ValueError` where d items or fewer are seen, undamped.
+    """
+    check_embeddings(emb)
+    check_frequencies("q", q, emb.n_items)
+    mean = emb.U.mean(0, dtype=torch.float64)
+    U, V = (second_moment(x, q, centre) for x, centre in ((emb.U, mean), (emb.V, None)))
+    G = (q.to(emb.U.device).double()[:, None] * (emb.U.double() - mean)).T @ emb.V.double()
+    return whiten(G, U, V, damping)
+
+
+def balanced_sum(matrices: Sequence[Float[Tensor, "m n"]], coefficients: Sequence[float]) -> Float[Tensor, "m n"]:
+    """Σ_s c_s M_s / ‖M_s‖_F, each at the same Frobenius norm before its coefficient, brought to that of I: √min(m, n).
+
+    W* + 0.6 Newton, which has more items and less loss than the polar map, is the balanced sum of `matched_filter` and
+    of G Σ_v⁻¹ with the coefficients 1 and 0.6 (chapter "What beats Muon").
+    Raises `ValueError` for shapes that differ, a matrix of zeros, or a sum that is zero.
+    """
+    matrices, coefficients = check_sequence("matrices", matrices), check_sequence("coefficients", coefficients)
+    if not matrices or len(matrices) != len(coefficients):
+        raise ValueError(f"matrices and coefficients must be as many, got {len(matrices)} and {len(coefficients)}")
+    total = 0.0
+    for k, (M, c) in enumerate(zip(matrices, coefficients, strict=True)):
+        check_tensor(f"matrices[{k}]", M, tuple(matrices[0].shape) if k else ("m", "n"))
+        if not M.any():
+            raise ValueError(f"matrices[{k}] must not be all zero")
+        total = total + check_real(f"coefficients[{k}]", c) * M.double() / torch.linalg.matrix_norm(M.double())
+    norm = torch.linalg.matrix_norm(total)
+    if not 0 < norm < torch.inf:
+        raise ValueError(f"coefficients must give a finite sum that is not 0, got {coefficients}")
+    return total * (min(total.shape) ** 0.5 / norm)
 
 
 def siblings(gradients: Sequence[Float[Tensor, "_ n"]], damping: float = 0.0) -> list[Float[Tensor, "_ n"]]:

@@ -50,7 +50,7 @@ def possible(value, highest: float) -> bool:
 @pytest.mark.parametrize("alpha, n_items, dim", PLACES)
 def test_counts_of_one_step_are_possible(alpha, n_items, dim):
     problem, scale = am.Problem.power_law(n_items, dim, alpha), theory.bulk_scale(alpha, n_items, dim)
-    maps = [("polar", 0.0), ("newton", 0.0), ("matched_filter", 0.0)] + [
+    maps = [("polar", 0.0), ("newton", 0.0), ("matched_filter", 0.0), ("kfac", 0.0)] + [
         ("smoothed_sign", factor * scale) for factor in (1e-3, 1.0, 1e3)
     ]
     if n_items <= 60:
@@ -69,7 +69,7 @@ def test_counts_of_a_batch_are_possible(alpha, n_items, dim):
     problem = am.Problem.power_law(n_items, dim, alpha)
     for batch_size in (1, 3, dim, 10**6):
         q = am.sample_minibatch(problem, batch_size, 0)
-        for name in ("polar", "newton", "matched_filter", "sgd"):
+        for name in ("polar", "newton", "matched_filter", "kfac", "sgd"):
             value = answer(am.expected_capacity, problem, name, frequencies=q)
             assert possible(value, most(n_items, dim)), (name, batch_size)
         distinct = equivalents.expected_distinct_items(problem, batch_size)

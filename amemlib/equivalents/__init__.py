@@ -19,6 +19,14 @@ from amemlib.equivalents.one_gradient import (
     expected_siblings_capacity,
     MatchedFilterEquivalent,
 )
+from amemlib.equivalents.whitened import (
+    expected_whitened_capacity,
+    whitened_recovery_probabilities,
+    Whitener,
+    KFAC,
+    MATCHED,
+    MATCHED_AND_NEWTON,
+)
 from amemlib.equivalents.sgd import sgd_recovery_probabilities, sgd_limit_probability, sgd_capacity_constant
 from amemlib.equivalents.law import SpectralLaw, expected_map_capacity
 from amemlib.equivalents.optimal_map import best_map, best_monotone_map, best_smoothing, tail_snr

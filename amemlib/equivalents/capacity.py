@@ -16,14 +16,15 @@ def expected_capacity(
 ) -> float:
     """Expected number of items that one step from W = 0 recovers, to a few per cent, nothing fitted.
 
-    spectral_map: "polar", "smoothed_sign" (h_λ with λ = `lam`, absolute), "sgd"; or "newton" and "matched_filter",
-        which are no spectral maps.
+    spectral_map: "polar", "smoothed_sign" (h_λ with λ = `lam`, absolute), "sgd"; or "newton", "matched_filter" and
+        "kfac", which are no spectral maps.
     frequencies: the minibatch frequencies q that the gradient saw, (N,); `None` for the population, q = p.
 
     polar, h_λ: Σ_i E_g Π_{j≠i} Φ((√d φ(q_i) + σ_i g) / σ_ij) with the signal curve φ and the interaction law of
         `SpectralEquivalent`. Within about 4 % of counts for d ≥ 128; below, head items differ from their mean.
     newton: the same product with the leverages and the noise of `NewtonEquivalent`.
     matched_filter: the same with `MatchedFilterEquivalent`, within about 3 % for d ≥ 128.
+    kfac: Σ_u⁻¹ G Σ_v⁻¹ of `whitening.kfac`, within about 5 %; other whitenings: `expected_whitened_capacity`.
     sgd: the rivals' own terms q_j ⟨v_j, v_i⟩ are kept one by one, see `sgd_recovery_probabilities`.
     Raises `ValueError` for an unknown map, a λ < 0, or frequencies of the wrong length.
     """
@@ -56,7 +57,7 @@ def _recovery_chances(
 ) -> tuple[np.ndarray, np.ndarray]:
     """How many items there are in every class of equal frequencies, in decreasing order, and how likely one is kept."""
     check_instance("problem", problem, Problem)
-    check_choice("spectral_map", spectral_map, ("polar", "smoothed_sign", "sgd", "newton", "matched_filter"))
+    check_choice("spectral_map", spectral_map, ("polar", "smoothed_sign", "sgd", "newton", "matched_filter", "kfac"))
     q = problem.frequencies if frequencies is None else frequencies
     # imported when asked for: a chapter that predicts one map does not rest on the code of the others
     check_frequencies("frequencies", q, problem.n_items)
@@ -75,6 +76,10 @@ def _recovery_chances(
 
         matched = MatchedFilterEquivalent.solve(q, problem.dim)
         return matched.counts, matched.recovery_probabilities()
+    if spectral_map == "kfac":
+        from amemlib.equivalents.whitened import KFAC, whitened_recovery_probabilities
+
+        return whitened_recovery_probabilities(q, problem.dim, KFAC, KFAC)
     check_non_negative("lam", lam)
     from amemlib.equivalents.smoothed_sign import SpectralEquivalent
 

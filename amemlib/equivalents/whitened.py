@@ -1,0 +1,198 @@
+"""Gradients whitened by second moments of inputs and outputs: any weights, powers, dampings and sums; K-FAC."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from scipy.optimize import brentq
+from scipy.special import log_ndtr
+from torch import Tensor
+
+from amemlib.checks import check_count, check_function, check_instance, check_non_negative, check_real, check_sequence
+from amemlib.equivalents.fixed_point import BIN_WIDTH, GAUSS_HERMITE, binned
+from amemlib.problem import Problem, check_frequencies
+
+_CLASS_WIDTH = 0.2
+_POWER_STEP = 1.5
+_POWER_TAIL = 9.0
+"""Nodes of a power are a factor e^1.5 apart, which errs by 2 in 10⁶, and reach until e^−9 of the integral is left."""
+
+
+@dataclass(frozen=True)
+class Whitener:
+    """One term of a side, c (Σ_k a_k x_k x_kᵀ + t)^{−b} with a_k = `weights`(q_k).
+
+    weights: a ≥ 0, a function of the array q (K,). power: b in (0, 1]. damping: t ≥ 0 in units of the mean eigenvalue,
+    Σ_k a_k / d. coefficient: the Frobenius norm of this term on G, in a unit that all terms of the side share.
+    """
+
+    weights: Callable[[np.ndarray], np.ndarray]
+    power: float = 1.0
+    damping: float = 0.0
+    coefficient: float = 1.0
+
+    def __post_init__(self):
+        check_function("weights", self.weights)
+        if not 0 < check_real("power", self.power) <= 1:
+            raise ValueError(f"power must lie in (0, 1], got {self.power!r}")
+        check_non_negative("damping", self.damping)
+        if not math.isfinite(check_real("coefficient", self.coefficient)):
+            raise ValueError(f"coefficient must be finite, got {self.coefficient!r}")
+
+
+KFAC = (Whitener(np.asarray),)
+"""Σ_k q_k x_k x_kᵀ to the power −1: both sides of K-FAC, outputs centred as the gradient is; on the right alone
+Newton's input side."""
+MATCHED = (Whitener(np.square),)
+MATCHED_AND_NEWTON = (Whitener(np.square), Whitener(np.asarray, coefficient=0.6))
+"""W* and W* + 0.6 G Σ_v⁻¹, each at the same Frobenius norm (`whitening.balanced_sum`), as right sides."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """Σ_n c_n (Σ_k a_nk x_k x_kᵀ + t_n)⁻¹ by leaving items out, for (n,) nodes and (K,) classes of equal frequency.
+
+    tau: (n,) τ = x_iᵀ (…)₋ᵢ⁻¹ x_i. rest: (n, K) g = 1 / (1 + a τ). square: (n, n) (1/d) tr of the product of two
+    resolvents that x_i is not in, T_nm = τ_n τ_m / (1 − (1/d) Σ_k (1 − g_nk)(1 − g_mk)), of any weights.
+    """
+
+    coefficient: np.ndarray
+    rest: np.ndarray
+    tau: np.ndarray
+    square: np.ndarray
+    dim: int
+
+    def gain(self) -> np.ndarray:
+        """(K,) m_i = E x_iᵀ L x_i."""
+        return (self.coefficient * self.tau) @ self.rest
+
+    def pairs(self) -> np.ndarray:
+        """(K, n²) z with E (x_iᵀ L x_k)² = Σ z_i T z_k / d for i ≠ k."""
+        return (self.rest[:, None] * self.rest[None]).reshape(len(self.tau) ** 2, -1).T
+
+    def traces(self) -> np.ndarray:
+        """(n²,) c_n c_m T_nm."""
+        return (np.outer(self.coefficient, self.coefficient) * self.square).ravel()
+
+
+def _identity(classes: int, dim: int) -> _Side:
+    return _Side(np.ones(1), np.ones((1, classes)), np.ones(1), np.ones((1, 1)), dim)
+
+
+def _solve(name: str, terms: Sequence[Whitener], q: np.ndarray, counts: np.ndarray, dim: int) -> _Side:
+    terms = check_sequence(name, terms)
+    if not terms:
+        return _identity(len(q), dim)
+    nodes = []
+    for term in terms:
+        check_instance(name, term, Whitener)
+        a = np.asarray(term.weights(q), dtype=float)
+        if a.shape != q.shape or not (np.isfinite(a).all() and (a >= 0).all() and a.any()):
+            raise ValueError(f"weights of {name} must give finite numbers ≥ 0, one for each q and not all 0")
+        mean = counts @ a / dim
+        if term.damping == 0 and counts[a > 0].sum() <= dim:
+            raise ValueError(
+                f"damping of {name} must be > 0 where {dim} items or fewer have a weight, "
+                f"got {term.damping!r} and {counts[a > 0].sum():.0f} items"
+            )
+        if term.power == 1:
+            nodes.append(_joined(a[None], np.array([term.damping * mean]), np.ones(1), counts, dim))
+        else:
+            # x^{−b} = sin(πb)/π ∫ s^{−b} (x + s)⁻¹ ds, from far below the smallest eigenvalue to far above the largest
+            b, least = term.power, 1 / _resolvent(a, term.damping * mean, counts, dim)
+            low = math.log(least) - _POWER_TAIL / (1 - b)
+            log_s = np.arange(low, math.log(a.max() + mean) + _POWER_TAIL / b, _POWER_STEP)
+            weight = _POWER_STEP * math.sin(math.pi * b) / math.pi * np.exp((1 - b) * log_s)
+            t = term.damping * mean + np.exp(log_s)
+            nodes.append(_joined(np.repeat(a[None], len(t), 0), t, weight, counts, dim))
+    scale = []
+    for term, (a, _, c, tau) in zip(terms, nodes, strict=True):
+        side = _side(c, a, tau, counts, dim)
+        scale.append(term.coefficient / math.sqrt(counts * q**2 @ side.pairs() @ side.traces()))
+    a, tau = (np.concatenate([node[k] for node in nodes]) for k in (0, 3))
+    return _side(np.concatenate([s * node[2] for s, node in zip(scale, nodes, strict=True)]), a, tau, counts, dim)
+
+
+def _joined(a: np.ndarray, t: np.ndarray, c: np.ndarray, counts: np.ndarray, dim: int) -> tuple:
+    return a, t, c, np.array([_resolvent(row, s, counts, dim) for row, s in zip(a, t, strict=True)])
+
+
+def _resolvent(a: np.ndarray, t: float, counts: np.ndarray, dim: int) -> float:
+    """τ with Σ_k a_k τ / (1 + a_k τ) + d t τ = d."""
+    seen = a > 0
+    log_a, n = np.log(a[seen]), counts[seen]
+    excess = lambda x: n @ (1 / (1 + np.exp(-log_a - x))) + dim * math.exp(min(x + log_t, 700)) - dim
+    log_t = math.log(t) if t > 0 else -math.inf
+    low = -math.log(2 * (counts @ a / dim + t))
+    high = -log_t if t > 0 else math.inf
+    if n.sum() > dim:
+        high = min(high, math.log(dim / (n.sum() - dim)) - log_a.min() + 1)
+    return math.exp(brentq(excess, low, high))
+
+
+def _side(c: np.ndarray, a: np.ndarray, tau: np.ndarray, counts: np.ndarray, dim: int) -> _Side:
+    rest = 1 / (1 + a * tau[:, None])
+    leverage = 1 - rest
+    return _Side(c, rest, tau, np.outer(tau, tau) / (1 - (leverage * counts) @ leverage.T / dim), dim)
+
+
+def whitened_recovery_probabilities(
+    q: Float[Tensor, " N"], dim: int, left: Sequence[Whitener] = (), right: Sequence[Whitener] = ()
+) -> tuple[np.ndarray, np.ndarray]:
+    """How many items share each frequency (K,), and the probability that L G R recovers one of them (K,).
+
+    L, R: the sums of their terms, I for none; G = Σ_k q_k u_k v_kᵀ, L of the outputs, R of the inputs. An item's own
+    logit is q_i m_i m′_i, m = E x_iᵀ L x_i; with ω_ik = E (x_iᵀ L x_k)², primes for inputs, a rival's has the variance
+
+        Σ_{k≠i,j} q_k² ω_jk ω′_ki + (q_j m_j)² ω′_ji + (q_i m′_i)² ω_ji,
+
+    and P = E_g Π_{j≠i} Φ((q_i m_i m′_i + σ_i g) / σ_ji). Every mean leaves the items in question out.
+    A G that is centred needs a Σ of outputs that is: about 0 it loses the items that are common enough to move ū.
+    """
+    dim = check_count("dim", dim)
+    values, counts = binned(q, BIN_WIDTH)
+    u, v = (_solve(name, terms, values, counts, dim) for name, terms in (("left", left), ("right", right)))
+    zu, zv, tu, tv = u.pairs(), v.pairs(), u.traces(), v.traces()
+    energy, gains = values**2, (u.gain(), v.gain())
+    score = values * gains[0] * gains[1]
+    # what all other items carry from one input to one output, (n², n′²)
+    carried = tu[:, None] * (zu.T @ ((counts * energy)[:, None] * zv)) * tv / dim**2
+    own_u, own_v = ((z**2) @ t / dim for z, t in ((zu, tu), (zv, tv)))
+    private = score**2 * 2 * (own_u / gains[0] ** 2 + own_v / gains[1] ** 2)
+    own = np.sqrt(np.einsum("kn,nm,km->k", zu, carried, zv) - energy * own_u * own_v + private)
+    label = np.full(len(values), -1)
+    seen = values > 0
+    label[seen] = np.floor(-np.log(values[seen] / values[0]) / _CLASS_WIDTH)
+    label = np.unique(label, return_inverse=True)[1]
+    number = np.bincount(label, counts)
+    mean = lambda x: np.stack([np.bincount(label, counts * column) for column in x.T], 1) / number[:, None]
+    loud = mean((energy * (gains[0] ** 2 - own_u))[:, None] * zv)
+    variance = zv @ (mean(zu) @ carried + loud * tv / dim).T
+    variance += (energy * (gains[1] ** 2 - own_v))[:, None] * (zu * tu / dim @ mean(zu).T)
+    g, weights = GAUSS_HERMITE
+    logits, log_wins = score[:, None] + own[:, None] * g, 0.0
+    for n, sd in zip(number, np.sqrt(variance).T, strict=True):
+        log_wins = log_wins + n * (1 - 1 / counts.sum()) * log_ndtr(logits / sd[:, None])
+    return counts, np.exp(log_wins) @ weights / math.sqrt(2 * math.pi)
+
+
+def expected_whitened_capacity(
+    problem: Problem,
+    left: Sequence[Whitener] = (),
+    right: Sequence[Whitener] = (),
+    frequencies: Float[Tensor, " N"] | None = None,
+) -> float:
+    """Expected number of items that L G R recovers after one step: `whitened_recovery_probabilities`, nothing fitted.
+
+    `KFAC` on both sides, `MATCHED` or `MATCHED_AND_NEWTON` on the right, or terms of your own. Within about 3 % of
+    counts with one side and 5 % with two, d ≥ 128, where inputs are whitened fully; a G that is not is too like SGD's.
+    frequencies: the minibatch frequencies q that the gradient saw, (N,); `None` for the population.
+    Raises `ValueError` for an undamped side of d items or fewer, whose moment has no inverse.
+    """
+    check_instance("problem", problem, Problem)
+    q = problem.frequencies if frequencies is None else frequencies
+    check_frequencies("frequencies", q, problem.n_items)
+    counts, chances = whitened_recovery_probabilities(q, problem.dim, left, right)
+    return float(counts @ chances)
