@@ -177,7 +177,7 @@ def thresholded_trajectory(
     """W_1, …, W_T of Eq. (7), one after the other: W_{t+1} = W_t + η_t f_t(G_t), G_t = Σ_{i>d_t} q_i u_i v_iᵀ, W_0 = 0.
 
     frequencies, removed, maps, learning_rates: q, d_t (0 for the whole gradient), f_t and η_t, one of each for a step.
-    The gradient does not look at W: what is removed is a prefix fixed beforehand. `optim.trajectory` has the true iterates.
+    The gradient does not look at W: what is removed is a prefix fixed beforehand. `trajectory` has the true ones.
     """
     W = 0
     for q, n_recovered, spectral_map, lr in zip(frequencies, removed, maps, learning_rates, strict=True):
