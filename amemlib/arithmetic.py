@@ -8,8 +8,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from amemlib.checks import check_count
-
 _ROUNDING = {"ieee": 0.0, "tf32": 2.0**-11, "bf16": 2.0**-8}
 _LEGACY = {"highest": "ieee", "high": "tf32", "medium": "bf16"}
 _COARSEST = max(_ROUNDING.values())
@@ -54,20 +52,6 @@ def product_rounding() -> float:
         # "none": whatever the setting above it says; the old setting writes its own value through to these
         roundings.append(0.0 if value == "none" else _ROUNDING.get(value, _COARSEST))
     return max(roundings)
-
-
-def round_significand(X: Float[Tensor, "n m"], bits: int) -> Float[Tensor, "n m"]:
-    """float32 numbers rounded to nearest, ties to even, with `bits` bits after the leading one: 7 bfloat16, 10 TF32.
-
-    The range is float32's. It is what a tensor core does to the entries of a product; it adds in float32.
-    """
-    check_count("bits", bits, most=23)
-    if bits == 23:
-        return X.float()
-    pattern = X.float().contiguous().view(torch.int32)
-    dropped = 23 - bits
-    half = (1 << (dropped - 1)) - 1 + ((pattern >> dropped) & 1)
-    return ((pattern + half) & -(1 << dropped)).view(torch.float32)
 
 
 def single_norms(X: Float[Tensor, "n d"]) -> Float[Tensor, " n"]:

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from amemlib.checks import check_function, check_non_negative, check_positive, check_real, shown
-from amemlib.gradients import gradient, initial_gradient, thresholded_gradient
+from amemlib.gradients import gradient, initial_gradient
 from amemlib.problem import Embeddings, check_embeddings, check_tensor
 from amemlib.whitening import second_moment
 
@@ -70,24 +70,6 @@ def trajectory(
             raise ValueError(f"lr must hold a rate for every step, got {t} for more steps than that")
         M = momentum * M + (gradient(W, emb, q) if t else initial_gradient(emb, q))
         W = step(W, M, spectral_map, rate)
-        yield W
-
-
-def thresholded_trajectory(
-    emb: Embeddings,
-    frequencies: Iterable[Float[Tensor, " N"]],
-    removed: Iterable[int],
-    maps: Iterable[Callable[[Tensor], Tensor]],
-    learning_rates: Iterable[float],
-) -> Iterator[Float[Tensor, "d d"]]:
-    """W_1, …, W_T of Eq. (7), one after the other: W_{t+1} = W_t + η_t f_t(G_t), G_t = Σ_{i>d_t} q_i u_i v_iᵀ, W_0 = 0.
-
-    frequencies, removed, maps, learning_rates: q, d_t (0 for the whole gradient), f_t and η_t, one of each for a step.
-    The gradient does not look at W: what is removed is a prefix fixed beforehand. `trajectory` has the true iterates.
-    """
-    W = 0
-    for q, n_recovered, spectral_map, lr in zip(frequencies, removed, maps, learning_rates, strict=True):
-        W = step(W, thresholded_gradient(emb, q, n_recovered), spectral_map, lr)
         yield W
 
 

@@ -114,11 +114,6 @@ def check_frequencies(name: str, q: Tensor, n_items: int | None = None, *, zeros
         raise ValueError(f"{name} must have a positive sum, got 0.0")
 
 
-def check_square(name: str, W: Tensor, dim: int | None = None) -> None:
-    """Raise unless `W` is a finite floating-point matrix, (d, d) where `dim` says so."""
-    check_tensor(name, W, ("m", "n") if dim is None else (dim, dim))
-
-
 def check_tensor(name: str, X: Tensor, shape: tuple) -> None:
     """Raise unless `X` is a finite floating-point tensor of this shape.
 

@@ -16,20 +16,15 @@ from torch import Tensor
 from amemlib.arithmetic import (
     product_rounding,
     put_in_columns,
-    round_significand,
     single_norms,
     unit_scale,
     without_autocast,
 )
-from amemlib.checks import check_count, shown
-from amemlib.problem import Embeddings, check_embeddings, check_frequencies, check_tensor, row_norms
-
-FORMATS = {"float32": 23, "tf32": 10, "bfloat16": 7}
-"""Bits of the significand that a number keeps on its way into a product, by format; all add in float32."""
+from amemlib.checks import shown
+from amemlib.problem import Embeddings, check_embeddings, check_frequencies, check_tensor
 
 _FIRST_BLOCK = 64
 _PAIR_ELEMENTS = 2**22
-_SCAN_ELEMENTS = 2**24
 _LARGE = 2.0**10
 
 
@@ -129,35 +124,6 @@ def margins(W: Float[Tensor, "d d"], emb: Embeddings) -> Float[Tensor, " N"]:
         logits.diagonal(start).fill_(-math.inf)
         result[start:stop] = own - logits.amax(1)
     return result
-
-
-@without_autocast
-def recovered_in_format(W: Float[Tensor, "d d"], emb: Embeddings, bits: int) -> Bool[Tensor, " N"]:
-    """(N,) mask of a plain scan whose products see rounded entries: the item's own score is one of them.
-
-    bits: after the leading one, 1 … 23. Raises as `recovered` does, and for other bits.
-    """
-    _check_memory(W, emb)
-    W = W.double()
-    U, Z = round_significand(emb.U, bits), round_significand(emb.V.double() @ W.T, bits)
-    mask = torch.empty(emb.n_items, dtype=torch.bool, device=U.device)
-    for rows in torch.arange(emb.n_items, device=U.device).split(max(1, _SCAN_ELEMENTS // emb.n_items)):
-        scores = Z[rows] @ U.T
-        own = scores[torch.arange(len(rows)), rows].clone()
-        scores[torch.arange(len(rows)), rows] = -torch.inf
-        mask[rows] = own > scores.amax(1)
-    return mask
-
-
-def undecided_in_format(W: Float[Tensor, "d d"], emb: Embeddings, bits: int, margin: Float[Tensor, " N"]) -> int:
-    """Items whose exact margin lies inside (2ε + (d + 4) 2⁻²⁴) ‖u‖ ‖Wv‖, what products of the format may be off by."""
-    _check_memory(W, emb)
-    check_tensor("margin", margin, (emb.n_items,))
-    check_count("bits", bits, most=23)
-    unit = 2.0 ** -(bits + 1)
-    rounding = (emb.dim + 4) * 2.0**-24 + (0 if bits == 23 else 2 * unit)
-    bound = rounding * row_norms(emb.U).max() * row_norms(emb.V.double() @ W.double().T)
-    return int((margin.abs() <= bound).sum())
 
 
 def _check_memory(W: Tensor, emb: Embeddings) -> None:

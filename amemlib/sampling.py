@@ -16,7 +16,7 @@ from amemlib.checks import check_count, check_instance, check_real, shown
 from amemlib.problem import Embeddings, Problem, check_embeddings, check_tensor
 
 _ROWS = 4096
-_STREAMS = {"outputs": 0, "inputs": 1, "minibatch": 2, "reduced outputs": 3, "reduced inputs": 4, "rotations": 5}
+_STREAMS = {"outputs": 0, "inputs": 1, "minibatch": 2, "reduced outputs": 3, "reduced inputs": 4}
 
 
 def sample_embeddings(
@@ -93,17 +93,6 @@ def sample_minibatch(problem: Problem, batch_size: int, seed: int) -> Float[Tens
     batch_size = check_count("batch_size", batch_size)
     counts = _generator(seed, problem.dim, "minibatch").multinomial(batch_size, problem.frequencies.numpy(force=True))
     return torch.from_numpy(counts / batch_size)
-
-
-def sample_rotations(dim: int, n_rotations: int, seed: int) -> Float[Tensor, "n d d"]:
-    """n independent orthogonal d × d matrices from the Haar measure, float64, by QR of Gaussian matrices.
-
-    The signs of R's diagonal go into Q: without them Q depends on the QR routine and is not Haar-distributed.
-    Raises `ValueError` for sizes < 1 and a negative seed.
-    """
-    shape = (check_count("n_rotations", n_rotations), check_count("dim", dim), dim)
-    Q, R = np.linalg.qr(_generator(seed, dim, "rotations").standard_normal(shape))
-    return torch.from_numpy(Q * np.sign(np.diagonal(R, axis1=1, axis2=2))[:, None, :])
 
 
 def _generator(seed: int, dim: int, stream: str) -> np.random.Generator:

@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import lambertw, log_ndtr
+from scipy.special import lambertw
 from scipy.special import zeta as hurwitz_zeta
 
 from amemlib.checks import (
@@ -145,42 +145,6 @@ def sgd_schedule(
     return Schedule(thresholds, (math.inf,) * steps, rates)
 
 
-def weighted_norm_bound(norm: float, largest: float, dim: int, t: float) -> float:
-    """What ‖Σ x_k² v_k v_kᵀ‖ exceeds with probability e^{−t} at most: (‖x‖₂/√d + (1 + √(2t/d)) ‖x‖_∞)² (Lemma 33).
-
-    norm, largest: ‖x‖₂ and ‖x‖_∞. The v_k are independent, N(0, I/d).
-    Raises `ValueError` or `TypeError` unless norm, largest and t are finite and ≥ 0 and d ≥ 1.
-    """
-    norm, largest = check_non_negative("norm", norm), check_non_negative("largest", largest)
-    dim, t = check_count("dim", dim), check_non_negative("t", t)
-    return (norm / math.sqrt(dim) + (1 + math.sqrt(2 * t / dim)) * largest) ** 2
-
-
-def weighted_frobenius_bound(second: float, fourth: float, largest: float, dim: int, t: float) -> float:
-    """The same for ‖Σ x_k² v_k v_kᵀ‖_F: ((‖x‖₂⁴/d + (1 + 1/d) ‖x‖₄⁴)^{1/4} + √(2t/d) ‖x‖_∞)² (Lemma 33).
-
-    second, fourth, largest: Σ x_k², Σ x_k⁴ and ‖x‖_∞.
-    Raises `ValueError` or `TypeError` unless these and t are finite and ≥ 0 and d ≥ 1.
-    """
-    second, fourth = check_non_negative("second", second), check_non_negative("fourth", fourth)
-    largest, dim, t = check_non_negative("largest", largest), check_count("dim", dim), check_non_negative("t", t)
-    mean = (second**2 / dim + (1 + 1 / dim) * fourth) ** 0.25
-    return (mean + math.sqrt(2 * t / dim) * largest) ** 2
-
-
-def superconcentration_failure(n: float, constant: float) -> float:
-    """Pr[max_{k≤n} g_k < √(2 log n) − C log log n / √log n], exact: Φ(x)^n (Lemma 34). C: `constant`.
-
-    Raises `ValueError` for an n that is not finite and > 1, where log log n is, and a C that is not finite and ≥ 0.
-    """
-    n, constant = check_positive("n", n), check_non_negative("constant", constant)
-    if n <= 1:
-        raise ValueError(f"n must be > 1, got {n!r}")
-    log_n = math.log(n)
-    x = math.sqrt(2 * log_n) - constant * math.log(log_n) / math.sqrt(log_n)
-    return float(np.exp(n * log_ndtr(x)))
-
-
 def critical_batch_exponent(method: str, alpha: float) -> float:
     """Exponent of the batch size B* ≍ d^β beyond which one step gains nothing (Theorems 3 and 5).
 
@@ -280,11 +244,6 @@ def one_gradient_bound(q: np.ndarray, dim: int) -> np.ndarray:
         # p = e^{1 + W(nκ/e)} / n with Lambert's W
         bound[items - 1] = np.minimum(np.exp(1 + lambertw(half * np.minimum(kappa, 1e9) / math.e).real) / half, 1)
     return bound
-
-
-def information_limit(dim: int) -> int:
-    """d²: the number of parameters, the order of the largest capacity any W can have (up to logarithms)."""
-    return check_count("dim", dim) ** 2
 
 
 def counting_limit(dim: int, n_items: int) -> int:

@@ -13,6 +13,9 @@ import torch
 import amemlib as am
 from amembook import read_records
 from amembook.networks import attention, tasks
+from amembook.paper.deflation import bounds
+from amembook.paper.optimality import slope_maps
+from amembook.paper.precision import formats
 from amembook.run import runtime
 from amembook.run.command_line import main
 from amembook.vocabularies import spelling_table
@@ -300,23 +303,23 @@ LIBRARY = [
     (lambda: am.loss_and_gradient(EYE, EMB, torch.ones(5)), ValueError, ["q ", "(6,)", "(5,)"]),
     # scales of the theory, and sizes
     *[
-        (lambda bad=bad, name=name: am.theory.weighted_norm_bound(**NORMS | {name: bad}), ValueError, [name, repr(bad)])
+        (lambda bad=bad, name=name: bounds.weighted_norm_bound(**NORMS | {name: bad}), ValueError, [name, repr(bad)])
         for name in ("norm", "largest", "t")
         for bad in (NAN, INF, -1.0)
     ],
     *[
-        (lambda name=name: am.theory.weighted_frobenius_bound(**MOMENTS | {name: -1.0}), ValueError, [name, "-1.0"])
+        (lambda name=name: bounds.weighted_frobenius_bound(**MOMENTS | {name: -1.0}), ValueError, [name, "-1.0"])
         for name in ("second", "fourth", "largest", "t")
     ],
-    (lambda: am.theory.weighted_norm_bound(1.0, 1.0, 0, 1.0), ValueError, ["dim", "0", "at least 1"]),
-    (lambda: am.theory.superconcentration_failure(1, 1.0), ValueError, ["n ", "1.0", "> 1"]),
-    (lambda: am.theory.superconcentration_failure(9, NAN), ValueError, ["constant", "nan", "≥ 0"]),
+    (lambda: bounds.weighted_norm_bound(1.0, 1.0, 0, 1.0), ValueError, ["dim", "0", "at least 1"]),
+    (lambda: bounds.superconcentration_failure(1, 1.0), ValueError, ["n ", "1.0", "> 1"]),
+    (lambda: bounds.superconcentration_failure(9, NAN), ValueError, ["constant", "nan", "≥ 0"]),
     (lambda: am.sampling.power_law_eigenvalues(2.5, 0.5), TypeError, ["dim", "2.5", "whole"]),
     (lambda: am.sampling.with_eigenvalues(EMB, torch.ones(5)), ValueError, ["eigenvalues", "(4,)", "(5,)"]),
     (lambda: am.sampling.with_eigenvalues(EMB, [1, 2, 3, 4]), TypeError, ["eigenvalues", "list", "tensor"]),
     (lambda: am.sampling.with_eigenvalues(None, torch.ones(4)), TypeError, ["emb", "None", "Embeddings"]),
-    (lambda: am.recovery.recovered_in_format(EYE[:3], EMB, 7), ValueError, ["W ", "(4, 4)", "(3, 4)"]),
-    (lambda: am.recovery.recovered_in_format(EYE, EMB, 99), ValueError, ["bits", "99", "at most 23"]),
+    (lambda: formats.recovered_in_format(EYE[:3], EMB, 7), ValueError, ["W ", "(4, 4)", "(3, 4)"]),
+    (lambda: formats.recovered_in_format(EYE, EMB, 99), ValueError, ["bits", "99", "at most 23"]),
     (lambda: am.equivalents.PredictedVariances.solve(None, 0.1), TypeError, ["problem", "None", "Problem"]),
     (lambda: am.equivalents.PredictedVariances(EYE, EYE[:3]), ValueError, ["values", "(4, 4)", "(3, 4)"]),
     (
@@ -329,7 +332,7 @@ LIBRARY = [
         ValueError,
         ["lr", "100000.0", "spread below 1000"],
     ),
-    (lambda: am.spectral.slope_maps(NAN), ValueError, ["t0", "nan", "> 0"]),
+    (lambda: slope_maps(NAN), ValueError, ["t0", "nan", "> 0"]),
     # fits
     (lambda: am.fit_exponent([1], [1]), ValueError, ["x ", "[1.0]", "two distinct"]),
     (lambda: am.fit_exponent([1, 1], [1, 2]), ValueError, ["x ", "[1.0, 1.0]", "two distinct"]),

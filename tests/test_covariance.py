@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import amemlib as am
+from amembook.paper.optimality.rotations import sample_rotations
 from amemlib.equivalents import (
     CovarianceEquivalent,
     SpectralEquivalent,
@@ -88,7 +89,7 @@ def test_real_embeddings_counts_with_covariances_are_predicted():
 
 def test_newton_recovers_the_same_items_after_affine_maps():
     emb = am.sample_embeddings(PROBLEM, 2000, dtype=torch.float64)
-    A, B = am.sampling.sample_rotations(96, 2, 0) * torch.linspace(0.5, 1.5, 96, dtype=torch.float64)
+    A, B = sample_rotations(96, 2, 0) * torch.linspace(0.5, 1.5, 96, dtype=torch.float64)
     moved = am.Embeddings(emb.U @ A + 0.3, emb.V @ B)
     masks = [am.recovered(am.newton_step(e, PROBLEM.frequencies), e) for e in (emb, moved)]
     assert torch.equal(*masks)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import amemlib as am
-from amembook.paper.deflation import EXPERIMENT, RULES, DeflationConfig, run_schedule
+from amembook.paper.deflation import EXPERIMENT, RULES, DeflationConfig, run_schedule, thresholded_trajectory
 from amembook.run.cache import plain
 from amembook.run.claims import UNDECIDED, word
 from amemlib import theory
@@ -21,7 +21,6 @@ from amemlib.equivalents import (
     thresholded_weights,
     weighted_sgd_capacity,
 )
-from amemlib.optim import thresholded_trajectory
 
 SMALL = DeflationConfig(dims=(16, 24), n_items=600, seeds=1, steps=3, sgd_steps=3, batch_dim=16, batch_sizes=(64, 512))
 

@@ -23,10 +23,11 @@ from amembook.paper.lemmas import (
     path_monomials,
     remainder_ratio,
 )
+from amembook.paper.lemmas.gaussian import gaussian_expectation
 from amembook.run.claims import CONSISTENT, NOT_REPRODUCED, UNDECIDED
 from amemlib import theory
 from amemlib.equivalents import PredictedVariances, SpectralEquivalent, interaction_variances, typical_absolute_maximum
-from amemlib.expansions import LeadingBlock, gaussian_expectation
+from amemlib.expansions import LeadingBlock
 
 
 def normal(*shape, seed=0):

@@ -7,8 +7,8 @@ import torch
 
 import amemlib as am
 from amembook.paper.deflation import SUPERCONCENTRATION, tail_bounds
+from amembook.paper.deflation.bounds import superconcentration_failure, weighted_frobenius_bound, weighted_norm_bound
 from amemlib import theory
-from amemlib.theory import superconcentration_failure, weighted_frobenius_bound, weighted_norm_bound
 
 
 def normal(*shape, seed=0):

@@ -16,13 +16,14 @@ from amembook.paper.optimality import (
     measure_ruler,
     measure_slope_bound,
     measure_spectrum,
+    slope_maps,
     smoothing_name,
 )
+from amembook.paper.optimality.rotations import sample_rotations
 from amembook.run.cache import plain
 from amembook.run.claims import CONSISTENT, UNDECIDED, word
 from amemlib.equivalents import SMALLEST_MEDIAN, SpectralLaw, inverse_sum_limit
-from amemlib.sampling import sample_rotations
-from amemlib.spectral import newton_schulz_scalar, signal_slopes, slope_maps, spectral_derivative, spectral_maps
+from amemlib.spectral import newton_schulz_scalar, signal_slopes, spectral_derivative, spectral_maps
 
 
 def draw(n_items=256, dim=12, seed=2000, n_pairs=0):

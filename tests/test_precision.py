@@ -6,8 +6,8 @@ import torch
 import amemlib as am
 from amembook.paper.precision import EXPERIMENT as PRECISION
 from amembook.paper.precision import PrecisionConfig, measure_decisions, measure_single_svd
+from amembook.paper.precision.formats import FORMATS, recovered_in_format, round_significand, undecided_in_format
 from amembook.run.cache import plain
-from amemlib.recovery import FORMATS, recovered_in_format, round_significand, undecided_in_format
 
 
 def numbers(n=4096, scale=30.0):

@@ -5,6 +5,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 import amemlib as am
+from amembook.paper.precision import formats
 from amemlib import recovery
 
 
@@ -220,7 +221,7 @@ def test_a_tie_is_not_recovered_by_gram_matrices_nor_in_a_format():
     twins, q = eye[[0, 0, 1, 1]], torch.full((4,), 0.25, dtype=torch.float64)
     for U, count in ((twins, 0), (eye, 4)):
         assert int(am.recovery.recovered_by_sgd(U @ U.T, eye, q).sum()) == count
-        assert int(am.recovery.recovered_in_format(U.T @ eye, am.Embeddings(U, eye), 7).sum()) == count
+        assert int(formats.recovered_in_format(U.T @ eye, am.Embeddings(U, eye), 7).sum()) == count
 
 
 @pytest.mark.parametrize("bits, twice_unit", [(23, 0.0), (10, 2.0**-10), (7, 2.0**-7)])
@@ -229,7 +230,7 @@ def test_undecided_in_a_format_is_what_lies_inside_the_stated_bound(bits, twice_
     # |u| = |Wv| = 1 and d = 2
     bound = twice_unit + 6 * 2.0**-24
     margin = bound * torch.tensor([0.99, -1.01], dtype=torch.float64)
-    found = [am.recovery.undecided_in_format(eye, am.Embeddings(eye, eye), bits, sign * margin) for sign in (1, -1)]
+    found = [formats.undecided_in_format(eye, am.Embeddings(eye, eye), bits, sign * margin) for sign in (1, -1)]
     assert found == [1, 1]
 
 

@@ -8,6 +8,7 @@ import torch
 from scipy import stats
 
 import amemlib as am
+from amembook.paper.optimality.rotations import sample_rotations
 
 
 def draw(n_items, dim, seed, **options):
@@ -66,14 +67,14 @@ def test_a_stream_is_numpys_of_seed_dimension_and_its_own_number():
         np.testing.assert_allclose(X, L / math.sqrt(3), rtol=1e-15)
     gaussian = streams[5].standard_normal((4, 3, 3))
     # the QR decomposition with a positive diagonal is unique: no sign is left to the routine
-    R = am.sampling.sample_rotations(3, 4, 7).numpy().transpose(0, 2, 1) @ gaussian
+    R = sample_rotations(3, 4, 7).numpy().transpose(0, 2, 1) @ gaussian
     np.testing.assert_allclose(np.tril(R, -1), 0, atol=1e-14)
     assert (np.diagonal(R, axis1=1, axis2=2) > 0).all()
 
 
 @pytest.mark.parametrize("dim", [1, 2, 5])
 def test_rotations_are_orthogonal_and_haar_distributed(dim):
-    O = am.sampling.sample_rotations(dim, 4000, 2)  # noqa: E741
+    O = sample_rotations(dim, 4000, 2)  # noqa: E741
     torch.testing.assert_close(O @ O.mT, torch.eye(dim, dtype=torch.float64).expand(4000, -1, -1), rtol=0, atol=1e-13)
     # E O_ij = 0 and E O_ij² = 1/d, entries of several standard errors, and either determinant as often
     assert (O.mean(0).abs() < 5 / math.sqrt(dim * 4000)).all()

@@ -9,6 +9,7 @@ import torch
 
 import amemlib as am
 from amembook.paper.lemmas import leave_one_out, nine_point_derivatives, slope_terms
+from amembook.paper.lemmas.second_derivative import spectral_second_derivative
 from amembook.paper.signal import EXPERIMENT as SIGNAL
 from amembook.paper.signal import rank_edges
 from amembook.run.claims import CONSISTENT, NOT_REPRODUCED, UNDECIDED
@@ -85,7 +86,7 @@ def test_lemma_13_second_derivative_two_roads(spectrum):
         s = torch.tensor([2, 2, 2, 0.5, 0.5, 0.1, 0.1] if spectrum == "repeated" else [2, 1, 0.5, 0, 0, 0, 0]).double()
         A = (P * s) @ Qh
     E = torch.outer(u, v)
-    dilation = u @ spectral.spectral_second_derivative(A, E, H, DH, D2H, LAM) @ v
+    dilation = u @ spectral_second_derivative(A, E, H, DH, D2H, LAM) @ v
     P, s, Qh = torch.linalg.svd(A)
     X, w, b = (s**2 + LAM**2).sqrt(), s * (P.T @ u), Qh @ v
     moved = torch.outer(w, b) + torch.outer(b, w)

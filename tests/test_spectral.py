@@ -8,6 +8,7 @@ import scipy.linalg
 import torch
 
 import amemlib as am
+from amembook.paper.optimality import slope_maps
 
 EPS = torch.finfo(torch.float64).eps
 SHAPES = [(24, 24), (40, 24), (24, 40)]
@@ -107,7 +108,7 @@ def test_rank_zero_keeps_nothing():
 
 @pytest.mark.parametrize("name", ["smoothed_sign", "bump", "sgd"])
 def test_maps_under_assumption_7_come_with_their_derivatives(name):
-    f, df, _ = am.spectral.slope_maps(0.3)[name]
+    f, df, _ = slope_maps(0.3)[name]
     z = torch.linspace(-2, 2, 41, dtype=torch.float64, requires_grad=True)
     derivative = torch.autograd.grad(f(z).sum(), z)[0]
     torch.testing.assert_close(df(z.detach()), derivative, rtol=1e-12, atol=1e-14)

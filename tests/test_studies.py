@@ -1,12 +1,15 @@
 """What every study of practice and of companions owes: a claim and its paper, sizes that run in seconds, its record,
 verdicts that can fail, its place in the book. `list` finds them by their folders; one that is deleted is not missed.
 
-A study's own test has `FLAWS`: an address in the measured numbers of its stored record, what stands there instead (a
-value, or a function of the old one), the verdict that this changes and the word that it then has; the name of the
-record, if it is not `confirm`. A verdict must fail by one of them, or by all of its own together, unless its record
-keeps no error of anything that it is judged by: such a verdict is undecided, whatever stands there.
+A study's own test has `REFUSED`: fields that contradict the others of the cpu profile, each with its value and, if that
+is not the field, the word that the error names; and `FLAWS`: an address in the measured numbers of its stored record,
+what stands there instead (a value, or a function of the old one), the verdict that this changes and the word that it
+then has; the name of the record, if it is not `confirm`. A verdict must fail by one of them, or by all of its own
+together, unless its record keeps no error of anything that it is judged by: such a verdict is undecided, whatever
+stands there.
 """
 
+import dataclasses
 import importlib
 import json
 import re
@@ -31,6 +34,10 @@ FOLDERS |= dict.fromkeys(("spectral-emergence", "gradient-limit"), "paper")
 
 def module(name):
     return importlib.import_module(f"amembook.{FOLDERS[name]}.{name.replace('-', '_')}")
+
+
+def own_test(name):
+    return importlib.import_module(f"{module(name).__name__}.test_{name.replace('-', '_')}")
 
 
 def flawed(measured: dict, address: tuple, value) -> dict:
@@ -63,6 +70,13 @@ def test_a_study_names_its_claim_and_its_paper(name):
     assert module(name).EXPERIMENT.name == name and module(name).EXPERIMENT.unseen_from >= FRESH.start
 
 
+@pytest.mark.parametrize("name", [name for name in FOLDERS if hasattr(own_test(name), "REFUSED")])
+def test_a_config_whose_fields_contradict_each_other_is_refused(name):
+    for field, value, *named in own_test(name).REFUSED:
+        with pytest.raises(ValueError, match=named[0] if named else field):
+            dataclasses.replace(module(name).EXPERIMENT.profiles["cpu"], **{field: value})
+
+
 @pytest.mark.parametrize("name", FOLDERS)
 def test_a_studys_smoke_profile_runs_in_seconds_and_says_something(name):
     experiment = module(name).EXPERIMENT
@@ -77,10 +91,9 @@ def test_a_studys_smoke_profile_runs_in_seconds_and_says_something(name):
 def test_every_verdict_of_a_stored_record_can_fail(name):
     experiment = module(name).EXPERIMENT
     stored = {record["name"]: record for record in records.read_records(name)}
-    flaws = importlib.import_module(f"{module(name).__name__}.test_{name.replace('-', '_')}").FLAWS
     word_of = lambda record, key: word(records.judge(record, experiment)["verdicts"][key])
     can_fail, together = set(), {}
-    for address, value, key, expected, *which in flaws:
+    for address, value, key, expected, *which in own_test(name).FLAWS:
         place = which[0] if which else "confirm"
         record = stored[place]
         worse = record | {"measured": flawed(record["measured"], address, value)}

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import amemlib as am
+from amembook.paper.optimality.rotations import sample_rotations
 
 PROBLEM = am.Problem.power_law(300, 16, 1.5)
 EMB = am.sample_embeddings(PROBLEM, 2000)
@@ -56,7 +57,7 @@ def test_a_trajectory_takes_its_gradients_when_asked_and_changes_no_iterate():
 
 
 def test_a_trajectory_does_not_depend_on_the_basis():
-    rotation_u, rotation_v = am.sampling.sample_rotations(16, 2, 2000)
+    rotation_u, rotation_v = sample_rotations(16, 2, 2000)
     emb = am.Embeddings(EMB.U.double(), EMB.V.double())
     turned = am.Embeddings(emb.U @ rotation_u.T, emb.V @ rotation_v.T)
     pairs = zip(*(am.trajectory(e, itertools.repeat(P, 3), am.polar, 4.0) for e in (emb, turned)), strict=True)

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from amemlib.checks import check_count, check_non_negative
-from amemlib.problem import Embeddings, check_embeddings, check_frequencies, check_square
+from amemlib.problem import Embeddings, check_embeddings, check_frequencies, check_tensor
 
 _LOG_GRID = 0.05
 _STEP = 1e-3
@@ -58,7 +58,7 @@ def surrogate_gradient(W: Float[Tensor, "d d"], emb: Embeddings, q: Float[Tensor
     free energy, and of its rivals' mean only the part along W v_i is kept. For embeddings with entries N(0, 1/d).
     """
     check_embeddings(emb)
-    check_square("W", W, emb.dim)
+    check_tensor("W", W, (emb.dim, emb.dim))
     check_frequencies("q", q, emb.n_items)
     W = W.double()
     sd = float(W.norm()) / emb.dim

@@ -28,11 +28,8 @@ from amemlib.spectral.newton_schulz import (
 from amemlib.spectral.derivatives import (
     smoothed_sign_scalars,
     divided_difference,
-    second_divided_difference,
     spectral_derivative,
-    spectral_second_derivative,
     stein_slope,
     signal_slopes,
-    slope_maps,
     signal_curve,
 )

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from amemlib.checks import check_count, check_non_negative, check_positive
-from amemlib.problem import check_square, check_tensor
+from amemlib.problem import check_tensor
 
 _CLOSE = 0.5
 _LOG_STEP = 0.2
@@ -39,29 +39,6 @@ def divided_difference(x: Tensor, y: Tensor, f: Callable, df: Callable, scale: f
     return result
 
 
-def second_divided_difference(
-    x: Tensor, y: Tensor, z: Tensor, f: Callable, df: Callable, d2f: Callable, scale: float
-) -> Tensor:
-    """f[x, y, z] = (f[x, y] − f[y, z]) / (x − z), symmetric in its three points, and f″(x)/2 where all agree.
-
-    Arguments as in `divided_difference`, and the second derivative. The points are sorted first, so that the quotient
-    is over the widest gap; where that is below half of `scale`, the Hermite–Genocchi integral of f″ over the simplex
-    takes its place.
-    """
-    points = torch.broadcast_tensors(x.double(), y.double(), z.double())
-    low, middle, high = torch.stack(points).sort(0).values
-    close = high - low < _CLOSE * check_positive("scale", scale)
-    left = divided_difference(low, middle, f, df, scale)
-    right = divided_difference(middle, high, f, df, scale)
-    result = (right - left) / torch.where(close, 1.0, high - low)
-    tau, weights = _gauss_legendre(low)
-    a, b, c = (point[close][:, None, None] for point in (low, middle, high))
-    inner = b + tau * (c - b)
-    # ∫₀¹ (1 − σ) ∫₀¹ f″(…) dτ dσ: the simplex as a square, σ the weight of the lowest point
-    result[close] = d2f(inner + tau[:, None] * (a - inner)) @ weights @ (weights * (1 - tau))
-    return result
-
-
 def spectral_derivative(
     G: Float[Tensor, "*batch m n"],
     E: Float[Tensor, "*batch m n"],
@@ -84,22 +61,6 @@ def spectral_derivative(
     if rank is not None:
         check_count("rank", rank, 0, min(G.shape[-2:]))
     return _derivative(G.double(), E.double(), f, df, scale, rank)
-
-
-def spectral_second_derivative(
-    G: Float[Tensor, "m n"], E: Float[Tensor, "m n"], f: Callable, df: Callable, d2f: Callable, scale: float
-) -> Float[Tensor, "m n"]:
-    """D²f(G)[E, E] = d²/dt² f(G + tE) at t = 0 for an odd f (Proposition 11, second order), in float64.
-
-    The entry K, L on the dilation is 2 Σ_M f[σ_K, σ_M, σ_L] E_KM E_ML; two different directions by polarisation.
-    Arguments as in `spectral_derivative`, and f″. Cost O((2 max(m, n))³) divided differences, in slices over M: for
-    d up to about a hundred. The second derivative along u vᵀ, for h_λ at any d, is `signal_curve`.
-    """
-    sigma, basis, E = _dilated(G, E)
-    D = torch.zeros_like(E)
-    for value, row in zip(sigma, E, strict=True):
-        D += second_divided_difference(sigma[:, None], value, sigma, f, df, d2f, scale) * torch.outer(row, row)
-    return (basis @ (2 * D) @ basis.T)[: G.shape[0], len(D) // 2 :][:, : G.shape[1]]
 
 
 def stein_slope(s: Float[Tensor, " d"], f: Callable, df: Callable, scale: float) -> float:
@@ -128,7 +89,7 @@ def signal_slopes(
     `divided_difference`.
     Returns two (n,) float64 tensors.
     """
-    check_square("G", G)
+    check_tensor("G", G, ("d", "d"))
     check_tensor("G", G, (len(G), len(G)))
     check_tensor("U", U, ("n", len(G)))
     check_tensor("V", V, (len(U), len(G)))
@@ -143,22 +104,6 @@ def signal_slopes(
     r = f(s) / s
     bounds = (B**2).sum(1) * (A**2 @ r) + (A**2).sum(1) * (B**2 @ r)
     return slopes, bounds
-
-
-def slope_maps(t0: float) -> dict[str, tuple]:
-    """Maps under Assumption 7 with their derivatives and a length on which they are smooth; t₀ is the unit of z.
-
-    bump: z exp(−z²/2), which is in the class though it is neither monotone nor close to a sign.
-    """
-    check_positive("t0", t0)
-    bell = lambda z: torch.exp(-((z / t0) ** 2) / 2)
-    return {
-        # the sign jumps at 0: only points closer than any two singular values may share a derivative
-        "polar": (torch.sign, torch.zeros_like, 1e-9 * t0),
-        "smoothed_sign": (*smoothed_sign_scalars(t0)[:2], t0),
-        "bump": (lambda z: z / t0 * bell(z), lambda z: (1 - (z / t0) ** 2) * bell(z) / t0, t0),
-        "sgd": (lambda z: z, torch.ones_like, t0),
-    }
 
 
 def signal_curve(
@@ -179,7 +124,7 @@ def signal_curve(
     is in G with weight q_i, give t − q_i; an item far above λ then loses digits as t falls from q_i to 0.
     Returns three (n, T) float64 tensors. Raises `ValueError` for a λ < 0 or shapes that do not fit.
     """
-    check_square("G", G)
+    check_tensor("G", G, ("d", "d"))
     check_tensor("G", G, (len(G), len(G)))
     lam = check_non_negative("lam", lam)
     for name, X in (("U", U), ("V", V), ("t", t)):
@@ -266,27 +211,6 @@ class _Once(torch.autograd.Function):
     @staticmethod
     def backward(ctx, *_):
         raise NotImplementedError("polar and smoothed_sign have one derivative for autograd, and no second one")
-
-
-def _dilated(G: Tensor, E: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Eigenvalues ±s_k and eigenvectors of [[0, G], [Gᵀ, 0]], G padded with zeros to a square, and E's dilation there.
-
-    Built from the SVD and not by an eigensolver, so that the eigenvalues come in exact pairs and keep G's accuracy.
-    """
-    check_square("G", G)
-    check_tensor("E", E, tuple(G.shape))
-    G, E = (
-        torch.nn.functional.pad(X.double(), (0, max(X.shape) - X.shape[1], 0, max(X.shape) - X.shape[0]))
-        for X in (G, E)
-    )
-    P, s, Qh = torch.linalg.svd(G)
-    basis = torch.cat([torch.cat([P, P], 1), torch.cat([Qh.T, -Qh.T], 1)]) / math.sqrt(2)
-    E = P.T @ E @ Qh.T
-    return (
-        torch.cat([s, -s]),
-        basis,
-        torch.cat([torch.cat([E + E.T, E.T - E], 1), torch.cat([E - E.T, -E - E.T], 1)]) / 2,
-    )
 
 
 def _gauss_legendre(like: Tensor) -> tuple[Tensor, Tensor]:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from amemlib.arithmetic import unit_scale
 from amemlib.checks import check_count, check_function, check_instance, check_non_negative
-from amemlib.problem import check_square, check_tensor
+from amemlib.problem import check_tensor
 from amemlib.spectral.derivatives import SpectralFunction, smoothed_sign_scalars
 from amemlib.spectral.newton_schulz import polar_express
 
@@ -144,7 +144,7 @@ def singular_triples(
 
 def singular_values(X: Float[Tensor, "m n"]) -> Float[Tensor, " k"]:
     """The singular values of X alone, decreasing; on a device a tall X is reduced to its triangular factor first."""
-    check_square("X", X)
+    check_tensor("X", X, ("m", "n"))
     if X.device.type == "cpu":
         return torch.linalg.svdvals(X.double())
     return singular_triples(torch.linalg.qr(X, mode="r").R if X.shape[0] > X.shape[1] else X)[1]

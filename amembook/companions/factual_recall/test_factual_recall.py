@@ -1,6 +1,5 @@
 """The mathematics of `factual-recall`: the cone's capacity, the reduction of the flow, a polar step's paces."""
 
-import dataclasses
 import math
 from itertools import islice
 
@@ -9,11 +8,8 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
-from amembook.companions import factual_recall
 from amembook.companions.factual_recall import capacity, flow, network
 from amembook.networks.adam import adam
-
-CONFIG = factual_recall.EXPERIMENT.profiles["smoke"]
 
 
 def test_adam_is_the_textbooks():
@@ -149,14 +145,9 @@ FLAWS = [
     (("uniform", "polar", 1, 1), 0.5, "uniform", "not reproduced"),
     (("learnt",), [[1.0, 0.0, 0.0]] + [[0.0, 0.0, 0.0]] * 3, "either", "not reproduced"),
 ]
+REFUSED = [("heads", (1, 2)), ("n_subjects", (5,))]
 
 
 def test_facts_that_do_not_come_out_even_are_refused():
     with pytest.raises(ValueError, match="multiple of n_answers"):
         flow.balanced_facts(5, 3, 2, 0)
-
-
-@pytest.mark.parametrize(("name", "value"), [("heads", (1, 2)), ("n_subjects", (5,))])
-def test_heads_begin_at_none_and_answers_come_out_even(name, value):
-    with pytest.raises(ValueError, match=name):
-        dataclasses.replace(CONFIG, **{name: value})

@@ -1,12 +1,9 @@
 """The mathematics of the study `mean-field`: the reduced infinite network, its limit, and the polar step."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 import torch
 
-from amembook.companions import mean_field
 from amembook.companions.mean_field import dynamics
 from amembook.companions.mean_field.judge import STRETCH
 from amembook.networks.hermite import squared_norm
@@ -82,8 +79,4 @@ FLAWS = [
     (("dim_interval",), [0.56, 0.57], "dimension", "not reproduced"),
     (("width_interval", "flow"), [[-0.97, -0.96], [-0.7, -0.6], [-0.74, -0.73]], "width", "not reproduced"),
 ]
-
-
-def test_muon_runs_at_widths_of_the_flow():
-    with pytest.raises(ValueError, match="polar_widths"):
-        dataclasses.replace(mean_field.EXPERIMENT.profiles["smoke"], polar_widths=(8, 12))
+REFUSED = [("polar_widths", (8, 12))]

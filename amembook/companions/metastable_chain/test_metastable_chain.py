@@ -1,6 +1,5 @@
 """The mathematics of the study `metastable-chain`: Kac's law, the search, gradients, the polar factor's entry."""
 
-import dataclasses
 import math
 
 import numpy as np
@@ -8,7 +7,6 @@ import pytest
 import torch
 from scipy.integrate import quad
 
-from amembook.companions import metastable_chain
 from amembook.companions.metastable_chain import chains, expected, learning, search
 from amemlib import identity, polar
 
@@ -146,8 +144,4 @@ FLAWS = [
     (("step", "polar", 4), 0.1, "step", "not reproduced"),
     (("step", "polar", 16), 0.07, "step", "not reproduced"),
 ]
-
-
-def test_a_policy_gradient_has_two_rates():
-    with pytest.raises(ValueError, match="reward_lr"):
-        dataclasses.replace(metastable_chain.EXPERIMENT.profiles["cpu"], reward_lr=(1.0,))
+REFUSED = [("reward_lr", (1.0,))]

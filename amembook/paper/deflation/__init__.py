@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from amembook.paper.deflation import bounds
 from amembook.run import runtime
 from amembook.run.base import (
     Config,
@@ -51,7 +52,8 @@ from amemlib.equivalents import (
     thresholded_weights,
     weighted_sgd_capacity,
 )
-from amemlib.optim import thresholded_trajectory
+from amemlib.gradients import thresholded_gradient
+from amemlib.optim import step
 from amemlib.problem import Embeddings, Problem
 from amemlib.recovery import recovered
 from amemlib.sampling import sample_embeddings, sample_minibatch
@@ -163,6 +165,24 @@ def step_map(lam: float) -> Callable[[Tensor], Tensor]:
     if lam == math.inf:
         return identity
     return partial(smoothed_sign, lam=lam) if lam else polar
+
+
+def thresholded_trajectory(
+    emb: Embeddings,
+    frequencies: Iterable[Float[Tensor, " N"]],
+    removed: Iterable[int],
+    maps: Iterable[Callable[[Tensor], Tensor]],
+    learning_rates: Iterable[float],
+) -> Iterator[Float[Tensor, "d d"]]:
+    """W_1, …, W_T of Eq. (7), one after the other: W_{t+1} = W_t + η_t f_t(G_t), G_t = Σ_{i>d_t} q_i u_i v_iᵀ, W_0 = 0.
+
+    frequencies, removed, maps, learning_rates: q, d_t (0 for the whole gradient), f_t and η_t, one of each for a step.
+    The gradient does not look at W: what is removed is a prefix fixed beforehand. `trajectory` has the true ones.
+    """
+    W = 0
+    for q, n_recovered, spectral_map, lr in zip(frequencies, removed, maps, learning_rates, strict=True):
+        W = step(W, thresholded_gradient(emb, q, n_recovered), spectral_map, lr)
+        yield W
 
 
 def run_schedule(plan: theory.Schedule, emb: Embeddings, frequencies: Iterable[Tensor]) -> list[Tensor]:
@@ -295,8 +315,8 @@ def weighted_sum_ratios(
     # Lemma 33: ‖H‖ and ‖H‖_F
     moments = float((x**2).sum()), float((x**4).sum())
     lemma_33 = max(
-        operator / theory.weighted_norm_bound(norm, largest, dim, t),
-        frobenius / theory.weighted_frobenius_bound(*moments, largest, dim, t),
+        operator / bounds.weighted_norm_bound(norm, largest, dim, t),
+        frobenius / bounds.weighted_frobenius_bound(*moments, largest, dim, t),
     )
     return {"lemma_30": lemma_30, "lemma_31": lemma_31, "lemma_32": lemma_32, "lemma_33": lemma_33}
 
@@ -314,7 +334,7 @@ def tail_numbers(problem: Problem, emb: Embeddings, first: int, batch_size: floa
     x, V = tail[seen].to(place), emb.V[first:][seen.to(place)]
     operator, energy = float(singular_values((x[:, None] ** 2 * V).T @ V)[0]), float(tail @ tail)
     item, mass = tail_bounds(problem, batch_size, first)
-    bound = theory.weighted_norm_bound(math.sqrt(item * mass), item, problem.dim, -math.log(FAILURE))
+    bound = bounds.weighted_norm_bound(math.sqrt(item * mass), item, problem.dim, -math.log(FAILURE))
     unit = first ** (1 - 2 * problem.alpha) / theory.power_law_sum(problem.alpha, problem.n_items) ** 2
     return {
         "lemma_35": operator / bound,
@@ -403,7 +423,7 @@ def _lemma_numbers(results: Results) -> dict:
     for name in ("lemma_35_scale", "lemma_36_scale"):
         numbers[name] = {batch: results.array("lemmas", name, batch).mean(1) for batch in TAIL_BATCHES}
     sizes = [10.0**k for k in range(3, 9)]
-    failures = [theory.superconcentration_failure(n, SUPERCONCENTRATION) for n in sizes]
+    failures = [bounds.superconcentration_failure(n, SUPERCONCENTRATION) for n in sizes]
     worst = max(n * failure for n, failure in zip(sizes, failures, strict=True))
     return numbers | {"lemma_34": worst, "lemma_34_failure": failures}
 

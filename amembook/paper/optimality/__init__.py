@@ -8,6 +8,7 @@ from typing import Annotated
 import numpy as np
 import torch
 
+from amembook.paper.optimality.rotations import sample_rotations
 from amembook.run import runtime
 from amembook.run.base import (
     Alpha,
@@ -35,19 +36,18 @@ from amembook.run.claims import (
     order,
 )
 from amemlib import theory
-from amemlib.checks import check_count, check_dims
+from amemlib.checks import check_count, check_dims, check_positive
 from amemlib.equivalents import SMALLEST_MEDIAN, expected_capacity, inverse_sum_limit
 from amemlib.gradients import gradient_rank, initial_gradient, thresholded_gradient
 from amemlib.problem import Embeddings, Problem
 from amemlib.recovery import capacity
-from amemlib.sampling import sample_embeddings, sample_rotations
+from amemlib.sampling import sample_embeddings
 from amemlib.scaling import fit_exponent
 from amemlib.spectral import (
     newton_schulz_scalar,
     polar,
     signal_slopes,
     singular_values,
-    slope_maps,
     smoothed_sign_scalars,
     spectral_maps,
 )
@@ -89,6 +89,22 @@ class OptimalityConfig(Config):
     def limits(self) -> None:
         if self.spectrum_items <= max(self.spectrum_dims):
             raise ValueError(f"spectrum_items must exceed every dimension, got {self.spectrum_items}")
+
+
+def slope_maps(t0: float) -> dict[str, tuple]:
+    """Maps under Assumption 7 with their derivatives and a length on which they are smooth; t₀ is the unit of z.
+
+    bump: z exp(−z²/2), which is in the class though it is neither monotone nor close to a sign.
+    """
+    check_positive("t0", t0)
+    bell = lambda z: torch.exp(-((z / t0) ** 2) / 2)
+    return {
+        # the sign jumps at 0: only points closer than any two singular values may share a derivative
+        "polar": (torch.sign, torch.zeros_like, 1e-9 * t0),
+        "smoothed_sign": (*smoothed_sign_scalars(t0)[:2], t0),
+        "bump": (lambda z: z / t0 * bell(z), lambda z: (1 - (z / t0) ** 2) * bell(z) / t0, t0),
+        "sgd": (lambda z: z, torch.ones_like, t0),
+    }
 
 
 def measure_smoothing(alpha: float, n_items: int, dim: int, lam_over_t0: list[float], seed: int, device: str) -> dict:

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from amembook.paper.precision.formats import FORMATS, recovered_in_format, undecided_in_format
 from amembook.run import runtime
 from amembook.run.base import Alpha, Config, Count, Experiment, Grid, Natural, Results, Several, Sizes, draws
 from amembook.run.claims import check
 from amemlib.gradients import gradient_rank, initial_gradient
 from amemlib.problem import Problem
-from amemlib.recovery import FORMATS, margins, recovered, recovered_in_format, undecided_in_format
+from amemlib.recovery import margins, recovered
 from amemlib.sampling import sample_embeddings
 from amemlib.spectral import polar
 

@@ -16,11 +16,13 @@ from jaxtyping import Float
 from scipy.integrate import trapezoid
 from torch import Tensor
 
+from amembook.paper.lemmas.gaussian import gaussian_expectation
+from amembook.paper.lemmas.second_derivative import spectral_second_derivative
 from amembook.run.base import Config, Count, Experiment, Grid, Natural, Positive, Results, SteepAlpha, draws
 from amembook.run.claims import MAXIMUM_BAND, check
 from amemlib import theory
 from amemlib.checks import check_dims
-from amemlib.expansions import LeadingBlock, gaussian_expectation
+from amemlib.expansions import LeadingBlock
 from amemlib.gradients import thresholded_gradient
 from amemlib.problem import Embeddings, Problem
 from amemlib.sampling import sample_embeddings
@@ -30,7 +32,6 @@ from amemlib.spectral import (
     smoothed_sign_scalars,
     spectral_derivative,
     spectral_map,
-    spectral_second_derivative,
 )
 
 ROUNDING = 1e-8
@@ -113,7 +114,7 @@ def derivative_errors(
     """Largest entry of Df(G)[E] and of D²f(G)[E, E] minus nine-point differences (Proposition 11).
 
     For an E of norm of order 1 and f smooth on a length of order 1; G may have any singular values. Arguments as in
-    `spectral.spectral_second_derivative`.
+    `spectral_second_derivative`.
     """
     along = lambda t: spectral_map(G + t * E, f, rank=min(G.shape))
     # the best step of a first difference is below that of a second
@@ -276,7 +277,7 @@ def measure_lemma_24(n_paths: int, seed: int) -> dict:
 def path_monomials(n: int, seed: int, centre: int = 2) -> Iterator[list]:
     """Random products of two to six entries of X, Y and Z̃ in d = 2, with two leading items and two rare ones.
 
-    For `expansions.gaussian_expectation`, in units in which embeddings are standard normal. centre: what is taken off
+    For `gaussian_expectation`, in units in which embeddings are standard normal. centre: what is taken off
     the diagonals of X and Y; d = 2 is what the lemma needs.
     """
 
