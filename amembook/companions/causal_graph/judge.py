@@ -97,6 +97,9 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
         }
         for where in ("inside", "outside")
     }
+    for where in ("inside", "outside"):
+        network, counts = (results.array("training", where, "accuracy", name) for name in ("network", "graph counts"))
+        measured["training"][where]["ratio_error"] = standard_error(network / counts)
     return measured, predicted
 
 
@@ -108,7 +111,7 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     sequences: how many are needed is as expected, and grows with the inverse square of the gap.
     muon: the shares after one polar step are as expected.
     training, shift: the network is as good as counting along the true edges, on kernels as in training and on others;
-    the record keeps no error of that. It must find every edge.
+    the record may lack the error of that. It must find every edge.
     """
     draws, laws = config.seeds, predicted["profile"]
     edge, others = laws["ours"][1], {name: law for name, law in laws.items() if name != "ours"}
@@ -164,7 +167,8 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
         accuracy, recovered = measured["training"][where]["accuracy"], measured["training"]["recovered"]
         rivals = {peer: accuracy[peer] for peer in ("unigram counts", "previous counts")}
         given = {"law": accuracy["graph counts"], "band": NETWORK, "at": config.graphs, "rivals": rivals}
-        verdicts[name] = numbers("accuracy,", accuracy["network"], np.nan, draws, **given)
+        error = measured["training"][where].get("ratio_error", np.nan) * accuracy["graph counts"]
+        verdicts[name] = numbers("accuracy,", accuracy["network"], error, draws, **given)
         given = {"law": 1, "band": 0, "scale": DIFFERENCE, "at": config.graphs, "guard": True}
         verdicts[name] += numbers("share of the edges found,", recovered, **given)
     return {name: equivalence(judged) for name, judged in verdicts.items()}

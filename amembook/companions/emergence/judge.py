@@ -171,6 +171,8 @@ def _muon(config, results: Results) -> tuple[dict, dict]:
     medians = np.nanmedian(times, axis=-2)
     measured = {
         "times": medians,
+        # a median of normal numbers scatters by √(π/2) as much as their mean
+        "times_error": np.sqrt(np.pi / 2) * standard_error(times, -2),
         "missed": np.isnan(times).mean((1, 2)),
         "exponent": [slope(ranks, row) for row in medians],
     }
@@ -181,7 +183,7 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     """times, loss: exponents of the wide student at every β, beside the decoupled law's for these sizes and the limit.
     dimension: T_1 by d at every degree. floor: the exponent of narrow students' final loss in the width is 1 − 2β.
     sgd: online SGD learns when the flow does. samples: at the best learning rate, for labels whose noise does not fall,
-    n grows as 1/a² and d^{k−1}. muon: T_p = √(a_p/2), at every d; the record keeps no error of it.
+    n grows as 1/a² and d^{k−1}. muon: T_p = √(a_p/2), at every d; the record may lack its error.
     """
     judges = {
         "times": _judge_times,
@@ -286,4 +288,5 @@ def _judge_muon(config, measured: dict, predicted: dict) -> list[dict]:
     rivals = {"a^(1/4)": law[0] * (a / a[0]) ** 0.25, "a": law[0] * a / a[0]}
     at = [f"{d}, {p}" for d in config.muon_dims for p in ranks]
     given = {"law": law, "band": SIZES, "at": at, "rivals": rivals}
-    return numbers("length at d, p =", times, np.nan, config.seeds, **given)
+    error = measured["muon"].get("times_error", np.nan)
+    return numbers("length at d, p =", times, error, config.seeds, **given)

@@ -45,6 +45,7 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     for part, measure in ((measured, "flow"), (predicted, "expected flow")):
         part["flow"] = {name: {key: read(measure, name, key) for key in keys} for name, keys in stages.items()}
     measured["flow"]["learnt"] = {key: read("flow", "learnt", key) for key in stages["sgd"]}
+    measured["flow"]["polar"]["ratio_error"] = standard_error(results.array("flow", "polar", "ratio"), 2)
     measured["flow"]["plateau"] = read("flow", "plateau")
     measured["flow"]["difference"] = results.array("flow", "difference").max((1, 2))
     predicted["flow"]["learnt"] = {"ratio": read("expected flow", "learnt", "ratio")}
@@ -58,7 +59,7 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     sequence: relation and fact are learnt at times of the given ratio; the flow is its reduction. plateau: between them
     the loss is log D. Both are flows, in which nothing is random.
     uniform, muon: one step on equal items recovers the core's shares, and steps of constant pace give the ratio of
-    times, of which the record keeps no error.
+    times, of which the record may lack the error.
     """
     draws, counts, error = config.seeds, measured["linear"]["counts"], measured["linear"]["error"]
     law, squares = predicted["linear"]["counts"], np.square(config.dims)
@@ -153,7 +154,7 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     pace = numbers(
         "Muon's ratio of times at D, S =",
         flow["polar"]["ratio"],
-        np.nan,
+        flow["polar"].get("ratio_error", np.nan),
         draws,
         law=predicted["flow"]["polar"]["ratio"],
         band=SIZES,

@@ -74,7 +74,7 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     draw fits what it saw. threshold: the length at which the error is a tenth is proportional to ω.
     all: trained on all lengths, errors are those of straight lines between Farey fractions.
     worst: the worst error there is that of the widest gap, which all lengths leave as wide as the longest alone; the
-    record keeps no error of it. transformer: the length needed is proportional to Δ.
+    record may lack its range. transformer: the length needed is proportional to Δ.
     plateau: beyond 4N the error does not grow with the length, as that of a median; the record keeps no error of that.
     muon: Muon's errors are Adam's. Medians have the range of all draws for their interval: five hold a median 94 times
     of 100.
@@ -133,8 +133,9 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     )
     verdicts["all"] = equivalence(judged)
     rivals = {"as many in equal gaps": equal["worst"], "as the mean": np.sqrt(2 * law["error"])}
+    given |= {"low": dense.get("worst_least", np.nan), "high": dense.get("worst_most", np.nan)}
     verdicts["worst"] = equivalence(
-        numbers("worst error at m/ω =", dense["worst"], np.nan, law=law["worst"], rivals=rivals, **given)
+        numbers("worst error at m/ω =", dense["worst"], law=law["worst"], rivals=rivals, **given)
     )
 
     beyond = np.array(config.longer) >= 4
@@ -200,6 +201,7 @@ def _judge_muon(config, measured: dict, predicted: dict) -> list[dict]:
 def _medians(results: Results, name: str, **at) -> dict:
     draws = {key: results.array(name, key, **at) for key in ("error", "worst", "loss")}
     ends = {"least": draws["error"].min(0), "most": draws["error"].max(0), "lost": draws["loss"].max()}
+    ends |= {"worst_least": draws["worst"].min(0), "worst_most": draws["worst"].max(0)}
     return {key: np.median(values, 0) for key, values in draws.items()} | ends
 
 

@@ -33,7 +33,7 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     fixed: rotary positions answer fewer than half of the questions, as who finds a symbol and does not step from it,
     whatever the match. hop: with a match a hop is right more often than fixed positions, at the length and at twice it.
     zero: a start at zero is right more often if layer 1 finds already, and at twice the length less often than a hop.
-    muon: Muon takes as many steps as Adam; the record keeps medians alone.
+    muon: Muon takes as many steps as Adam; a record may keep medians alone.
     """
     draws, exact, told = config.seeds, measured["exact"], measured["adam"]
     off = max(exact[key] for key in ("turned", "shifted", "hop")) / ROUNDING
@@ -61,8 +61,12 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
         "at": (config.matches[1], config.matches[-1]),
         "rivals": {"half as many": 0.5, "half more": 1.5},
     }
-    ratio = np.array(measured["muon"]["steps"])[[1, -1]] / adam
-    return verdicts | {"muon": equivalence(numbers("Muon's steps over Adam's at match", ratio, np.nan, draws, **given))}
+    ratio, error = np.array(measured["muon"]["steps"])[[1, -1]] / adam, np.nan
+    if "seed_steps" in measured["muon"]:
+        draws_of = np.array([told["hop"]["seed_steps"][1], told["zero"]["seed_steps"][-1]])
+        # the same starts; a median of normal numbers scatters by √(π/2) as much as their mean
+        error = np.sqrt(np.pi / 2) * standard_error(np.array(measured["muon"]["seed_steps"])[[1, -1]] / draws_of)
+    return verdicts | {"muon": equivalence(numbers("Muon's steps over Adam's at match", ratio, error, draws, **given))}
 
 
 def _told(told: dict[str, np.ndarray]) -> dict:
@@ -75,5 +79,6 @@ def _told(told: dict[str, np.ndarray]) -> dict:
         "draws_longer": mean["right_longer"],
         "solved": (mean["right"] >= SOLVED).sum(1),
         "steps": np.median(told["steps"], 1),
+        "seed_steps": told["steps"],
         "move": np.median(told["move"], 1),
     }

@@ -81,9 +81,11 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     predicted["sgd"], predicted["share"] = {"loss": flows.mean(0)}, expected.largest_share(end)
 
     lam = expected.coefficients(1.0, config.muon_rank)
-    times = np.nanmedian(results.array("muon", "times").astype(float), axis=1)
+    times = results.array("muon", "times").astype(float)
     ratio = results.array("muon", "ratio").astype(float).mean(1)
-    measured["muon"] = {"times": times, "ratio": ratio}
+    # a median of normal numbers scatters by √(π/2) as much as their mean
+    error = np.sqrt(np.pi / 2) * standard_error(times)
+    measured["muon"] = {"times": np.nanmedian(times, axis=1), "times_error": error, "ratio": ratio}
     predicted["muon"] = {"times": np.sqrt(lam / 2)}
     return measured, predicted
 
@@ -92,7 +94,7 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     """times, loss: exponents at every α, beside the logistic law's for these sizes and the limit. first: T_1 grows with
     log d alone. floor: a narrow student ends at the best of its rank, an optimum that no rival can pass; its power
     m^{1 − 2α} is then arithmetic. sgd: online SGD's loss is the flow's. share: neurons stay mixtures. muon:
-    T_j = √(λ_j/2); the record keeps no error of it.
+    T_j = √(λ_j/2); the record may lack its error.
     """
     alphas, names, draws = np.array(config.alphas), [str(alpha) for alpha in config.alphas], config.seeds
 
@@ -164,7 +166,7 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
                 rivals=share,
             )
         ),
-        "muon": equivalence(_judge_muon(config, measured["muon"]["times"], predicted["muon"]["times"])),
+        "muon": equivalence(_judge_muon(config, measured["muon"], predicted["muon"]["times"])),
     }
 
 
@@ -175,12 +177,13 @@ def _slower(time, loss, pace: float) -> float:
     return float((own - np.log(loss[late])).mean())
 
 
-def _judge_muon(config, times, law) -> list[dict]:
+def _judge_muon(config, muon: dict, law) -> list[dict]:
     judged, lam = [], 2 * law**2
-    for m, row in zip(config.muon_widths, times, strict=True):
+    errors = muon.get("times_error", np.full_like(muon["times"], np.nan))
+    for m, row, error in zip(config.muon_widths, muon["times"], errors, strict=True):
         learnt = min(m, config.muon_rank) // 2
         rivals = {"λ^(1/4)": law[0] * (lam / lam[0])[:learnt] ** 0.25, "λ": law[0] * (lam / lam[0])[:learnt]}
         at = [f"{m}, {j + 1}" for j in range(learnt)]
         given = {"law": law[:learnt], "band": SIZES, "at": at, "rivals": rivals}
-        judged += numbers("length at m, j =", row[:learnt], np.nan, config.seeds, **given)
+        judged += numbers("length at m, j =", row[:learnt], error[:learnt], config.seeds, **given)
     return judged

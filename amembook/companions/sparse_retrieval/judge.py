@@ -21,7 +21,9 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     """
     measured, predicted = {}, {}
     for key in ("linear", "softmax"):
-        measured.setdefault("memory", {})[key] = results.array("memory", key).mean(1)
+        risks = results.array("memory", key)
+        measured.setdefault("memory", {})[key] = risks.mean(1)
+        measured["memory"][f"{key}_error"] = standard_error(risks)
     predicted["memory"] = [expected.memory_risk(N, config.memory_dim) for N in config.memory_positions]
 
     sizes = [list(case.values()) for case in results.grids["needed"].axes["case"].values()]
@@ -64,6 +66,7 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     for codes in ("shared", "independent"):
         counts = {key: results.array("power", codes, key) for key in MAPS}
         measured[codes] = {key: found.mean(2) for key, found in counts.items()}
+        measured[f"{codes}_error"] = {key: standard_error(found, 2) for key, found in counts.items()}
         measured[f"{codes}_least"] = {key: found.min(2) for key, found in counts.items()}
     problems = [
         [Problem.power_law(n, config.step_code, alpha) for n in config.step_positions] for alpha in config.alphas
@@ -75,13 +78,13 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
 
 
 def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
-    """memory: a linear state leaves the law's risk, a softmax none; the record keeps no error of it. one_step: labels
-    are the law's. many: with N labels a sequence, sequences are the law's. attention: trained, how the labels that it
-    needs grow with N, one a sequence; the record keeps medians on a grid of powers of two. forward: a feed-forward
-    network's least risk is above attention's where that learns. recurrent: asked after it reads, a gated network has a
-    higher risk than asked before. heads: H heads leave 1 − H/q. shared: a polar step of shared codes is the identity,
-    so it finds every position. independent: with independent codes counts are the main book's; the record keeps no
-    error of them.
+    """memory: a linear state leaves the law's risk, a softmax none. one_step: labels are the law's. many: with N labels
+    a sequence, sequences are the law's. attention: trained, how the labels that it needs grow with N, one a sequence;
+    the record keeps medians on a grid of powers of two. forward: a feed-forward network's least risk is above
+    attention's where that learns. recurrent: asked after it reads, a gated network has a higher risk than asked before.
+    heads: H heads leave 1 − H/q. shared: a polar step of shared codes is the identity, so it finds every position.
+    independent: with independent codes counts are the main book's. A record may lack the errors of memory and of
+    independent.
     """
     draws, N = config.seeds, np.array(config.memory_positions)
     told = measured["memory"]
@@ -92,7 +95,7 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     memory = numbers(
         "risk of the state at N =",
         told["linear"],
-        np.nan,
+        told.get("linear_error", np.nan),
         draws,
         law=predicted["memory"],
         band=SIZES,
@@ -177,7 +180,7 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
         independent += numbers(
             f"items by {name} at α, N =",
             measured["independent"][name],
-            np.nan,
+            measured.get("independent_error", {}).get(name, np.nan),
             draws,
             law=law,
             band=SMALL,
