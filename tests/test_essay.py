@@ -8,6 +8,7 @@ from pathlib import Path
 from shutil import which
 
 import explorer_data
+import numpy as np
 import pytest
 from bs4 import BeautifulSoup
 from scipy.stats import beta
@@ -110,6 +111,19 @@ def test_the_text_says_what_the_records_say():
     muon, sgd = stairs["muon"][-1], stairs["sgd"][-1]
     behind = [sum(count < one for count in sgd) for one in muon[:2]]
     assert behind == [3, 4] and "here of two or three steps" in TEXT, "SGD passes Muon's first step at its fourth"
+
+
+def test_what_one_gradient_can_give_is_what_was_counted():
+    [record] = read_records("gradient-limit", "confirm")
+    counts = {name: np.array(record["measured"]["counts"][name]) for name in ("polar", "best", "matched")}
+    assert (np.round(counts["polar"] / counts["best"], 1) == 0.9).all(), "at every dimension and alpha"
+    at = record["config"]["dims"].index(DIM), record["config"]["alphas"].index(ALPHA)
+    share = f"{(counts['matched'] / counts['polar'])[at]:.2f} times as many at"
+    front = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"{share} *d* = {DIM}" in TEXT and f"{share} $d={DIM}$" in front
+    assert all(
+        "Muon stores about nine tenths of what any map of that gradient alone could" in text for text in (TEXT, front)
+    )
 
 
 def test_what_it_repeats_of_a_chapter_stands_there():

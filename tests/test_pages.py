@@ -4,7 +4,6 @@ from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from urllib.parse import unquote, urlsplit
 
 import browse
 import pytest
@@ -40,8 +39,6 @@ def browser():
         yield browser
 
 
-# where lines break, and what moves, hangs on the fonts of a machine: `make weekly` and `make pages` ask
-@pytest.mark.weekly
 @pytest.mark.parametrize("view", browse.VIEWS)
 def test_pages_are_whole_and_open_to_all(browser, view):
     equations, lines = Counter(), []
@@ -89,6 +86,13 @@ def test_an_equation_that_breaks_before_its_line_is_full_is_noticed(browser, sty
         assert page.locator("mjx-linebox").count() > 1
         lines = browse.faults(page, "desktop", Counter())
     assert any("broken far narrower" in line for line in lines) == broken_early, lines
+
+
+def test_columns_are_measured_in_the_size_that_formulas_have(browser):
+    with one_equation(browser, "desktop", "a=b") as page:
+        unit, drawn = page.evaluate("""[MathJax.startup.document.outputJax.pxPerEm,
+            parseFloat(getComputedStyle(document.querySelector('mjx-math')).fontSize)]""")
+    assert unit == pytest.approx(drawn, rel=0.01)
 
 
 def test_an_equation_that_cannot_fit_scrolls_with_a_sign_and_its_number_below(phone):
@@ -197,19 +201,23 @@ def test_two_guesses_on_the_essay_end_with_the_ratio(browser):
         assert "times as many as SGD" in box.locator("output").inner_text() and box.locator("button").is_disabled()
 
 
-@pytest.mark.weekly
-@pytest.mark.parametrize("name", SAMPLE)
-def test_a_page_weighs_and_moves_little(browser, name):
-    """Bytes of a first visit on a desk, and the layout shift while it loads."""
-    with browse.tab(browser, "desktop") as (page, _):
-        browse.open_page(page, browse.HTML / f"{name}.html")
-        loaded = page.evaluate("performance.getEntriesByType('resource').map((one) => one.name)")
-        paths = {unquote(urlsplit(address).path) for address in [page.url, *loaded]}
-        assert sum(Path(path).stat().st_size for path in paths if Path(path).is_file()) <= browse.FIRST_VISIT
-        shift = page.evaluate("""() => new Promise((go) => { let total = 0;
-            new PerformanceObserver((list) => { for (const one of list.getEntries()) total += one.value; })
-                .observe({type: 'layout-shift', buffered: true}); setTimeout(() => go(total), 300); })""")
-        assert shift <= browse.SHIFT
+@pytest.mark.parametrize("view", ["desktop", "phone"])
+@pytest.mark.parametrize("name", (*SAMPLE, "chapters/api"))
+def test_a_page_weighs_and_moves_little(browser, name, view):
+    assert browse.arrival(browser, view, browse.HTML / f"{name}.html") == []
+
+
+def test_a_page_that_weighs_and_moves_much_is_noticed(browser, tmp_path):
+    (tmp_path / "heavy.js").write_text(" " * browse.FIRST_VISIT, encoding="utf-8")
+    page = tmp_path / "page.html"
+    late = "setTimeout(() => document.querySelector('div').style.height = '600px', 100)"
+    page.write_text(
+        f'<script src="heavy.js" defer></script><div></div><p style="height: 800px">Text</p><script>{late}</script>',
+        encoding="utf-8",
+    )
+    weight, shift = browse.first_visit(browser, "desktop", page)
+    assert weight == browse.FIRST_VISIT + page.stat().st_size and shift > browse.SHIFT
+    assert len(browse.arrival(browser, "desktop", page)) == 2
 
 
 def results_of(page, query, book=""):

@@ -2,8 +2,8 @@
 
 A fault is an error in the console, a request that leaves the machine, a page that scrolls sideways, an equation that is
 cut, broken too early or scrolls without a sign, text in a picture that is too small to read, a stop of the Tab key that
-leads nowhere, what axe-core finds, a page that is too heavy. `--shots` keeps a picture of every page in _build/shots.
-The tests visit a sample.
+leads nowhere, what axe-core finds, a page that is too heavy or moves while it loads. `--shots` keeps a picture of every
+page in _build/shots. The tests visit a sample.
 """
 
 import argparse
@@ -31,16 +31,17 @@ VIEWS = {
 PHONE = 390
 SCROLLING_SHARE = 0.25
 """At most this share of the book's display equations may scroll on a phone."""
-WEIGHT = 1_500_000
-"""Bytes of a page's own HTML and figures."""
 FIRST_VISIT, SHIFT = 2_200_000, 0.1
-"""Bytes that a first visit to a page loads, and how far its layout may shift meanwhile."""
+"""At most: bytes that a first visit to a page loads, and how far its layout shifts meanwhile."""
 SMALLEST = 9
 """Pixels of the smallest words in a picture, indices in formulas excepted."""
 TALLEST = 12_000
 SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 SETTLED = """document.readyState === 'complete'
   && (document.documentElement.dataset.fitted || !document.querySelector('script[src*="book.js"]'))"""
+SHIFTED = """() => new Promise((go) => { let total = 0;
+  new PerformanceObserver((list) => { for (const one of list.getEntries()) total += one.value; })
+    .observe({type: 'layout-shift', buffered: true}); setTimeout(() => go(total), 300); })"""
 MEASURE = """() => {
   const name = (box) => box.closest('[id]')?.id || box.textContent.slice(0, 40);
   const boxes = [...document.querySelectorAll('div.math > mjx-container')].filter((box) => box.clientWidth);
@@ -88,11 +89,11 @@ def chromium() -> Iterator[Browser]:
 
 
 @contextmanager
-def tab(browser: Browser, view: str, **options) -> Iterator[tuple[Page, list[str]]]:
+def tab(browser: Browser, view: str, motion: str = "reduce") -> Iterator[tuple[Page, list[str]]]:
     """A fresh page in one of VIEWS, and the list that its complaints are added to."""
     width, height, scheme = VIEWS[view]
     size = {"width": width, "height": height}
-    context = browser.new_context(viewport=size, color_scheme=scheme, reduced_motion="reduce", **options)
+    context = browser.new_context(viewport=size, color_scheme=scheme, reduced_motion=motion)
     page, complaints = context.new_page(), []
 
     def listen(event: str, wanted, text) -> None:
@@ -158,14 +159,20 @@ def too_small(source: str, width: float) -> list[str]:
     return [f"words of {pixels:.1f} px in {path.name}"] if pixels < SMALLEST else []
 
 
-def weight(path: Path) -> int:
-    """Bytes of a page and of the pictures that it shows, without what all pages share."""
-    from bs4 import BeautifulSoup
+def first_visit(browser: Browser, view: str, path: Path) -> tuple[int, float]:
+    """Bytes that the first screen of a page asks for, uncompressed, and how far its layout shifts meanwhile."""
+    asked: set[Path] = set()
+    with tab(browser, view, motion="no-preference") as (page, _):
+        page.on("request", lambda request: asked.add(Path(unquote(urlsplit(request.url).path))))
+        open_page(page, path)
+        return sum(file.stat().st_size for file in asked if file.is_file()), page.evaluate(SHIFTED)
 
-    text = path.read_text(encoding="utf-8")
-    sources = {image.get("src", "") for image in BeautifulSoup(text, "html.parser").select("article img")}
-    pictures = [path.parent / unquote(urlsplit(source).path) for source in sources if not urlsplit(source).scheme]
-    return len(text.encode()) + sum(picture.stat().st_size for picture in pictures if picture.exists())
+
+def arrival(browser: Browser, view: str, path: Path) -> list[str]:
+    """What is wrong with a first visit to a page."""
+    weight, shift = first_visit(browser, view, path)
+    lines = [f"a first visit loads {weight:,} bytes"] if weight > FIRST_VISIT else []
+    return lines + ([f"the layout shifts by {shift:.2f} while it loads"] if shift > SHIFT else [])
 
 
 def built_pages() -> list[Path]:
@@ -177,10 +184,10 @@ def built_pages() -> list[Path]:
 
 def visit(pages: list[Path], shots: Path | None = None) -> list[str]:
     """Every fault of `pages`, in all views."""
-    complaints = [f"{name_of(path)}: {weight(path):,} bytes" for path in pages if weight(path) > WEIGHT]
+    complaints: list[str] = []
     equations: Counter = Counter()
     with chromium() as browser:
-        for view, (width, height, _) in VIEWS.items():
+        for view, (width, height, scheme) in VIEWS.items():
             with tab(browser, view) as (page, heard):
                 for path in pages:
                     heard.clear()
@@ -193,6 +200,7 @@ def visit(pages: list[Path], shots: Path | None = None) -> list[str]:
                         page.screenshot(path=shots / name)
                         page.set_viewport_size({"width": width, "height": height})
                     lines += accessibility(page)
+                    lines += arrival(browser, view, path) if scheme == "light" else []
                     complaints += [f"{name_of(path)} ({view}): {line}" for line in lines + heard]
     share = equations[True, "wide"] / max(equations[True, "all"], 1)
     print(f"{len(pages)} pages in {len(VIEWS)} views; {share:.0%} of the equations scroll on a phone")

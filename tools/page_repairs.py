@@ -25,6 +25,9 @@ PICTURE = re.compile(r'<img\b[^>]*\bsrc="(?P<folder>[^"]*_images/)(?P<name>[^"/]
 PREVIEW = "one-step.png"
 SLIDES = Path(__file__).resolve().parents[1] / "slides"
 SLIDE_PICTURE = re.compile(r"_images/([\w-]+)\.png")
+PLAIN_CODE = re.compile(r'<span class="(?:n|nn|p|w)">([^<]*)</span>')
+SIGNATURE = re.compile(r'<dt class="sig .*?</dt>', re.DOTALL)
+SIGNATURE_PIECE = re.compile(r'<span class="pre">([^<]*)</span>')
 FORMULA = re.compile(r'[(“]?<span class="math notranslate nohighlight">[^<]*</span>[,.;:!?)”’–-]+')
 
 
@@ -72,6 +75,12 @@ def keep_punctuation(app, pagename, templatename, context, doctree) -> None:
     """A formula within a line is a box to the browser, which would begin the next line with the comma behind it."""
     if context.get("body"):
         context["body"] = FORMULA.sub(r'<span class="unbroken">\g<0></span>', context["body"])
+
+
+def drop_plain_spans(app, pagename, templatename, context, doctree) -> None:
+    """Names, marks and spaces in code have the colour of all code: their spans are a third of a page of the library."""
+    signatures = SIGNATURE.sub(lambda match: SIGNATURE_PIECE.sub(r"\g<1>", match[0]), context.get("body", ""))
+    context["body"] = PLAIN_CODE.sub(r"\g<1>", signatures)
 
 
 def copy_notebook(app, pagename, templatename, context, doctree) -> None:
@@ -181,7 +190,7 @@ def setup(app: Sphinx) -> dict:
     app.connect("doctree-read", number_by_the_paper)
     app.connect("doctree-resolved", close_up)
     app.connect("doctree-resolved", name_pictures_of_slides)
-    repairs = drop_unused, drop_second_name, drop_broken_roles, keep_punctuation, stack_panels
+    repairs = drop_unused, drop_second_name, drop_broken_roles, drop_plain_spans, keep_punctuation, stack_panels
     for handler in (*repairs, copy_notebook, describe):
         app.connect("html-page-context", handler, priority=900)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
