@@ -12,6 +12,7 @@ from typing import Annotated, get_args, get_origin, get_type_hints
 import numpy as np
 
 from amembook.run.claims import seen
+from amembook.run.claims import standard_error as standard_error
 from amemlib.checks import check_count, check_dims, check_non_negative, check_positive, check_real
 from amemlib.spectral import identity, polar
 
@@ -225,14 +226,6 @@ class Experiment:
 def draws(config, seeds: int | None = None) -> range:
     """The seeds of a config, `seeds` of them or as many as it says."""
     return range(config.first_seed, config.first_seed + (config.seeds if seeds is None else seeds))
-
-
-def standard_error(draws: np.ndarray, axis: int = 1) -> np.ndarray | np.floating:
-    """Standard error of the mean over the draws along an axis, NaN for a single draw; of a single row a number."""
-    count = draws.shape[axis]
-    if count < 2:
-        return np.full(draws.mean(axis).shape, np.nan)
-    return draws.std(axis, ddof=1) / math.sqrt(count)
 
 
 def slope(x, y) -> float:

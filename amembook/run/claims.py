@@ -153,7 +153,7 @@ def family(
     samples = None
     if error is None:
         samples, draws = measured, measured.shape[-1]
-        measured, error = samples.mean(-1), _scatter(samples)
+        measured, error = samples.mean(-1), standard_error(samples, -1)
     shape = measured.shape
     spread = lambda values: np.broadcast_to(np.asarray(values, dtype=float), shape)
     keep, law, error, draws = np.broadcast_to(keep, shape), spread(law), spread(np.nan_to_num(error)), spread(draws)
@@ -163,7 +163,7 @@ def family(
     fewest, narrowest = (np.where(keep, spread(values), np.inf).min(axes)[some] for values in (draws, band))
     of_totals = total(error)
     if samples is not None:
-        of_totals = _scatter(np.where(keep[..., None], samples, 0.0).sum(axes))[some]
+        of_totals = standard_error(np.where(keep[..., None], samples, 0.0).sum(axes), -1)[some]
     floor = lambda law, draws: np.sqrt(law / draws) / 2 if counted else 0.0
     of_totals = np.where(of_totals > 0, of_totals, floor(total(law), fewest))
     labels = [label for label, kept in zip(at, some, strict=True) if kept]
@@ -176,10 +176,12 @@ def family(
     return made + numbers(f"{name}, entry", measured[keep], error[keep], draws[keep], **given)
 
 
-def _scatter(samples: np.ndarray) -> np.ndarray:
-    """Standard errors of the means over the last axis, NaN for a single draw."""
-    draws = samples.shape[-1]
-    return samples.std(-1, ddof=1) / math.sqrt(draws) if draws > 1 else np.full(samples.shape[:-1], math.nan)
+def standard_error(draws: np.ndarray, axis: int = 1) -> np.ndarray | np.floating:
+    """Standard error of the mean over the draws along an axis, NaN for a single draw; of a single row a number."""
+    count = draws.shape[axis]
+    if count < 2:
+        return np.full(draws.mean(axis).shape, np.nan)
+    return draws.std(axis, ddof=1) / math.sqrt(count)
 
 
 def equivalence(judged: list[dict]) -> dict:
@@ -357,8 +359,7 @@ def count_error(counts: np.ndarray, expected: np.ndarray, axis: int = 1) -> np.n
     root.
     """
     draws = counts.shape[axis]
-    scatter = counts.std(axis, ddof=1) if draws > 1 else math.nan
-    return np.fmax(scatter / math.sqrt(draws), np.sqrt(np.asarray(expected) / draws) / 2)
+    return np.fmax(standard_error(counts, axis), np.sqrt(np.asarray(expected) / draws) / 2)
 
 
 def luck(means: np.ndarray, draws: int) -> float:

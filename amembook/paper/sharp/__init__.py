@@ -221,7 +221,7 @@ EXPERIMENT = Experiment(
             sgd_seeds=4,
         ),
         "cpu": SharpConfig(),
-        "confirm": SharpConfig(seeds=(20, 32, 8), batch_seeds=(10, 8), first_seed=4500),
+        "confirm": SharpConfig(seeds=(20, 8, 8), batch_seeds=(10, 8), first_seed=4500),
         "gpu": SharpConfig(
             alphas=(1.25, 1.5, 2.0),
             dims=(512, 1024, 2048, 4096),
