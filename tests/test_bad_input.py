@@ -354,12 +354,6 @@ def test_the_library_names_argument_value_and_what_is_allowed(call, error, words
     assert all(word in message for word in words), message
 
 
-def test_an_unknown_profile_in_the_environment_is_refused(monkeypatch):
-    monkeypatch.setenv("AMEM_PROFILE", "huge")
-    with pytest.raises(ValueError, match="AMEM_PROFILE must be one of smoke, cpu, gpu, got 'huge'"):
-        runtime.profile()
-
-
 def test_a_gpu_that_is_not_there_is_refused(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(ValueError, match="device must be one of auto, cpu on this machine, got 'cuda'"):

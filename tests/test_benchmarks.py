@@ -4,12 +4,10 @@ import json
 import sys
 
 import matplotlib
-import matplotlib.pyplot as plt
 import pytest
 import torch
 
 from amembook import read_records
-from amembook.paper.precision import figures as precision_figures
 from benchmarks import __main__ as command
 from benchmarks import cases, race
 
@@ -119,23 +117,6 @@ def test_rows_may_be_sampled_for_the_exhaustive_scans():
     result = race.run(case, 1, "cpu")
     assert result["ratios"]["torch.mm in blocks"]["error"] == 0
     assert {entry.share for entry in case.entries} == {1.0, 0.25}
-
-
-def test_the_picture_shows_every_entry_of_the_record():
-    spread = {"low": 1.5, "median": 2.0, "high": 3.0, "error": 0.0}
-    ours = {"low": 1.0, "median": 1.0, "high": 1.0, "error": 0.0}
-    ratios = {"amemlib recovered": ours, "torch.mm in blocks": spread}
-    goal = {"case": "one", "entry": "torch.mm in blocks", "least": 75, "measured": 2.0, "met": False}
-    record = {"measured": {"one": {"ratios": ratios}, "two": {"ratios": ratios}}, "goals": [goal]}
-    figure = precision_figures.benchmark_figure(record, ["one", "two"])
-    figure.canvas.draw()
-    assert [axis.get_title(loc="left") for axis in figure.axes] == ["one", "two"]
-    for axis in figure.axes:
-        assert [label.get_text() for label in axis.get_yticklabels()] == list(ratios)
-        assert {text.get_text() for text in axis.texts} == {"1×", "2×"}
-    marks = [[line.get_xdata()[0] for line in axis.lines if line.get_marker() == "|"] for axis in figure.axes]
-    assert marks == [[75], []]
-    plt.close(figure)
 
 
 def test_bad_options_are_named(capsys, tmp_path):

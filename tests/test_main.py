@@ -59,12 +59,6 @@ def test_one_step_runs_from_the_shell_and_prints_one_json_object(tmp_path):
     assert os.listdir(tmp_path) == ["results"]
 
 
-def test_bad_input_is_one_line_and_exit_2(here, capsys):
-    assert main(["run", "one-step", "--set", "alpha=0.4"]) == 2
-    said = capsys.readouterr()
-    assert said.out == "" and said.err.count("\n") == 1 and "alpha" in said.err and "0.4" in said.err
-
-
 def test_settings_reach_the_record_and_the_table(here, capsys):
     assert main(["run", "one-step", "--profile", "smoke", "--json", "--set", "alpha=1.75", *SMALLEST]) == 0
     record = json.loads(capsys.readouterr().out)

@@ -77,13 +77,6 @@ def test_a_failed_run_resumes_with_nothing_lost_and_nothing_done_twice(tmp_path)
     assert again.calls == Counter([3, 4, 5])
 
 
-def test_a_longer_grid_computes_only_what_is_new(tmp_path):
-    Toy().run(tmp_path, n=4)
-    longer = Toy()
-    longer.run(tmp_path, n=6)
-    assert longer.calls == Counter([4, 5])
-
-
 def test_changed_code_does_not_meet_old_cells(tmp_path, monkeypatch):
     Toy().run(tmp_path)
     monkeypatch.setattr(cache, "code_hash", lambda function: "another")

@@ -11,7 +11,6 @@ import amemlib as am
 from amembook import vocabularies
 from amembook.paper.vocabulary import EXPERIMENT as VOCABULARY
 from amembook.paper.vocabulary import VocabularyConfig
-from amembook.paper.vocabulary.counts import SOURCES
 from amembook.run.records import read_records
 from amembook.vocabularies import VARIANTS, table_variants
 
@@ -99,25 +98,6 @@ def test_whitening_makes_every_second_moment_one():
         vocabularies.whitened(torch.ones(10, 4, dtype=torch.float64))
     with pytest.raises(ValueError, match="dim must be at most"):
         vocabularies.spelling_table(("a", "b"), 3)
-
-
-def test_the_record_has_the_shape_it_promises():
-    for record in read_records("vocabulary"):
-        config, measured = record["config"], record["measured"]
-        shape = (len(config["dims"]), config["seeds"])
-        for maps in measured["seed_counts"].values():
-            assert all(np.shape(counts) == shape for counts in maps.values())
-        assert np.shape(measured["covariance"]["polar"]) == (len(config["covariance_exponents"]), *shape)
-        assert np.shape(measured["batch"]["counts"]["sgd"]) == (shape[0], len(config["batch_sizes"]))
-        assert list(measured["table"]) == list(VARIANTS) and list(measured["table"]["raw"]) == list(SOURCES)
-        assert measured["table"]["centred"]["table"]["newton"] == measured["table"]["whitened"]["table"]["newton"]
-
-
-def test_every_cell_of_the_experiment_is_asked_for_once():
-    config = VocabularyConfig(languages=("en", "de"), seeds=2, covariance_exponents=(0.0, 1.0))
-    cells = VOCABULARY.cells(config, "cpu")
-    assert len(cells) == 4 * (2 + 1 + 1 + 2 + 1)
-    assert len({(cell.function.__name__, str(cell.arguments)) for cell in cells}) == len(cells)
 
 
 def test_a_covariance_that_leaves_too_few_dimensions_is_not_judged():

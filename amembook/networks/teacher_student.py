@@ -14,6 +14,18 @@ from torch import Tensor
 from amembook.networks.hermite import hermite, squared_norm, two_homogeneous_velocity
 
 
+def check_degree(name: str, value: int) -> None:
+    """Raise `ValueError` unless the degree k of h_k is even and above 2."""
+    if value < 4 or value % 2:
+        raise ValueError(f"{name} must be even and above 2, got {value!r}")
+
+
+def check_decay(name: str, value: float) -> None:
+    """Raise `ValueError` unless amplitudes a_p ∝ p^{−β} have a sum of squares, with β: `value` below 10."""
+    if not 0.5 < value < 10:
+        raise ValueError(f"{name} must be in (1/2, 10), for Σ p^(−2β) to converge, got {value!r}")
+
+
 def start(width: int, dim: int, init: float, seed: int) -> Float[Tensor, "m d"]:
     """Neurons of length `init` in independent uniform directions."""
     W = torch.from_numpy(np.random.default_rng([seed, width, dim]).standard_normal((width, dim)))

@@ -10,6 +10,7 @@ from typing import Annotated
 from amembook.companions.emergence.expected import amplitudes
 from amembook.companions.emergence.judge import WIDE, judge, lines, summarise
 from amembook.companions.emergence.measure import measure_flow, measure_muon, measure_samples, measure_sgd
+from amembook.networks.teacher_student import check_decay, check_degree
 from amembook.run.base import (
     Chances,
     Config,
@@ -33,34 +34,24 @@ CLAIM = (
 )
 
 
-def _check_degree(name: str, value: int) -> None:
-    if value < 4 or value % 2:
-        raise ValueError(f"{name} must be even and above 2, got {value!r}")
-
-
-def _check_exponent(name: str, value: float) -> None:
-    if not 0.5 < value < 10:
-        raise ValueError(f"{name} must be in (1/2, 10), for Σ a_p² to converge, got {value!r}")
-
-
 @dataclass(frozen=True)
 class EmergenceConfig(Config):
     """Sizes of the flow, of its first direction (`first_…`), narrow students (`floor_…`), online SGD (`sgd_…`), one
     neuron with one sample a step (`chain_…`), and polar steps (`muon_…`).
     """
 
-    exponents: Annotated[tuple[float, ...], each(_check_exponent)] = (0.75, 1.0, 1.5)  # β of a_p ∝ p^{−β}
+    exponents: Annotated[tuple[float, ...], each(check_decay)] = (0.75, 1.0, 1.5)  # β of a_p ∝ p^{−β}
     n_teachers: Several = 24  # P of the flow
     dim: Several = 256
-    degree: Annotated[int, _check_degree] = 4
+    degree: Annotated[int, check_degree] = 4
     ratios: Counts = (8, 4)  # widths over P
     init: Positive = 0.01  # length of a neuron at the start
     step: Positive = 0.25  # of Euler's method
     patience: Positive = 24.0  # a run ends at patience/a_P
-    first_exponent: Annotated[float, _check_exponent] = 1.0
+    first_exponent: Annotated[float, check_decay] = 1.0
     first_teachers: Several = 4
     first_width: Count = 64
-    degrees: Annotated[tuple[int, ...], each(_check_degree)] = (4, 6)
+    degrees: Annotated[tuple[int, ...], each(check_degree)] = (4, 6)
     dims: Dims = (64, 128, 256, 512)  # of the flow up to the first direction
     first_step: Positive = 0.5
     first_draws: Count = 24

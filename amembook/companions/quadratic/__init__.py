@@ -10,6 +10,7 @@ from typing import Annotated
 from amembook.companions.quadratic import expected
 from amembook.companions.quadratic.judge import judge, summarise
 from amembook.companions.quadratic.measure import measure_floor, measure_flow, measure_muon, measure_sgd
+from amembook.networks.teacher_student import check_decay
 from amembook.run.base import Config, Count, Dims, Experiment, Grid, Natural, Positive, draws, each
 from amemlib.checks import check_count
 
@@ -21,11 +22,6 @@ CLAIM = (
 )
 
 
-def _check_exponent(name: str, alpha: float) -> None:
-    if not 0.5 < alpha < 10:
-        raise ValueError(f"{name} must be in (1/2, 10), for Σ λ_j² to converge, got {alpha!r}")
-
-
 Rank = Annotated[int, partial(check_count, least=4)]
 
 
@@ -33,7 +29,7 @@ Rank = Annotated[int, partial(check_count, least=4)]
 class QuadraticConfig(Config):
     """Students of a quadratic teacher: the flow, its first time, narrow ones, online SGD and Muon."""
 
-    alphas: Annotated[tuple[float, ...], each(_check_exponent)] = (0.75, 1.0, 1.5)  # λ_j ∝ j^{−α}
+    alphas: Annotated[tuple[float, ...], each(check_decay)] = (0.75, 1.0, 1.5)  # λ_j ∝ j^{−α}
     rank: Rank = 128  # r, d and m of the flow, which runs until a third of the directions is learnt
     dim: Count = 192
     width: Count = 256

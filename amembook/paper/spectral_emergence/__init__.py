@@ -6,6 +6,7 @@ The setting is that of Ren, Nichani, Wu and Lee, arXiv:2504.19983; the question 
 from dataclasses import dataclass
 from typing import Annotated
 
+from amembook.networks.teacher_student import check_decay, check_degree
 from amembook.paper.spectral_emergence.expected import amplitudes, batch_times, growth_times
 from amembook.paper.spectral_emergence.judge import TURN, judge, summarise
 from amembook.paper.spectral_emergence.measure import (
@@ -37,16 +38,6 @@ CLAIM = (
 )
 
 
-def _check_degree(name: str, value: int) -> None:
-    if value < 4 or value % 2:
-        raise ValueError(f"{name} must be even and above 2, got {value!r}")
-
-
-def _check_exponent(name: str, value: float) -> None:
-    if not 0.5 < value < 10:
-        raise ValueError(f"{name} must be in (1/2, 10), for Σ a_p² to converge, got {value!r}")
-
-
 @dataclass(frozen=True)
 class SpectralConfig(Config):
     """Sizes of the flow, at a second degree and a second β at fewer powers (`other_…`); of the alignment with the first
@@ -55,17 +46,17 @@ class SpectralConfig(Config):
     """
 
     powers: Shares = (0.0, 1 / 6, TURN, 2 / 3, 1.0)  # γ
-    exponent: Annotated[float, _check_exponent] = 1.0  # β
+    exponent: Annotated[float, check_decay] = 1.0  # β
     n_teachers: Several = 12  # P
     dim: Several = 64  # d
     width: Count = 96  # m
-    degree: Annotated[int, _check_degree] = 4  # k
+    degree: Annotated[int, check_degree] = 4  # k
     init: Positive = 0.003  # length of a neuron at the start
     pace: Positive = 0.02  # share of the longest neuron that a step may be
     patience: Positive = 4.0  # runs end at that many times the last predicted time
     other_powers: Shares = (0.0, TURN, 2 / 3)
-    other_degree: Annotated[int, _check_degree] = 6
-    other_exponent: Annotated[float, _check_exponent] = 1.5
+    other_degree: Annotated[int, check_degree] = 6
+    other_exponent: Annotated[float, check_decay] = 1.5
     search_powers: Shares = (0.0, TURN, 2 / 3, 1.0)
     search_dims: Dims = (32, 64, 128, 256)
     search_teachers: Several = 2
