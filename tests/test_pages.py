@@ -201,10 +201,9 @@ def test_two_guesses_on_the_essay_end_with_the_ratio(browser):
         assert "times as many as SGD" in box.locator("output").inner_text() and box.locator("button").is_disabled()
 
 
-@pytest.mark.parametrize("view", ["desktop", "phone"])
 @pytest.mark.parametrize("name", (*SAMPLE, "chapters/api"))
-def test_a_page_weighs_and_moves_little(browser, name, view):
-    assert browse.arrival(browser, view, browse.HTML / f"{name}.html") == []
+def test_a_page_weighs_and_moves_little(browser, name):
+    assert browse.arrival(browser, "desktop", browse.HTML / f"{name}.html") == []
 
 
 def test_a_page_that_weighs_and_moves_much_is_noticed(browser, tmp_path):
