@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SMOKE_SECONDS = 10.0
 FRESH = range(3000, 7000)
 FOLDERS = {name: group for group in ("practice", "companions") for name in studies.names()[group]}
-FOLDERS |= dict.fromkeys(("spectral-emergence", "gradient-limit"), "paper")
+FOLDERS |= dict.fromkeys(("spectral-emergence", "gradient-limit", "whitening"), "paper")
 
 
 def module(name):
