@@ -81,7 +81,7 @@ DRAWN = {
     gradient_limit.ladder_figure: ("gradient-limit", "confirm", dict.fromkeys(ALPHAS, 0.7)),
     gradient_limit.ranks_figure: ("gradient-limit", "confirm", 1.5),
     gradient_limit.one_law_figure: ("gradient-limit", "confirm"),
-    whitening.frontier_figure: ("whitening", "confirm", list(ALPHAS)),
+    whitening.frontier_figure: ("whitening", "confirm", 1.5),
     whitening.damping_figure: ("whitening", "confirm", 1.5),
     interactions.interaction_blocks_figure: ("interactions", "confirm", "smoothed_sign"),
     iterates.iterates_capacity_figure: ("many-steps", "confirm-alpha"),

@@ -19,27 +19,28 @@ _LOOKS = {
     "matched": Look("#000000", "H", "$W^*$"),
     "polar_matched": Look("#000000", "v", "polar of $W^*$"),
     "matched_polar": Look("#661100", "p", "$W^*$ + 0.6 Muon"),
-    "mixed": Look("#882255", "*", r"$W^*$ + 0.6 $G\Sigma_v^{-1}$"),
+    "mixed": Look("#AA4499", "h", r"$W^*$ + 0.6 $G\Sigma_v^{-1}$"),
 }
 
 
-def frontier_figure(record: dict, alphas: list[float]) -> Figure:
-    """Loss at the best of the rates against recovered items, both over Muon's; a panel for each α.
+def frontier_figure(record: dict, alpha: float) -> Figure:
+    """Loss at the best of the rates against recovered items, both over Muon's: all steps, and those near its loss.
 
     Items are those of the smallest d of the record, losses those of its own grid.
     """
     config, measured = record["config"], record["measured"]
-    figure, axes = new_axes(len(alphas), sharey=True)
-    for axis, alpha in zip(axes, alphas, strict=True):
-        a = config["alphas"].index(alpha)
+    a = config["alphas"].index(alpha)
+    figure, axes = new_axes(2)
+    for axis, most in zip(axes, (np.inf, 1.1), strict=True):
         for name, look in _LOOKS.items():
             x = measured["counts"][name][0][a] / measured["counts"]["polar"][0][a]
             y = measured["loss"][name][a] / measured["loss"]["polar"][a]
-            axis.plot(x, y, look.marker, color=look.colour, ms=8, label=look.label)
+            if y < most:
+                axis.plot(x, y, look.marker, color=look.colour, ms=8, label=look.label)
         axis.axhline(1, color=GREY, lw=0.8, ls=":")
         axis.axvline(1, color=GREY, lw=0.8, ls=":")
-        frame(axis, "items over Muon's", title=rf"$\alpha = {alpha:g}$", log="y")
-    axes[0].set_ylabel("loss over Muon's")
+    frame(axes[0], "items over Muon's", "loss over Muon's", title="all steps", log="y")
+    frame(axes[1], "items over Muon's", title="near Muon's loss")
     key(axes[0], below=3)
     return figure
 
