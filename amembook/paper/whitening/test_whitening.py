@@ -47,7 +47,7 @@ FLAWS = [
         for factor in (0.85, 1.15)
     ),
     (("damped", "matched", 1, 2), times(1.2), "damped", NOT_REPRODUCED),
-    (("batches", "ratio", "kfac", 1), times(0.8), "batches", NOT_REPRODUCED),
+    (("batches", "ratio", "kfac", 1, 0), times(0.8), "batches", NOT_REPRODUCED),
     (("lead", "mixed polar", 0, 1), 0.8, "ahead", NOT_REPRODUCED),
     (("lead", "kfac polar_kfac", 1, 1), 0.8, "no_polar_after", NOT_REPRODUCED),
     (("loss_lead", "mixed polar", 1), 0.5, "less_loss", NOT_REPRODUCED),
