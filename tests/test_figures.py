@@ -31,6 +31,7 @@ from amembook.paper.signal import figures as signal
 from amembook.paper.spectral_emergence import figures as spectral_emergence
 from amembook.paper.spectral_maps import figures as spectral_maps
 from amembook.paper.vocabulary import figures as vocabulary
+from amembook.paper.whitening import figures as whitening
 from amembook.run.base import profile_bins
 
 matplotlib.use("Agg")
@@ -80,6 +81,8 @@ DRAWN = {
     gradient_limit.ladder_figure: ("gradient-limit", "confirm", dict.fromkeys(ALPHAS, 0.7)),
     gradient_limit.ranks_figure: ("gradient-limit", "confirm", 1.5),
     gradient_limit.one_law_figure: ("gradient-limit", "confirm"),
+    whitening.frontier_figure: ("whitening", "confirm", 1.5),
+    whitening.damping_figure: ("whitening", "confirm", 1.5),
     interactions.interaction_blocks_figure: ("interactions", "confirm", "smoothed_sign"),
     iterates.iterates_capacity_figure: ("many-steps", "confirm-alpha"),
     iterates.iterates_exponents_figure: ("many-steps", "confirm-alpha", 0.05, 0.3),

@@ -60,7 +60,7 @@ class WhiteningConfig(Config):
     damped_items: Several = 4096
     damped_seeds: Several = 12
     dampings: NonNegatives = (0.0, 0.0001, 0.001, 0.01)  # of the mean eigenvalue
-    batch_sizes: Counts = (10_000, 100_000)
+    batch_sizes: Counts = (30_000, 300_000)  # each shows more than d items
     batch_seeds: Several = 6
     first_seed: Natural = 0
 
