@@ -13,7 +13,6 @@ from amembook.practice.momentum import measure
 CONFIG = momentum.EXPERIMENT.profiles["cpu"]
 FLAWS = [
     (("draws", "1.5 240 256", 2), [0.001] * 5, "rule", "not reproduced"),
-    (("draws", "1.5 240 256", 0), [0.05] * 5, "average", "not reproduced"),
     (("draws", "1.5 960 256", 0), [0.05] * 5, "floor", "not reproduced"),
     (("drift", "1.5", 0), -0.1, "drift", "not reproduced"),
     (("draws", "1.5 60 256", 4), [0.05] * 5, "constant", "not reproduced"),
