@@ -11,7 +11,14 @@ from amembook.practice import momentum
 from amembook.practice.momentum import measure
 
 CONFIG = momentum.EXPERIMENT.profiles["cpu"]
-FLAWS = []
+FLAWS = [
+    (("draws", "1.5 240 256", 2), [0.001] * 5, "rule", "not reproduced"),
+    (("draws", "1.5 960 256", 0), [0.05] * 5, "floor", "not reproduced"),
+    (("drift", "1.5", 0), -0.1, "drift", "not reproduced"),
+    (("draws", "1.5 60 256", 4), [0.05] * 5, "constant", "not reproduced"),
+    (("draws", "1.5 240 16", 4), [0.05] * 5, "quotient", "not reproduced"),
+    (("draws", "1.5 60 0", 1), [0.1] * 5, "exact", "not reproduced"),
+]
 
 
 def memory(n_items=40, dim=8):
@@ -59,8 +66,8 @@ def test_at_the_least_loss_the_gradient_is_none_and_no_run_is_below():
     assert measure.run_muon(emb, problem, 60, 0, 0.6, 1.0, 0) >= least - 1e-9
 
 
-def test_the_drift_of_exact_gradients_would_be_one_and_of_centred_noise_none():
-    """With d = 1 the polar factor is a sign: an average of signs of skew numbers of mean 0 is not 0."""
+def test_the_polar_factor_of_skew_numbers_of_mean_zero_has_another_mean():
+    """With d = 1 it is a sign."""
     draws = torch.tensor([3.0, -1.0, -1.0, -1.0], dtype=torch.float64)[:, None, None]
     assert draws.mean() == 0
     assert float(torch.stack([am.polar(one) for one in draws]).mean()) == pytest.approx(-0.5)

@@ -8,7 +8,7 @@ from amembook.practice.reaches.judge import NOISE
 
 
 def reaches_figure(record: dict) -> Figure:
-    """Left: reach by step, a curve for each width, at the middle or smaller α. Right: exponents of the median in d, by step."""
+    """Left: reach by step, a curve for each width. Right: exponents of the median in d, by step."""
     figure, axes = new_axes(2)
     config, measured = record["config"], record["measured"]
     middle = (len(config["alphas"]) - 1) // 2

@@ -9,7 +9,7 @@ from amembook.practice.reaches import measure
 from amembook.run.base import Results
 
 CONFIG = reaches.EXPERIMENT.profiles["smoke"]
-FLAWS = []
+FLAWS = [(("batches_exponent", 0, 2), -0.2, "noise", "not reproduced")]
 
 
 def test_the_first_momentum_is_the_gradient():
