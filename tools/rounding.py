@@ -313,6 +313,8 @@ def main() -> int:
     paths = [path for place in places for path in ([place] if place.is_file() else sorted(place.rglob("*.ipynb")))]
     if unknown := set(args.only) - {path.stem for path in paths}:
         parser.error(f"--only must name notebooks, got {', '.join(sorted(unknown))}")
+    with contextlib.suppress(ImportError):
+        import_module("ml_dtypes")  # JAX's: it looks for NumPy's own functions, which `install` replaces
     if noise := None if args.noise is None else Noise(args.noise):
         install(noise)
     for module in ("scipy.stats", "scipy.optimize", "matplotlib.pyplot"):
