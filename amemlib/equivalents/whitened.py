@@ -22,7 +22,7 @@ _POWER_TAIL = 9.0
 
 @dataclass(frozen=True)
 class Whitener:
-    """One term of a side, c (Σ_k a_k x_k x_kᵀ + t)^{−b} with a_k = `weights`(q_k).
+    """One term of a side, c (Σ_k a_k x_k x_kᵀ + t)^{−b} with a_k = weights(q_k).
 
     weights: a ≥ 0, a function of the array q (K,). power: b in (0, 1]. damping: t ≥ 0 in units of the mean eigenvalue,
     Σ_k a_k / d. coefficient: the Frobenius norm of this term on G, in a unit that all terms of the side share.
