@@ -62,10 +62,11 @@ def is_blind(verdict: dict) -> bool:
 
 
 def chapters_of(name):
-    """The chapters whose front matter names the study."""
+    """The chapters whose front matter names the study, alone or in a list."""
     for path in notebooks.sources(ROOT):
         head = re.match(r"---\n(.*?)\n---\n", path.read_text(encoding="utf-8"), re.S)
-        if head and (yaml.safe_load(head[1]) or {}).get("experiment") == name:
+        named = (yaml.safe_load(head[1]) or {}).get("experiment", []) if head else []
+        if name in ([named] if isinstance(named, str) else named):
             yield path
 
 

@@ -51,5 +51,5 @@ def test_training_raises_the_smooth_count_of_other_draws():
 REFUSED = [("seeds", 21)]
 FLAWS = [
     (("over_matched", "matched", 0), 1.2, "none_beats", NOT_REPRODUCED),
-    (("over_polar", "polar", 0), 0.9, "learns", NOT_REPRODUCED),
+    (("over_polar", "polar", 0), 0.5, "learns", NOT_REPRODUCED),
 ]

@@ -26,7 +26,7 @@ HEADS, KNOTS = 3, 8
 SHIFTS = torch.logspace(-10, 3, 14, dtype=torch.float64)
 """Shifts of the resolvents, in units of the largest q²: together they hold x^{-1/2} to a few per cent, at both ends."""
 JUDGED = 192
-"""Items that the training looks at, the commonest: at d = 32 the limit is under forty."""
+"""Items that the training looks at, the commonest: at d = 32 the limit is about forty."""
 SMALLEST, OFF, NOISE = -25.0, -18.0, 0.01
 TEMPERATURES = (1.0, 0.2)
 """First and last temperature of the smooth count, in standard deviations of a rival's logit."""
