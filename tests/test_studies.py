@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SMOKE_SECONDS = 10.0
 FRESH = range(3000, 7000)
 FOLDERS = {name: group for group in ("practice", "companions") for name in studies.names()[group]}
-FOLDERS |= dict.fromkeys(("spectral-emergence", "gradient-limit", "whitening"), "paper")
+FOLDERS |= dict.fromkeys(("spectral-emergence", "gradient-limit", "trained-map", "whitening"), "paper")
 
 
 def module(name):
@@ -62,10 +62,11 @@ def is_blind(verdict: dict) -> bool:
 
 
 def chapters_of(name):
-    """The chapters whose front matter names the study."""
+    """The chapters whose front matter names the study, alone or in a list."""
     for path in notebooks.sources(ROOT):
         head = re.match(r"---\n(.*?)\n---\n", path.read_text(encoding="utf-8"), re.S)
-        if head and (yaml.safe_load(head[1]) or {}).get("experiment") == name:
+        named = (yaml.safe_load(head[1]) or {}).get("experiment", []) if head else []
+        if name in ([named] if isinstance(named, str) else named):
             yield path
 
 

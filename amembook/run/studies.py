@@ -32,6 +32,7 @@ PAPER = {
     "vocabulary": "vocabulary",
     "spectral-emergence": "spectral_emergence",
     "gradient-limit": "gradient_limit",
+    "trained-map": "trained_map",
     "whitening": "whitening",
 }
 """The studies of the main book and their modules in `amembook.paper`."""
