@@ -53,6 +53,33 @@ def samples_needed(
     return needed, k
 
 
+def late_share(
+    label: Callable[[np.ndarray], np.ndarray],
+    slope: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    dim: int,
+    rates: np.ndarray,
+    seeds: Sequence[int],
+    chains: int,
+    level: float,
+    horizon: int,
+) -> np.ndarray:
+    """The share of `chains` neurons with |m| above `level`, mean over the second half of `horizon` samples.
+
+    (rates, seeds), as in `samples_needed`; looked at a hundred times.
+    """
+    generators = [np.random.default_rng([seed, dim]) for seed in seeds]
+    m = np.tile(np.concatenate([_start(generator, chains, dim) for generator in generators]), (len(rates), 1))
+    eta, every, shares = np.asarray(rates)[:, None], -(-horizon // 200), []
+    for look in range(200):
+        q, s, squared = _draw(generators, (every, chains), dim - 2)
+        g = slope(q, squared)
+        for i in range(every):
+            m = advance(m, eta, label, g[i], q[i], s[i], squared[i])
+        if look >= 100:
+            shares.append((np.abs(m) > level).reshape(len(rates), len(seeds), chains).mean(2))
+    return np.mean(shares, axis=0)
+
+
 def advance(m, eta, label: Callable, g, q, s, squared):
     """The overlap after one sample with the components q and s, the square length outside w and the pull g."""
     across = np.sqrt(1 - m * m) * s

@@ -21,6 +21,27 @@ def pull_of(kind: str, dim: int, multiple: float = 1.0) -> tuple[Callable, Calla
     return links.label, partial(links.smoothed_pull, smoothing=radius, dim=dim)
 
 
+HORIZON = {"plain": (0.1, 3), "smoothed": (2.0, 2)}
+"""Samples c d^p in which neurons must arrive: at the largest rates a few times what the flow without noise takes."""
+
+
+def horizon_of(kind: str, dim: int) -> int:
+    """The samples of `measure_late` at a dimension."""
+    factor, power = HORIZON[kind]
+    return round(factor * dim**power)
+
+
+def measure_late(
+    kind: str, dim: int, rates: Sequence[float], chains_per_draw: int, level: float, first_seed: int, seeds: int
+) -> dict:
+    """The share of neurons that is at the direction late on, by rate and draw."""
+    eta, numbers = np.array(rates) / dim ** EXPONENTS[kind], range(first_seed, first_seed + seeds)
+    horizon = horizon_of(kind, dim)
+    return {
+        "shares": chains.late_share(*pull_of(kind, dim), dim, eta, numbers, chains_per_draw, level, horizon).tolist()
+    }
+
+
 def measure_kind(
     kind: str,
     dim: int,
