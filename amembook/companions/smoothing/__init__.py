@@ -9,7 +9,18 @@ from typing import Annotated
 
 from amembook.companions.smoothing.judge import BEST, KINDS, LATE, judge, summarise
 from amembook.companions.smoothing.measure import measure_kind, measure_late, measure_radius
-from amembook.run.base import Chance, Config, Count, Experiment, Grid, Natural, NonNegatives, Positive, Positives
+from amembook.run.base import (
+    Chance,
+    Config,
+    Count,
+    Experiment,
+    Grid,
+    Natural,
+    NonNegatives,
+    Positive,
+    Positives,
+    some_of,
+)
 from amemlib.checks import check_dims
 
 PAPER = "arXiv:2305.10633"
@@ -30,11 +41,6 @@ Rates = Annotated[Positives, _check_rising]
 
 PARTS = ("samples", "largest")
 """Samples by kind, rate and radius; the largest rate at which neurons still arrive."""
-
-
-def _check_parts(name: str, parts: tuple) -> None:
-    if not parts or not set(parts) <= set(PARTS):
-        raise ValueError(f"{name} must be among {', '.join(PARTS)}, got {parts!r}")
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,7 @@ class SmoothingConfig(Config):
     late_plain_rates: Rates = (2.8, 3.4, 4.0, 4.8, 5.6, 6.7, 8.0, 9.5, 11.3, 13.5)
     late_smoothed_dims: Large = (96, 192, 384)
     late_smoothed_rates: Rates = (0.4, 0.48, 0.57, 0.68, 0.8, 0.95, 1.13, 1.35, 1.6)
-    parts: Annotated[tuple[str, ...], _check_parts] = PARTS
+    parts: Annotated[tuple[str, ...], some_of(*PARTS)] = PARTS
     level: Chance = 0.5  # the overlap that counts
     share: Chance = 0.25  # the share of neurons that has it
     chains_per_draw: Count = 96
