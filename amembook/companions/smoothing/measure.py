@@ -5,7 +5,8 @@ from functools import partial
 
 import numpy as np
 
-from amembook.companions.smoothing import chains, links
+from amembook.companions.smoothing import links
+from amembook.networks import sphere
 
 EXPONENTS = {"plain": 2.0, "smoothed": 1.5, "sign": 0.5}
 """A learning rate is rate / d^exponent: with these the signal beats the noise at a rate that does not depend on d."""
@@ -38,7 +39,7 @@ def measure_late(
     eta, numbers = np.array(rates) / dim ** EXPONENTS[kind], range(first_seed, first_seed + seeds)
     horizon = horizon_of(kind, dim)
     return {
-        "shares": chains.late_share(*pull_of(kind, dim), dim, eta, numbers, chains_per_draw, level, horizon).tolist()
+        "shares": sphere.late_share(*pull_of(kind, dim), dim, eta, numbers, chains_per_draw, level, horizon).tolist()
     }
 
 
@@ -73,5 +74,5 @@ def measure_radius(
 
 def _samples(pull, dim: int, power: float, rates, chains_per_draw: int, level: float, share: float, first: int, count):
     eta, draws = np.array(rates) / dim**power, range(first, first + count)
-    needed, spent = chains.samples_needed(*pull, dim, eta, draws, chains_per_draw, level, share)
+    needed, spent = sphere.samples_needed(*pull, dim, eta, draws, chains_per_draw, level, share)
     return {"samples": needed.tolist(), "spent": spent}

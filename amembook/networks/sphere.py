@@ -1,7 +1,8 @@
 """Online SGD on the sphere, exactly in law, as a chain of one number a neuron, the overlap m = ⟨w, θ⟩.
 
-A fresh x has the components q along w, s along the part of θ outside w, and a square length χ² of the other d − 2; with
-z = mq + √(1 − m²) s, r² = s² + χ² and the gradient G(x − qw), G = y(z) g(q, r²),
+Apart, because the studies of one neuron and one direction have no network to train. A fresh sample has the components
+q along w, s along the part of θ outside w, and a square length χ² of the other d − 2; with z = mq + √(1 − m²) s, r² =
+s² + χ² and the gradient G(x − qw), G = y(z) g(q, r²),
 
     m′ = (m + ηG √(1 − m²) s) / √(1 + η²G²r²).
 """
