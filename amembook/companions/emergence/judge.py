@@ -183,9 +183,10 @@ def _muon(config, results: Results) -> tuple[dict, dict]:
 
 def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     """Of the parts that were measured. times, loss: exponents of the wide student at every β, beside the decoupled
-    law's for these sizes and the limit. dimension: T_1 by d at every degree. floor: the exponent of narrow students' final loss in the width is 1 − 2β.
-    sgd: online SGD learns when the flow does. samples: at the best learning rate, for labels whose noise does not fall,
-    n grows as 1/a² and d^{k−1}. muon: T_p = √(a_p/2), at every d; the record may lack its error.
+    law's for these sizes and the limit. dimension: T_1 by d at every degree. floor: the exponent of narrow students'
+    final loss in the width is 1 − 2β. sgd: online SGD learns when the flow does. samples: at the best learning rate,
+    for labels whose noise does not fall, n grows as 1/a² and d^{k−1}. muon: T_p = √(a_p/2), at every d; the record may
+    lack its error.
     """
     judges = {
         "flow": {"times": _judge_times, "loss": _judge_loss},

@@ -66,7 +66,7 @@ def test_muons_neurons_are_the_top_directions():
 
 
 def test_the_law_of_one_pass_is_that_of_the_chain():
-    rates = np.array([0.15, 0.2])
+    rates = [0.15, 0.2]
     found = np.mean([measure_one_pass("quadratic", 256, rates, 64, 0.5, k)["ratios"] for k in range(4)], 0) * 256
     laws = [expected.one_pass_samples(*QUADRATIC, 256, c, 0.5) for c in rates]
     assert found == pytest.approx(laws, rel=0.08)
@@ -86,6 +86,7 @@ def test_the_crossing_is_found_where_it_was_planted():
 
 
 FLAWS = [
+    (("muon_dims", 1, 2), 9.0, "muon_dims", "not reproduced", "muon"),
     (("ratios", "one pass, truncated", 2), 20.0, "one-pass", "not reproduced"),
     (("ratios", "full batch, quadratic"), [4.0] * 5, "quadratic", "not reproduced"),
     (("ratios", "full batch, labels", 1), 4.0, "labels", "not reproduced"),

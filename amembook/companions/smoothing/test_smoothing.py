@@ -86,6 +86,18 @@ def test_the_law_keeps_probability_and_is_that_of_the_chain():
     assert found.mean() == pytest.approx(expected.samples_needed(*pull, 64, rate, 0.5, 0.25), rel=0.2)
 
 
+def test_the_largest_rate_is_between_two_of_the_grid():
+    rates = np.array([1.0, 2.0, 4.0])
+    assert expected.largest_rate(rates, np.array([0.9, 0.5, 0.1]), 0.3) == pytest.approx(2 * 2**0.5)
+    assert np.isnan([expected.largest_rate(rates, np.array(row), 0.3) for row in ([0.9, 0.8, 0.7], [0.1, 0.1, 0])]).all()
+
+
+def test_who_is_there_late_is_the_same_of_the_chain_and_of_its_law():
+    pull, rate, horizon = pull_of("smoothed", 48), 0.8 / 48**1.5, 2 * 48**2
+    found = sphere.late_share(*pull, 48, np.array([rate]), range(6), 96, 0.5, horizon)
+    assert found.mean() == pytest.approx(expected.late_share(*pull, 48, rate, 0.5, horizon), abs=0.06)
+
+
 def test_the_best_rate_is_the_same_for_all_draws_and_one_that_all_reach():
     found = np.array([[[5, 5], [3, 4], [4, 3.2]], [[5, 5], [3, np.nan], [9, 9]], [[5, 5], [3, np.nan], [4, 4]]])
     best, inside, needed = _best(found, np.array([6, 6, 9]))
@@ -94,6 +106,8 @@ def test_the_best_rate_is_the_same_for_all_draws_and_one_that_all_reach():
 
 
 FLAWS = [
+    (("largest_interval", "plain"), [-1.0, -0.9], "largest_plain", "not reproduced", "largest"),
+    (("largest", "smoothed", 2), 9.0, "largest_smoothed", "not reproduced", "largest"),
     (("slope", "plain"), 2.0, "plain", "not reproduced"),
     (("samples", "plain", 2), 1.0, "plain", "not reproduced"),
     (("slope", "smoothed"), 2.5, "smoothed", "not reproduced"),
