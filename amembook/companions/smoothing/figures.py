@@ -18,7 +18,7 @@ def largest_figure(largest: dict, samples: dict) -> Figure:
     ):
         told, law = largest["measured"], largest["predicted"]["largest"][kind]
         dims, error = largest["config"][f"late_{kind}_dims"], np.array(told["largest_error"][kind], dtype=float)
-        points(axes[0], dims, told["largest"][kind], look, error=error, law=law)
+        points(axes[0], dims, told["largest"][kind], look, error=error, law=np.array(law, dtype=float))
         name, told = f"best_{kind}", samples["measured"]
         dims, found = samples["config"][f"{name}_dims"], told["samples"][name]
         error = np.array(told["samples_error"][name], dtype=float)
