@@ -7,12 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 from scipy.optimize import brentq
-from scipy.special import log_ndtr
 from torch import Tensor
 
 from amemlib.checks import check_count, check_function, check_instance, check_non_negative, check_real, check_sequence
-from amemlib.equivalents.fixed_point import BIN_WIDTH, GAUSS_HERMITE, binned
-from amemlib.problem import Problem, check_frequencies
+from amemlib.equivalents.fixed_point import BIN_WIDTH, GAUSS_HERMITE, beating_all, binned, class_means
+from amemlib.problem import Problem, seen_frequencies
 
 _CLASS_WIDTH = 0.2
 _POWER_STEP = 1.5
@@ -166,16 +165,12 @@ def whitened_recovery_probabilities(
     seen = values > 0
     label[seen] = np.floor(-np.log(values[seen] / values[0]) / _CLASS_WIDTH)
     label = np.unique(label, return_inverse=True)[1]
-    number = np.bincount(label, counts)
-    mean = lambda x: np.stack([np.bincount(label, counts * column) for column in x.T], 1) / number[:, None]
+    mean = lambda x: class_means(label, counts, x.T)[1].T
     loud = mean((energy * (gains[0] ** 2 - own_u))[:, None] * zv)
     variance = zv @ (mean(zu) @ carried + loud * tv / dim).T
     variance += (energy * (gains[1] ** 2 - own_v))[:, None] * (zu * tu / dim @ mean(zu).T)
-    g, weights = GAUSS_HERMITE
-    logits, log_wins = score[:, None] + own[:, None] * g, 0.0
-    for n, sd in zip(number, np.sqrt(variance).T, strict=True):
-        log_wins = log_wins + n * (1 - 1 / counts.sum()) * log_ndtr(logits / sd[:, None])
-    return counts, np.exp(log_wins) @ weights / math.sqrt(2 * math.pi)
+    logits, number = score[:, None] + own[:, None] * GAUSS_HERMITE[0], class_means(label, counts, score)[0]
+    return counts, beating_all(logits, np.sqrt(variance), number)
 
 
 def expected_whitened_capacity(
@@ -191,8 +186,6 @@ def expected_whitened_capacity(
     frequencies: the minibatch frequencies q that the gradient saw, (N,); `None` for the population.
     Raises `ValueError` for an undamped side of d items or fewer, whose moment has no inverse.
     """
-    check_instance("problem", problem, Problem)
-    q = problem.frequencies if frequencies is None else frequencies
-    check_frequencies("frequencies", q, problem.n_items)
+    q = seen_frequencies(problem, frequencies)
     counts, chances = whitened_recovery_probabilities(q, problem.dim, left, right)
     return float(counts @ chances)
