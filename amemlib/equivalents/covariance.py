@@ -138,7 +138,11 @@ class CovarianceEquivalent:
         So is W v_i, which is nearly Gaussian and sets the rivals' common noise (W v_i)ᵀ Σ_u (W v_i).
         """
         generator = np.random.default_rng(0)
-        rare, relative = self._mean_noise()
+        M_u, M_v = self.output_filter.mean(1), self.input_filter.mean(1)
+        x = self.weights / (1 + np.outer(self.values**2, M_u * M_v))
+        # the variance of each item's logits with rivals of every frequency, over that with rare ones
+        rare = quadratic(x, self.cross) + self.values**2 * quadratic(x * M_v, self.outputs)
+        relative = self.variances / rare[:, None]
         classes = np.minimum(np.arange(len(self.values)) * _RIVAL_CLASSES // len(self.values), _RIVAL_CLASSES - 1)
         number, rivals = class_means(classes, self.counts, relative)
         K_v = self.input_filter @ self.input_filter.T / self.dim
@@ -162,13 +166,6 @@ class CovarianceEquivalent:
     def _signal(self, product: np.ndarray) -> np.ndarray:
         q = self.values[:, None]
         return q * product / (1 + q**2 * product) @ self.weights
-
-    def _mean_noise(self) -> tuple[np.ndarray, np.ndarray]:
-        """The variance of each item's logits with rare rivals, and that with rivals of every frequency over it."""
-        M_u, M_v = self.output_filter.mean(1), self.input_filter.mean(1)
-        x = self.weights / (1 + np.outer(self.values**2, M_u * M_v))
-        rare = quadratic(x, self.cross) + self.values**2 * quadratic(x * M_v, self.outputs)
-        return rare, self.variances / rare[:, None]
 
 
 def expected_covariance_capacity(

@@ -16,6 +16,9 @@ BIN_WIDTH = 0.01
 LOG_STEP = 0.1
 NOISE_CLASSES = 32
 GAUSS_HERMITE = np.polynomial.hermite_e.hermegauss(24)
+NORMAL_GRID = np.linspace(-9, 9, 361)
+NORMAL_WEIGHTS = np.exp(-(NORMAL_GRID**2) / 2) / np.exp(-(NORMAL_GRID**2) / 2).sum()
+"""E f(g) by equal steps, for functions of one normal variable that are too steep for a Gauss rule."""
 
 
 def solve_fixed_point(mu: np.ndarray, values: np.ndarray, counts: np.ndarray, dim: int) -> np.ndarray:

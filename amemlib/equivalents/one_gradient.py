@@ -10,14 +10,7 @@ from scipy.stats import chi2, ncx2, norm
 from torch import Tensor
 
 from amemlib.checks import check_count
-from amemlib.equivalents.fixed_point import (
-    BIN_WIDTH,
-    GAUSS_HERMITE,
-    beating_all,
-    binned,
-    class_means,
-    solve_leverages,
-)
+from amemlib.equivalents.fixed_point import BIN_WIDTH, GAUSS_HERMITE, beating_all, binned, class_means, solve_leverages
 from amemlib.equivalents.leading_order import typical_maximum
 from amemlib.equivalents.winning import classes
 from amemlib.problem import Problem, seen_frequencies

@@ -12,6 +12,8 @@ from amemlib.equivalents.fixed_point import (
     BIN_WIDTH,
     GAUSS_HERMITE,
     NOISE_CLASSES,
+    NORMAL_GRID,
+    NORMAL_WEIGHTS,
     binned,
     log_quadrature,
     quadratic,
@@ -184,9 +186,6 @@ def _expected_softplus(scores: np.ndarray, spread: float, n_rivals: float) -> np
     By log(1 + X) = ∫ (1 − e^{−tX}) e^{−t} dt/t with t = e^x it is ∫ (1 − Λ(x − s)) e^{−e^x} dx, where
     Λ(y) = E e^{−e^y Z} = (E_z exp(−e^{y + cz}))^n needs one normal variable: a convolution.
     """
-    z = np.linspace(-9, 9, 361)
-    density = np.exp(-(z**2) / 2)
-    density /= density.sum()
     # below this x no rival is left whatever s; above 5 the kernel is 0
     low = scores[0] - math.log(n_rivals) - 9 * spread - 40
     x = np.arange(min(low, -40), 5, _SCORE_STEP)
@@ -194,7 +193,7 @@ def _expected_softplus(scores: np.ndarray, spread: float, n_rivals: float) -> np
     misses = np.empty_like(y)
     for start in range(0, len(y), _ROWS):
         part = slice(start, start + _ROWS)
-        misses[part] = -np.expm1(-np.exp(np.minimum(y[part, None] + spread * z, 50))) @ density
+        misses[part] = -np.expm1(-np.exp(np.minimum(y[part, None] + spread * NORMAL_GRID, 50))) @ NORMAL_WEIGHTS
     beaten = -np.expm1(n_rivals * np.log1p(-np.minimum(misses, 1 - 1e-16)))
     # the kernel is 1 to rounding up to x = −40, where a running sum takes the place of products
     flat = int(np.searchsorted(x, -40))

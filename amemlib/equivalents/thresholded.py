@@ -167,9 +167,22 @@ def half_recovered_thresholds(p: Float[Tensor, " N"], dim: int, steps: int) -> t
     return half_recovered_schedule(p, dim, steps).thresholds
 
 
-def half_recovered_schedule(p: Float[Tensor, " N"], dim: int, steps: int) -> Schedule:
-    """The polar map at every step with the thresholds of `half_recovered_thresholds`: λ_t = 0, η = √d, here 1."""
-    return _half_recovered_muon(p, dim, steps, lambda w: 0.0)
+def half_recovered_schedule(
+    p: Float[Tensor, " N"], dim: int, steps: int, smoothing: Callable[[Tensor], float] = lambda w: 0.0
+) -> Schedule:
+    """Muon's steps with thresholds at what is recovered, one after the other; the polar map, λ_t = 0, η = √d, here 1.
+
+    smoothing: another λ_t, a function of the weights that are left, in decreasing order.
+    """
+    dim, steps = _check_schedule(p, dim, steps)
+    removed, lams = [0], []
+    for _ in range(steps):
+        w = _left(p, dim, removed)
+        lams.append(smoothing(w[-1][removed[-1] :]))
+        equivalent = ManyStepEquivalent.solve(w, dim, lams)
+        likely = equivalent.recovery_probabilities()[-1][equivalent.classes] >= 0.5
+        removed.append(max(removed[-1], int(np.flatnonzero(likely).max(initial=-1)) + 1, 1))
+    return Schedule(tuple(removed[1:]), tuple(lams), (1.0,) * steps)
 
 
 def half_recovered_smoothed_schedule(p: Float[Tensor, " N"], dim: int, steps: int) -> Schedule:
@@ -178,7 +191,7 @@ def half_recovered_smoothed_schedule(p: Float[Tensor, " N"], dim: int, steps: in
     λ_t = ‖w beyond its d largest entries‖₂ / √d with the weights w of step t, of the order of Theorem 9's λ_t: d^{−α}/ζ
     at first, d_t^{1/2−α} d^{−1/2}/ζ once d_t ≫ d.
     """
-    return _half_recovered_muon(p, dim, steps, lambda w: float(w[dim:].norm()) / math.sqrt(dim))
+    return half_recovered_schedule(p, dim, steps, lambda w: float(w[dim:].norm()) / math.sqrt(dim))
 
 
 def half_recovered_sgd_schedule(p: Float[Tensor, " N"], dim: int, steps: int) -> Schedule:
@@ -197,19 +210,6 @@ def half_recovered_sgd_schedule(p: Float[Tensor, " N"], dim: int, steps: int) ->
         order = np.argsort(-sgd_weights(w, rates)[-1].double().numpy(force=True), kind="stable")
         removed.append(max(removed[-1], int(order[likely].max(initial=-1)) + 1, 1))
     return Schedule(tuple(removed[1:]), (math.inf,) * steps, tuple(rates))
-
-
-def _half_recovered_muon(p: Tensor, dim: int, steps: int, smoothing: Callable[[Tensor], float]) -> Schedule:
-    """Thresholds at what is recovered, one after the other; smoothing: the weights that are left, decreasing ↦ λ."""
-    dim, steps = _check_schedule(p, dim, steps)
-    removed, lams = [0], []
-    for _ in range(steps):
-        w = _left(p, dim, removed)
-        lams.append(smoothing(w[-1][removed[-1] :]))
-        equivalent = ManyStepEquivalent.solve(w, dim, lams)
-        likely = equivalent.recovery_probabilities()[-1][equivalent.classes] >= 0.5
-        removed.append(max(removed[-1], int(np.flatnonzero(likely).max(initial=-1)) + 1, 1))
-    return Schedule(tuple(removed[1:]), tuple(lams), (1.0,) * steps)
 
 
 def _left(p: Tensor, dim: int, removed: list[int]) -> Tensor:

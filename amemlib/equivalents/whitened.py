@@ -76,14 +76,10 @@ class _Side:
         return (np.outer(self.coefficient, self.coefficient) * self.square).ravel()
 
 
-def _identity(classes: int, dim: int) -> _Side:
-    return _Side(np.ones(1), np.ones((1, classes)), np.ones(1), np.ones((1, 1)), dim)
-
-
 def _solve(name: str, terms: Sequence[Whitener], q: np.ndarray, counts: np.ndarray, dim: int) -> _Side:
     terms = check_sequence(name, terms)
     if not terms:
-        return _identity(len(q), dim)
+        return _Side(np.ones(1), np.ones((1, len(q))), np.ones(1), np.ones((1, 1)), dim)
     nodes = []
     for term in terms:
         check_instance(name, term, Whitener)
@@ -96,26 +92,22 @@ def _solve(name: str, terms: Sequence[Whitener], q: np.ndarray, counts: np.ndarr
                 f"damping of {name} must be > 0 where {dim} items or fewer have a weight, "
                 f"got {term.damping!r} and {counts[a > 0].sum():.0f} items"
             )
-        if term.power == 1:
-            nodes.append(_joined(a[None], np.array([term.damping * mean]), np.ones(1), counts, dim))
-        else:
+        t, weight = np.array([term.damping * mean]), np.ones(1)
+        if term.power != 1:
             # x^{−b} = sin(πb)/π ∫ s^{−b} (x + s)⁻¹ ds, from far below the smallest eigenvalue to far above the largest
-            b, least = term.power, 1 / _resolvent(a, term.damping * mean, counts, dim)
+            b, least = term.power, 1 / _resolvent(a, t[0], counts, dim)
             low = math.log(least) - _POWER_TAIL / (1 - b)
             log_s = np.arange(low, math.log(a.max() + mean) + _POWER_TAIL / b, _POWER_STEP)
             weight = _POWER_STEP * math.sin(math.pi * b) / math.pi * np.exp((1 - b) * log_s)
-            t = term.damping * mean + np.exp(log_s)
-            nodes.append(_joined(np.repeat(a[None], len(t), 0), t, weight, counts, dim))
+            t = t + np.exp(log_s)
+        tau = np.array([_resolvent(a, s, counts, dim) for s in t])
+        nodes.append((weight, np.repeat(a[None], len(t), 0), tau))
     scale = []
-    for term, (a, _, c, tau) in zip(terms, nodes, strict=True):
-        side = _side(c, a, tau, counts, dim)
+    for term, node in zip(terms, nodes, strict=True):
+        side = _side(*node, counts, dim)
         scale.append(term.coefficient / math.sqrt(counts * q**2 @ side.pairs() @ side.traces()))
-    a, tau = (np.concatenate([node[k] for node in nodes]) for k in (0, 3))
-    return _side(np.concatenate([s * node[2] for s, node in zip(scale, nodes, strict=True)]), a, tau, counts, dim)
-
-
-def _joined(a: np.ndarray, t: np.ndarray, c: np.ndarray, counts: np.ndarray, dim: int) -> tuple:
-    return a, t, c, np.array([_resolvent(row, s, counts, dim) for row, s in zip(a, t, strict=True)])
+    scaled = [(s * weight, a, tau) for s, (weight, a, tau) in zip(scale, nodes, strict=True)]
+    return _side(*map(np.concatenate, zip(*scaled, strict=True)), counts, dim)
 
 
 def _resolvent(a: np.ndarray, t: float, counts: np.ndarray, dim: int) -> float:
