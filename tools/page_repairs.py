@@ -198,7 +198,7 @@ def write_one_page_like_many(app: Sphinx) -> None:
 def letter_appendices(app: Sphinx) -> None:
     """Sphinx numbers by digits only: an appendix and what it counts get their letter after the others' numbers."""
     book = Book(ROOT, relpath(app.srcdir, ROOT).removeprefix("."))
-    letters = {page: letter for page, letter in book.pages().items() if letter.isalpha()}
+    letters = {relpath(page, book.name or "."): letter for page, letter in book.pages().items() if letter.isalpha()}
     numbered = TocTreeCollector.assign_section_numbers
 
     def number(entries: nodes.Element, found: dict, *above) -> None:
@@ -211,14 +211,14 @@ def letter_appendices(app: Sphinx) -> None:
 
     def assigned(self, env) -> list[str]:
         changed = numbered(self, env)
-        for page, letter in letters.items():
-            doc = relpath(page, book.name or ".")
+        for doc in letters.keys() & env.tocs.keys():
+            letter = letters[doc]
             reference, found = env.tocs[doc][0][0][0], {"": (letter,)}
             reference["secnumber"] = env.titles[doc]["secnumber"] = (letter,)
             for entries in env.tocs[doc][0].children[1:]:
                 number(entries, found, letter)
             env.toc_secnumbers[doc] = found
-        return [*changed, *(relpath(page, book.name or ".") for page in letters)]
+        return [*changed, *(letters.keys() & env.tocs.keys())]
 
     TocTreeCollector.assign_section_numbers = assigned
 
