@@ -132,7 +132,7 @@ FLAWS = [
     (("identity",), 1e-6, "identity", "not reproduced"),
     (("variance", 0, 0), 2.0, "variance", "not reproduced"),
     (("variance", 0, 0), 0.5, "variance", "not reproduced"),
-    (("memory", "exact", "polar", 0), [0.3] * 20, "memory", "not reproduced"),
+    (("memory", "exact", "polar", 0), [0.1] * 20, "memory", "not reproduced"),
     (("race", "0.5", "star 0"), [1.0] * 20, "oracle", "not reproduced"),
     (("race", "0.5", "star 64"), [1.0] * 20, "realizable", "not reproduced"),
     (("above",), 1.2, "limit", "not reproduced"),
