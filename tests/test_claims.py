@@ -144,6 +144,17 @@ def test_a_law_off_by_twice_the_power_loses_its_word_both_ways(measured):
         assert judge(LAW * factor)["word"] in (UNDECIDED, NOT_REPRODUCED)
 
 
+@pytest.mark.parametrize(("looks", "error", "rival"), [(1, 2.0, 150.0), (12, 2.0, 150.0), (3, 0.4, 104.0)])
+def test_an_undecided_law_off_by_twice_the_power_is_missed_both_ways(looks, error, rival):
+    judge = lambda law: equivalence(
+        numbers("items", [100.0] * looks, error, 20, law=law, band=SIZES, rivals={"a": rival})
+    )
+    made = judge(LAW)
+    assert made["word"] == UNDECIDED and made["power"] > SIZES
+    for factor in (1 + 2 * made["power"], 1 / (1 + 2 * made["power"])):
+        assert judge(LAW * factor)["word"] == NOT_REPRODUCED
+
+
 def test_an_order_is_observed_beyond_its_error():
     judge = lambda ratio, error, draws=8: order(numbers("a over b", ratio, error, draws, limit=1))
     assert judge(1.2, 0.05)["word"] == OBSERVED and judge(1.2, 0.05)["power"] is None

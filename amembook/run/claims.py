@@ -19,8 +19,9 @@ multiplier: Student's t for the draws of the number, at 5 % for one look or shar
 A verdict is plain JSON: `word`, `kind` ("law", "order", "check"), `numbers`, `draws` (the fewest of a number, None if
 nothing is random), `refused`, `surviving` and of these the `near`, which lie no further from the law than the band, and
 `power`: the smallest error of the law (relative; absolute where every number is a difference) in either direction that
-would cost a law its word, or, where the law is not met, that intervals of this width would call missed. None for orders
-and checks. All of it follows from `kind` and `numbers`.
+would cost *predicted* or *reproduced*, or, beside another word, that intervals of this width would call missed. By twice
+as much the word changes, but for a law that is missed already. None for orders, for checks and where no error is known.
+All of it follows from `kind` and `numbers`.
 """
 
 import math
@@ -254,7 +255,8 @@ def _verdict(kind: str, judged: list[dict]) -> dict:
     refused, surviving, near = _rivals(judged) if kind == "law" else ([], [], [])
     draws = min((one["draws"] for one in judged if one["draws"] is not None), default=None)
     made = {"kind": kind, "numbers": judged, "draws": draws, "refused": refused, "surviving": surviving, "near": near}
-    return {"word": word(made)} | made | {"power": _power(judged) if kind == "law" else None}
+    said = word(made)
+    return {"word": said} | made | {"power": _power(judged, said in (REPRODUCED, PREDICTED)) if kind == "law" else None}
 
 
 def _plain(value: float) -> float | None:
@@ -326,22 +328,22 @@ def _rivals(judged: list[dict]) -> tuple[list[str], list[str], list[str]]:
     return refused, surviving, [name for name in surviving if all(is_near(one, name) for one in offered[name])]
 
 
-def _power(judged: list[dict]) -> float | None:
-    those = [one for one in judged if base(one) is not None and not one.get("guard") and one["low"] is not None]
+def _power(judged: list[dict], met: bool) -> float | None:
+    known = [one for one in judged if base(one) is not None]
+    those = [one for one in known if not one.get("guard") and one["low"] is not None]
     ratios = [one for one in those if one["scale"] == RATIO]
     those = ratios or those
     if not those:
         return None
-    ends = [[off(one[end], base(one), one["scale"]) for end in ("low", "high")] for one in those]
+    widths = [(one["low"], one["high"]) if met else _widened(one, len(known)) for one in those]
+    ends = [[off(end, base(one), one["scale"]) for end in pair] for one, pair in zip(those, widths, strict=True)]
     bands = [reach(one) for one in those]
-    if all(_is_met(one, base(one)) for one in those):
+    if met:
         up, down = (min(r + sign * end[k] for r, end in zip(bands, ends, strict=True)) for sign, k in ((1, 0), (-1, 1)))
         noticed = max(up, down)
     else:
         noticed = min(r + (high - low) / 2 for r, (low, high) in zip(bands, ends, strict=True))
-    if not math.isfinite(noticed):
-        return None
-    return _plain(math.expm1(noticed) if ratios else noticed)
+    return _plain(math.expm1(noticed) if ratios else noticed) if math.isfinite(noticed) else None
 
 
 MAXIMUM_BAND = 0.1
