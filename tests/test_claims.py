@@ -146,9 +146,8 @@ def test_a_law_off_by_twice_the_power_loses_its_word_both_ways(measured):
 
 @pytest.mark.parametrize(("looks", "error", "rival"), [(1, 2.0, 150.0), (12, 2.0, 150.0), (3, 0.4, 104.0)])
 def test_an_undecided_law_off_by_twice_the_power_is_missed_both_ways(looks, error, rival):
-    judge = lambda law: equivalence(
-        numbers("items", [100.0] * looks, error, 20, law=law, band=SIZES, rivals={"a": rival})
-    )
+    given = {"band": SIZES, "rivals": {"a": rival}}
+    judge = lambda law: equivalence(numbers("items", [100.0] * looks, error, 20, law=law, **given))
     made = judge(LAW)
     assert made["word"] == UNDECIDED and made["power"] > SIZES
     for factor in (1 + 2 * made["power"], 1 / (1 + 2 * made["power"])):

@@ -19,9 +19,9 @@ multiplier: Student's t for the draws of the number, at 5 % for one look or shar
 A verdict is plain JSON: `word`, `kind` ("law", "order", "check"), `numbers`, `draws` (the fewest of a number, None if
 nothing is random), `refused`, `surviving` and of these the `near`, which lie no further from the law than the band, and
 `power`: the smallest error of the law (relative; absolute where every number is a difference) in either direction that
-would cost *predicted* or *reproduced*, or, beside another word, that intervals of this width would call missed. By twice
-as much the word changes, but for a law that is missed already. None for orders, for checks and where no error is known.
-All of it follows from `kind` and `numbers`.
+would cost *predicted* or *reproduced*, or, beside another word, that intervals of this width would call missed. An
+error of twice it changes the word, but that of a law missed already. None for orders and checks, and where no error is
+known. All of it follows from `kind` and `numbers`.
 """
 
 import math
