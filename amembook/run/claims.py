@@ -316,6 +316,11 @@ def base(one: dict) -> float | None:
     return one["limit"] if one["law"] is None else one["law"]
 
 
+def decisive(judged: list[dict]) -> list[dict]:
+    """The numbers that *met* and *missed* speak of: those with a law for these sizes, else those with a limit."""
+    return [one for one in judged if one["law"] is not None] or [one for one in judged if one["limit"] is not None]
+
+
 def _rivals(judged: list[dict]) -> tuple[list[str], list[str], list[str]]:
     """The rival laws refused, those that survive, and of these the ones no further from the law than the band."""
     names = list(dict.fromkeys(name for one in judged for name in one["rivals"]))
@@ -329,7 +334,7 @@ def _rivals(judged: list[dict]) -> tuple[list[str], list[str], list[str]]:
 
 
 def _power(judged: list[dict], met: bool) -> float | None:
-    known = [one for one in judged if base(one) is not None]
+    known = decisive(judged)
     those = [one for one in known if not one.get("guard") and one["low"] is not None]
     ratios = [one for one in those if one["scale"] == RATIO]
     those = ratios or those
