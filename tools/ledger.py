@@ -261,7 +261,7 @@ def group(rows: list[dict], name: str, root: Path) -> list[str]:
     for row in rows:
         verdicts = row["parts"]
         told_of = lambda kind, of=verdicts: ", ".join(dict.fromkeys(name for verdict in of for name in verdict[kind]))
-        power = max((verdict["power"] for verdict in verdicts if verdict["power"] is not None), default=None)
+        power = max(filter(None, map(claims.noticed, verdicts)), default=None)
         judged = {
             "refuses": told_of("refused"),
             "not": told_of("surviving"),

@@ -19,9 +19,8 @@ multiplier: Student's t for the draws of the number, at 5 % for one look or shar
 A verdict is plain JSON: `word`, `kind` ("law", "order", "check"), `numbers`, `draws` (the fewest of a number, None if
 nothing is random), `refused`, `surviving` and of these the `near`, which lie no further from the law than the band, and
 `power`: the smallest error of the law (relative; absolute where every number is a difference) in either direction that
-would cost *predicted* or *reproduced*, or, beside another word, that intervals of this width would call missed. An
-error of twice it changes the word, but that of a law missed already. None for orders and checks, and where no error is
-known. All of it follows from `kind` and `numbers`.
+would cost a law its word, or, where the law is not met, that one interval of this width alone would call missed; what
+all of them together notice says `noticed`. None for orders and checks. All of it follows from `kind` and `numbers`.
 """
 
 import math
@@ -255,8 +254,7 @@ def _verdict(kind: str, judged: list[dict]) -> dict:
     refused, surviving, near = _rivals(judged) if kind == "law" else ([], [], [])
     draws = min((one["draws"] for one in judged if one["draws"] is not None), default=None)
     made = {"kind": kind, "numbers": judged, "draws": draws, "refused": refused, "surviving": surviving, "near": near}
-    said = word(made)
-    return {"word": said} | made | {"power": _power(judged, said in (REPRODUCED, PREDICTED)) if kind == "law" else None}
+    return {"word": word(made)} | made | {"power": _power(judged) if kind == "law" else None}
 
 
 def _plain(value: float) -> float | None:
@@ -321,6 +319,26 @@ def decisive(judged: list[dict]) -> list[dict]:
     return [one for one in judged if one["law"] is not None] or [one for one in judged if one["limit"] is not None]
 
 
+def noticed(verdict: dict) -> float | None:
+    """The error of the law that the rule notices: of twice that, in either direction, a law loses its word.
+
+    That is the `power` of a law that is met. Any other needs a miss, so its intervals are as wide as all comparisons
+    ask for; a law that is missed already stays so. None where there is no law, or no error is known.
+    """
+    if verdict["kind"] != "law" or word(verdict) in (REPRODUCED, PREDICTED):
+        return verdict["power"]
+    known = decisive(verdict["numbers"])
+    those = [one for one in known if not one.get("guard")]
+    those = [one for one in those if one["scale"] == RATIO] or those
+    least = math.inf
+    for one in those:
+        low, high = (off(end, base(one), one["scale"]) for end in _widened(one, len(known)))
+        least = min(least, reach(one) + (high - low) / 2)
+    if not math.isfinite(least):
+        return None
+    return _plain(math.expm1(least) if those[0]["scale"] == RATIO else least)
+
+
 def _rivals(judged: list[dict]) -> tuple[list[str], list[str], list[str]]:
     """The rival laws refused, those that survive, and of these the ones no further from the law than the band."""
     names = list(dict.fromkeys(name for one in judged for name in one["rivals"]))
@@ -333,22 +351,22 @@ def _rivals(judged: list[dict]) -> tuple[list[str], list[str], list[str]]:
     return refused, surviving, [name for name in surviving if all(is_near(one, name) for one in offered[name])]
 
 
-def _power(judged: list[dict], met: bool) -> float | None:
-    known = decisive(judged)
-    those = [one for one in known if not one.get("guard") and one["low"] is not None]
+def _power(judged: list[dict]) -> float | None:
+    those = [one for one in judged if base(one) is not None and not one.get("guard") and one["low"] is not None]
     ratios = [one for one in those if one["scale"] == RATIO]
     those = ratios or those
     if not those:
         return None
-    widths = [(one["low"], one["high"]) if met else _widened(one, len(known)) for one in those]
-    ends = [[off(end, base(one), one["scale"]) for end in pair] for one, pair in zip(those, widths, strict=True)]
+    ends = [[off(one[end], base(one), one["scale"]) for end in ("low", "high")] for one in those]
     bands = [reach(one) for one in those]
-    if met:
+    if all(_is_met(one, base(one)) for one in those):
         up, down = (min(r + sign * end[k] for r, end in zip(bands, ends, strict=True)) for sign, k in ((1, 0), (-1, 1)))
         noticed = max(up, down)
     else:
         noticed = min(r + (high - low) / 2 for r, (low, high) in zip(bands, ends, strict=True))
-    return _plain(math.expm1(noticed) if ratios else noticed) if math.isfinite(noticed) else None
+    if not math.isfinite(noticed):
+        return None
+    return _plain(math.expm1(noticed) if ratios else noticed)
 
 
 MAXIMUM_BAND = 0.1
