@@ -323,8 +323,10 @@ def noticed(verdict: dict) -> float | None:
     """The error of the law that the rule notices: of twice that, in either direction, a law loses its word.
 
     That is the `power` of a law that is met. Any other needs a miss, so its intervals are as wide as all comparisons
-    ask for; a law that is missed already stays so. None where there is no law, or no error is known.
+    ask for; a law that is missed already stays so. None where there is no law, no error is known or draws are too few.
     """
+    if verdict["draws"] is not None and verdict["draws"] < FEWEST_DRAWS:
+        return None
     if verdict["kind"] != "law" or word(verdict) in (REPRODUCED, PREDICTED):
         return verdict["power"]
     known = decisive(verdict["numbers"])

@@ -255,7 +255,9 @@ EXPERIMENT = Experiment(
         "cpu": GradientLimitConfig(),
         "confirm": GradientLimitConfig(first_seed=6500),
         # draws enough to tell eight siblings from W* at d = 128 and 256: their laws are 3 to 6 % apart, the band is 3 %
-        "again": GradientLimitConfig(more_seeds=(32, 36, 40), first_seed=3050),
+        "again": GradientLimitConfig(
+            dims=(64, 128, 256), n_items=(8192, 8192, 8192), seeds=40, more_seeds=(32, 36), first_seed=3050
+        ),
     },
     grids=gradient_limit_grids,
     summarise=gradient_limit_summary,
