@@ -61,7 +61,6 @@ class _Descent(Stream):
         root_d, answers = math.sqrt(self.dim), rate * ((self.V @ G.T) * self.U).sum(1)
         # eq-by-descent
         own = rate * (residual * (1 - state.tilt * state.logits / self.dim) - pull * state.signal / root_d)
-        own = np.where(self.single, answers, own)
         return Move(
             update=rate * G,
             answers=answers,
@@ -71,9 +70,10 @@ class _Descent(Stream):
             keep=1 - self.c * rate * pull,
         )
 
-    def scales(self, memory: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def scales(self, memory: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        # whoever takes a neighbour's rivals takes its scale with them; a row for many items has no noise of its own
         scale = np.sqrt(self._along_inputs(memory))[self.neighbour]
-        return np.where(self.single, 1, scale), scale
+        return np.where(self.single, 1, scale), scale, scale
 
     def rival_scales(self, norms: np.ndarray) -> np.ndarray:
         # what a rival answers along its own input is in `rival_answers`

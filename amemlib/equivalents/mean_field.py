@@ -34,6 +34,7 @@ _WHOLE_DIM, _MATRIX_DIM = 256, 128
 _FEW_STEPS, _MOST_STEPS, _LARGEST_LATE_RATE = 5, 32, 2.0
 _LOG_STEP = 0.2
 _CLASS_WIDTH = 0.02
+_SOFT = 0.1
 _NO_DIRECTION = 1e-12
 _NO_GRADIENT = 1e-290
 
@@ -248,10 +249,14 @@ class _Muon(Stream):
         back = sum((s.response @ k for s, k in zip(earlier, kernels, strict=True)), np.zeros(len(residual)))
         return earlier, self._direct(weights, tilted, state.participation, M, spectrum), back, tilted
 
-    def scales(self, memory: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def scales(self, memory: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         # |W v_i| scatters as it does in d dimensions; W is larger along some directions, so it is not that of |v_i|
         scale = np.sqrt(self._along_inputs(memory))
-        return np.where(self.single, 1, scale), scale
+        return np.where(self.single, 1, scale), scale, scale
+
+    def contest(self, z: np.ndarray, expected: np.ndarray, spread: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        # what is drawn has no spread; a little makes counts continuous in it
+        return np.where(self.single, z, expected), spread * np.where(self.single, _SOFT, 1)
 
     def _directions(self, G: np.ndarray, t: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Singular triples of a gradient; a batch of few items gives no direction that they do not have."""

@@ -25,7 +25,6 @@ MOST_RIVALS = 65_536
 _RIVAL_LOGITS = 2_000_000
 _POOL = 2**20
 _MOST_OUTPUTS = 32_768
-_SOFT = 0.1
 _GROUPS = 64
 """The rivals of an item share this many output vectors in the matrices: two that matter rarely share one."""
 LEAST_SQUARE = 0.2
@@ -206,13 +205,11 @@ class Stream:
         known, fresh, factors = self._conditional(self._overlaps(updates, self.outputs), state.noise)
         noise = np.column_stack([state.noise, self._noise(move.answers - move.own, known, fresh)])
         sd, norms, favoured, excess = self._rivals_of(memory, residual, state.tilt)
-        own_scale, rival_scale = self.scales(memory)
-        # eq-it-recursion, z_i(t + 1), and for rows of many items what is expected before the newest noise is drawn
+        own_scale, rival_scale, win_scale = self.scales(memory)
+        # eq-it-recursion, z_i(t + 1), and what is expected of it before the newest noise is drawn
         signal = state.signal + move.gain
         z = signal + own_scale * self.c * noise.sum(1)
-        expected = np.where(self.single, z, signal + own_scale * self.c * (state.noise.sum(1) + known))
-        # a logit that is drawn has no spread of its own; a little makes counts continuous in it
-        spread = np.where(self.single, _SOFT * self.c, own_scale * self.c * fresh)
+        expected = signal + own_scale * self.c * (state.noise.sum(1) + known)
         rivals = self.rivals.advance(
             self.c * factors,
             rival_scale,
@@ -222,7 +219,7 @@ class Stream:
             move.response,
             move.keep,
             self.momentum,
-            (expected, spread),
+            self.contest(z, expected, win_scale * self.c * fresh),
             self.rival_answers(z),
         )
         left, row = self._row(z, rivals.energy, rivals.wins, math.sqrt((memory**2).sum() / self.matrix_dim))
@@ -237,9 +234,13 @@ class Stream:
         """The step of an optimizer. residual: (K,) r_i. free, moment: (d′, d′) the gradient is free − W moment."""
         raise NotImplementedError
 
-    def scales(self, memory: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Of each input the noise of the own logit and of its rivals'; 1 in the mean."""
+    def scales(self, memory: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of each input the noise of the own logit, of its rivals', and of the own one that may win; 1 in the mean."""
         raise NotImplementedError
+
+    def contest(self, z: np.ndarray, expected: np.ndarray, spread: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and standard deviation of the own logits that are held against rivals."""
+        return expected, spread
 
     def rival_scales(self, norms: np.ndarray) -> np.ndarray:
         """Of each output the noise of its logits as a rival; its square is 1 in the mean."""
