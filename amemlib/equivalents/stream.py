@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.ndimage import uniform_filter1d
 from scipy.special import log_ndtr, ndtr
 
 from amemlib.checks import check_count, check_positive
@@ -24,7 +25,7 @@ _WHOLE_ITEMS = 8
 MOST_RIVALS = 65_536
 _RIVAL_LOGITS = 2_000_000
 _POOL = 2**20
-_MOST_OUTPUTS = 32_768
+_MOST_OUTPUTS, _ALIKE = 32_768, 33
 _GROUPS = 64
 """The rivals of an item share this many output vectors in the matrices: two that matter rarely share one."""
 LEAST_SQUARE = 0.2
@@ -273,9 +274,12 @@ class Stream:
         those that the softmax favours and the mean of |Wᵀ u_j|² over them.
         """
         mean = (W * (self.outputs @ W)).sum() / self.matrix_dim
-        # rare outputs are Gaussian given W v_i: only what an output has learnt along its own input sets it apart
-        learnt = np.where(self.single, (self.U * (self.V @ W.T)).sum(1) ** 2 / (self.V**2).sum(1), 0) / mean
-        norms = np.maximum(1 + learnt - np.average(learnt, weights=self.crowd), LEAST_SQUARE)
+        # a mean over outputs that have learnt as much: given W v_i those of one kind are Gaussian and of one variance
+        order = np.argsort((self.U * (self.V @ W.T)).sum(1)[self.single])
+        norms = np.full(len(self.U), (W * (self.rare_outputs @ W)).sum() / self.matrix_dim)
+        lengths = (((self.U @ W) ** 2).sum(1) / (self.U**2).sum(1))[self.single][order]
+        norms[np.nonzero(self.single)[0][order]] = uniform_filter1d(lengths, _ALIKE, mode="nearest")
+        norms = np.maximum(norms / np.average(norms, weights=self.crowd), LEAST_SQUARE)
         level = np.clip(np.average(tilt, weights=residual), 0, 1) ** 2 * mean / 2 if residual.any() else 0
         log_weights = level * (1 - 1 / norms)
         weights = self.crowd * np.exp(log_weights - log_weights.max())

@@ -7,6 +7,7 @@ momentum, batches and larger dimensions besides. Memory N² T.
 import math
 
 import numpy as np
+from scipy.ndimage import uniform_filter1d
 
 
 def reference(
@@ -19,7 +20,7 @@ def reference(
     """
     rng, n, root_d = np.random.default_rng(seed), len(p), math.sqrt(dim)
     U, V = rng.standard_normal((2, n, dim)) / root_d
-    lengths, identity = (V**2).sum(1), np.eye(dim)
+    identity = np.eye(dim)
     covariance = lambda w: dim * (U * w[:, None]).T @ U if finite else identity
     W, left, kappa, sharing, w = np.zeros((dim, dim)), np.ones(n), np.ones(n), np.zeros(n), np.full(n, 1 / n)
     C, means, updates, draws, found = covariance(w), np.zeros((n, dim)), [], [], []
@@ -47,8 +48,11 @@ def reference(
         rivals += c * sum(f * g for f, g in zip(np.linalg.cholesky(overlaps)[-1], draws, strict=True))
         images = V @ W.T
         z, variance = (images * U).sum(1), (W * (C @ W)).sum() / dim**2
-        own = z**2 / lengths / (dim * variance)
-        norms = 1 + own - own.mean() if strong else np.ones(n)
+        norms = np.ones(n)
+        if strong:
+            order = np.argsort(z)
+            norms[order] = uniform_filter1d((((U @ W) ** 2).sum(1) / (U**2).sum(1))[order], 33, mode="nearest")
+            norms /= norms.mean()
         scale = ((images @ C) * images).sum(1) / dim / variance
         logits = np.sqrt(np.outer(scale, norms)) * rivals - down
         np.fill_diagonal(logits, -np.inf)
