@@ -10,6 +10,7 @@ import torch
 
 import amemlib as am
 from amembook import read_records
+from amembook.paper.iterates.reference import reference
 from amembook.paper.iterates.trajectory import EXPERIMENT
 from amembook.run.cache import plain
 from amembook.run.claims import UNDECIDED, word
@@ -95,6 +96,34 @@ def test_the_recursion_follows_the_true_iterates_item_by_item():
         np.testing.assert_allclose(np.mean(logits, 0)[:, low:high].mean(1), expected, rtol=0.08, atol=0.3)
 
 
+def test_the_recursion_is_its_plain_reference():
+    """Other random streams, so as far as they scatter; without κ_i the interactions are too small from step 8 on."""
+    problem, steps = am.Problem.power_law(400, 32, 1.5), 10
+    law = mean_field_iterates(problem, 2.0, steps, streams=12)
+    p = problem.frequencies.numpy()
+    plain_, without = (
+        np.array([reference(p, 32, 2.0, steps, seed, lowered=kept) for seed in range(2000, 2006)])
+        for kept in (True, False)
+    )
+    counts, sizes = plain_.mean(0)
+    error = np.hypot(law.errors, plain_[:, 0].std(0, ddof=1) / math.sqrt(6))
+    assert (np.abs(counts - law.counts) < 3.5 * error + 0.02 * law.counts).all()
+    np.testing.assert_allclose(sizes, law.interaction_sd, rtol=0.03)
+    assert (without.mean(0)[1, 7:] < 0.95 * law.interaction_sd[7:]).all()
+
+
+def test_late_steps_are_refused_where_nothing_was_compared():
+    for change, name in (
+        ({"problem": am.Problem.power_law(600, 257, 1.5), "steps": 6}, "steps must be at most 5 beyond 256 dimensions"),
+        ({"problem": am.Problem.power_law(65_537, 8, 1.5), "steps": 6}, "steps must be at most 5"),
+        ({"steps": 33}, "steps must be at most 32, got 33"),
+        ({"steps": 6, "lr_over_root_dim": 2.1}, "lr_over_root_dim must be at most 2 for more than 5 steps, got 2.1"),
+    ):
+        arguments = {"problem": PROBLEM} | change
+        with pytest.raises(ValueError, match=f"^{name}"):
+            am.expected_trajectory(**arguments)
+
+
 def test_momentum_and_batches_reach_the_recursion():
     problem, steps = am.Problem.power_law(1024, 64, 1.5), 4
     emb = am.sample_embeddings(problem, 2000)
@@ -110,7 +139,8 @@ def test_momentum_and_batches_reach_the_recursion():
 
 
 def test_a_batch_of_one_is_solved_and_stores_next_to_nothing():
-    counts = am.expected_trajectory(am.Problem.power_law(256, 32, 1.5), 3, batch_size=1)
+    problem = am.Problem.power_law(256, 32, 1.5)
+    counts = mean_field_iterates(problem, 1.0, 3, batch_size=1, streams=64).counts
     # what a batch shows that is not empty, 1 / (1 − 1/e) items, and an item of luck
     assert 0.5 < counts[0] < 3 and np.isfinite(counts).all() and counts[-1] < 10
     with pytest.raises(ValueError, match="^batch_size must"):
