@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from jaxtyping import Float
-from scipy.special import log_ndtr
 from torch import Tensor
 
 from amemlib.checks import (
@@ -20,8 +19,16 @@ from amemlib.checks import (
     check_positive,
     shown,
 )
-from amemlib.equivalents.fixed_point import BIN_WIDTH, GAUSS_HERMITE, NOISE_CLASSES, binned, typical_scale
-from amemlib.problem import Problem, check_frequencies, check_tensor
+from amemlib.equivalents.fixed_point import (
+    BIN_WIDTH,
+    GAUSS_HERMITE,
+    NOISE_CLASSES,
+    beating_all,
+    binned,
+    class_means,
+    typical_scale,
+)
+from amemlib.problem import Problem, check_tensor, seen_frequencies
 
 _LAW_BIN_WIDTH = 0.02
 _LAW_STEP = 0.01
@@ -159,9 +166,7 @@ def expected_map_capacity(
     v_i v_j / v₀ where one of v_i, v_j is below v₀ (an f that falls towards the head, as `best_map` does).
     Slower than `expected_capacity`, which knows "polar" and "smoothed_sign".
     """
-    check_instance("problem", problem, Problem)
-    q = problem.frequencies if frequencies is None else frequencies
-    check_frequencies("frequencies", q, problem.n_items)
+    q = seen_frequencies(problem, frequencies)
     if law is None:
         law = SpectralLaw.solve(q, problem.dim)
     check_instance("law", law, SpectralLaw)
@@ -173,20 +178,13 @@ def expected_map_capacity(
     # of a map that fills every direction (polar) the excess is rounding error
     overlap = 1 / (1 - rare) if rare < 0.999 else 0.0
     label = np.round((NOISE_CLASSES - 1) * (excess - excess.min()) / max(np.ptp(excess), 1e-9)).astype(int)
-    number = np.bincount(label, counts)
-    rivals = np.bincount(label, counts * excess)[number > 0] / number[number > 0]
-    number = number[number > 0]
-    g, gauss = GAUSS_HERMITE
-    probabilities = np.zeros(len(values))
-    for i, own in enumerate(excess):
-        score = math.sqrt(problem.dim) * signal[i] + math.sqrt(max(variance[i], 0)) * g
-        mixed = rare + own + rivals - overlap * own * rivals
-        quiet = ((own < 0) | (rivals < 0)) & (rare > 0)
-        np.divide((rare + own) * (rare + rivals), rare, out=mixed, where=quiet)
-        sd = np.sqrt(np.maximum(mixed, 1e-12))
-        log_wins = number @ log_ndtr(score / sd[:, None]) * (1 - 1 / counts.sum())
-        probabilities[i] = gauss @ np.exp(log_wins) / math.sqrt(2 * math.pi)
-    return float(counts @ probabilities)
+    number, rivals = class_means(label, counts, excess)
+    own = excess[:, None]
+    mixed = rare + own + rivals - overlap * own * rivals
+    quiet = ((own < 0) | (rivals < 0)) & (rare > 0)
+    np.divide((rare + own) * (rare + rivals), rare, out=mixed, where=quiet)
+    score = math.sqrt(problem.dim) * signal[:, None] + np.sqrt(np.maximum(variance, 0))[:, None] * GAUSS_HERMITE[0]
+    return float(counts @ beating_all(score, np.sqrt(np.maximum(mixed, 1e-12)), number))
 
 
 def _check_within(name: str, values, most: float) -> np.ndarray:
