@@ -1,12 +1,13 @@
 """Muon's true iterates as one random process an item: no N² softmax, no theorem.
 
-Up to d = 256 and N = 65 536 it is a self-consistent simulation: a memory of dimension d, whose rivals' logits are random
-processes. Beyond, resolvents and overlaps are read off matrices of dimension d′ = 128 with N d′/d items, own logits
-follow cavity formulas with a regression for their higher orders, and the cost does not depend on d.
+Up to d = 256 and N = 65 536 it is a self-consistent simulation: a memory of dimension d, whose rivals' logits are
+random processes. Beyond, resolvents and overlaps are read off matrices of dimension d′ = 128 with N d′/d items, own
+logits follow cavity formulas with a regression for their higher orders, and the cost does not depend on d.
 Derived in the chapter "The true iterates", whose equations the lines are marked with.
 
-Beyond those sizes the pull on an item's own signals is kept to first order, so a solution has a range (`_check_range`): it ends where a
-step overshoots, at N far beyond what η = c √d can teach at once (c √d well below log N, most of all at small d and α).
+Beyond those sizes the pull on an item's own signals is kept to first order, so a solution has a range
+(`_check_range`): it ends where a step overshoots, at N far beyond what η = c √d can teach at once (c √d well below
+log N, most of all at small d and α).
 """
 
 import math
@@ -67,10 +68,10 @@ def mean_field_iterates(
     a process too, which the softmax lowers when it comes close; beyond, they have their mean free energy.
     batch_size: B ≥ d / 128, a fresh batch every step; `None` for the population.
     streams: independent solutions, whose scatter gives `errors`.
-    Range: up to 5 steps, and up to 32 at d ≤ 256, N ≤ 65 536 and c ≤ 2, where it was compared with draws up to 20 steps.
-    At larger sizes as long as in every step what first order leaves out of the pull is smaller than the signals that the memory
-    holds, and the signals of an update hold no more than its energy, Σ_i (E u_iᵀ O v_i)² ≤ d. Beyond, where steps
-    overshoot (η is large and little of many items is learnt), the counts would be those of the error.
+    Range: 5 steps, and 32 at d ≤ 256, N ≤ 65 536 and c ≤ 2, where draws were compared with up to 20. At larger sizes
+        as long as what first order leaves out of the pull is smaller than the signals that the memory holds, and those
+        of an update hold no more than its energy, Σ_i (E u_iᵀ O v_i)² ≤ d. Beyond, where steps overshoot, the counts
+        would be those of the error.
     Raises `ValueError` for a momentum outside [0, 1), a smaller batch, logits whose standard deviation exceeds 50, and
     more `steps` or a larger rate than the range has.
     """
