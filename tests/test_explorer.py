@@ -236,7 +236,7 @@ def test_beyond_the_recursions_range_no_number_is_shown_nor_smeared_into_its_nei
 
 
 def test_the_stored_steps_are_the_recursions():
-    """Of its first form, as `amembook/tables/README.md` says: up to d = 256 today's differs by a few per cent."""
+    """Of its first form, says `amembook/tables/README.md`: up to d = 256 it differs by a few per cent."""
     for place in ((0.7, 64, 316), (2.0, 128, 3162)):
         np.testing.assert_allclose(make_steps.stored()[make_steps.name(*place)], make_steps.entry(*place), rtol=0.06)
 

@@ -1,13 +1,13 @@
-"""Muon's true iterates as one random process an item: no d × d memory, no N² softmax, nothing fitted; no theorem.
+"""Muon's true iterates as one random process an item: no N² softmax, no theorem.
 
-The gradient at W is Σ_i r_i (u_i − (1 − Y) W v_i / d) v_iᵀ (`surrogate_gradient`). Leave item i out: its own logit is
-driven by its residuals r_i(s), by a Gaussian noise whose covariance over steps is that of the updates, and by the pull
-of what W already holds. What all items have in common, resolvents and overlaps of the updates, is self-averaging, so
-it is read off matrices of a *smaller* dimension d′ with N d′/d items: the cost does not depend on d.
+Up to d = 256 and N = 65 536 it is a self-consistent simulation: a memory of dimension d, whose rivals' logits are
+random processes. Beyond, resolvents and overlaps are read off matrices of dimension d′ = 128 with N d′/d items, own
+logits follow cavity formulas with a regression for their higher orders, and the cost does not depend on d.
 Derived in the chapter "The true iterates", whose equations the lines are marked with.
 
-The pull on an item's own signals is kept to first order, so a solution has a range (`_check_range`): it ends where a
-step overshoots, at N far beyond what η = c √d can teach at once (c √d well below log N, most of all at small d and α).
+Beyond those sizes the pull on an item's own signals is kept to first order, so a solution has a range
+(`_check_range`): it ends where a step overshoots, at N far beyond what η = c √d can teach at once (c √d well below
+log N, most of all at small d and α).
 """
 
 import math
@@ -66,15 +66,14 @@ def mean_field_iterates(
     with β = `momentum`, φ_t the signal of a matrix of weights ρ(t) that W_t already pulls at, back_i what the pull
     takes of item i's own signals, and ω_st the overlaps of the updates. Up to N = 65 536 an item has N − 1 rivals, each
     a process too, which the softmax lowers when it comes close; beyond, they have their mean free energy.
-    batch_size: B ≥ d / 128, a fresh batch every step; `None` for the population. Batches of fewer than d items are
-        forgotten faster than it says, from about the fourth step on.
+    batch_size: B ≥ d / 128, a fresh batch every step; `None` for the population.
     streams: independent solutions, whose scatter gives `errors`.
-    The time grows with `steps`², with N up to 65 536, and not with d.
-    Range: as long as in every step what first order leaves out of the pull is smaller than the signals that the memory
-    holds, and the signals of an update hold no more than its energy, Σ_i (E u_iᵀ O v_i)² ≤ d. Beyond, where steps
-    overshoot (η is large and little of many items is learnt), the counts would be those of the error.
+    Range: 5 steps, and 32 at d ≤ 256, N ≤ 65 536 and c ≤ 2, where draws were compared with up to 20. At larger sizes
+        as long as what first order leaves out of the pull is smaller than the signals that the memory holds, and those
+        of an update hold no more than its energy, Σ_i (E u_iᵀ O v_i)² ≤ d. Beyond, where steps overshoot, the counts
+        would be those of the error.
     Raises `ValueError` for a momentum outside [0, 1), a smaller batch, logits whose standard deviation exceeds 50, and
-    more `steps` than the range has.
+    more `steps` or a larger rate than the range has.
     """
     check_instance("problem", problem, Problem)
     p = np.sort(problem.frequencies.numpy(force=True))[::-1]
