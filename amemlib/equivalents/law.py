@@ -21,11 +21,13 @@ from amemlib.checks import (
     shown,
 )
 from amemlib.equivalents.fixed_point import BIN_WIDTH, GAUSS_HERMITE, NOISE_CLASSES, binned, typical_scale
+from amemlib.equivalents.smoothed_sign import SCORE_STEP, expected_softplus
 from amemlib.problem import Problem, check_frequencies, check_tensor
 
 _LAW_BIN_WIDTH = 0.02
 _LAW_STEP = 0.01
 _LAW_SMOOTHING = 1e-4
+_NOISE_STEPS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +161,44 @@ def expected_map_capacity(
     v_i v_j / v₀ where one of v_i, v_j is below v₀ (an f that falls towards the head, as `best_map` does).
     Slower than `expected_capacity`, which knows "polar" and "smoothed_sign".
     """
+    law, values, counts, signal, spread = _map_channel(problem, f, frequencies, law)
+    g, gauss = GAUSS_HERMITE
+    probabilities = np.zeros(len(values))
+    for i, (own, number, rivals) in enumerate(spread):
+        score = math.sqrt(problem.dim) * signal[i] + own * g
+        log_wins = number @ log_ndtr(score / rivals[:, None]) * (1 - 1 / counts.sum())
+        probabilities[i] = gauss @ np.exp(log_wins) / math.sqrt(2 * math.pi)
+    return float(counts @ probabilities)
+
+
+def expected_map_loss(
+    problem: Problem, f: Callable[[Tensor], Tensor], lr: float, law: SpectralLaw | None = None
+) -> float:
+    """Expected loss in nats after one step W = η f(G), η = `lr` > 0, scaled so that ‖f(G)‖_F = √d, nothing fitted.
+
+    Signal and interactions as in `expected_map_capacity`, the mean over logits as in
+    `SpectralEquivalent.expected_losses`, whose errors apply.
+    """
+    lr = check_positive("lr", lr)
+    law, values, counts, signal, spread = _map_channel(problem, f, None, law)
+    eta = lr / math.sqrt(law.integrate(law._values(f) ** 2) / law.share_below(math.inf))
+    own, noise = np.array([(own, math.sqrt(number @ rivals**2 / number.sum())) for own, number, rivals in spread]).T
+    g, gauss = GAUSS_HERMITE
+    scores = eta * (signal[:, None] + own[:, None] * g / math.sqrt(problem.dim))
+    losses, label = np.zeros(len(values)), np.round(_NOISE_STEPS * np.log(noise))
+    for one in np.unique(label):
+        group = label == one
+        sd = eta / math.sqrt(problem.dim) * (counts[group] @ noise[group] / counts[group].sum())
+        grid = np.arange(scores[group].min() - SCORE_STEP, scores[group].max() + 2 * SCORE_STEP, SCORE_STEP)
+        losses[group] = np.interp(scores[group], grid, expected_softplus(grid, sd, counts.sum() - 1)) @ gauss
+    return float(counts * values @ losses) / math.sqrt(2 * math.pi)
+
+
+def _map_channel(problem, f, frequencies, law):
+    """The law, values and counts (K,), the mean own logit (K,), and by item its deviation and the rivals' by class.
+
+    Deviations are times √d; the rivals are a number and a deviation by class, both (C,).
+    """
     check_instance("problem", problem, Problem)
     q = problem.frequencies if frequencies is None else frequencies
     check_frequencies("frequencies", q, problem.n_items)
@@ -176,17 +216,15 @@ def expected_map_capacity(
     number = np.bincount(label, counts)
     rivals = np.bincount(label, counts * excess)[number > 0] / number[number > 0]
     number = number[number > 0]
-    g, gauss = GAUSS_HERMITE
-    probabilities = np.zeros(len(values))
-    for i, own in enumerate(excess):
-        score = math.sqrt(problem.dim) * signal[i] + math.sqrt(max(variance[i], 0)) * g
-        mixed = rare + own + rivals - overlap * own * rivals
-        quiet = ((own < 0) | (rivals < 0)) & (rare > 0)
-        np.divide((rare + own) * (rare + rivals), rare, out=mixed, where=quiet)
-        sd = np.sqrt(np.maximum(mixed, 1e-12))
-        log_wins = number @ log_ndtr(score / sd[:, None]) * (1 - 1 / counts.sum())
-        probabilities[i] = gauss @ np.exp(log_wins) / math.sqrt(2 * math.pi)
-    return float(counts @ probabilities)
+
+    def spread():
+        for i, own in enumerate(excess):
+            mixed = rare + own + rivals - overlap * own * rivals
+            quiet = ((own < 0) | (rivals < 0)) & (rare > 0)
+            np.divide((rare + own) * (rare + rivals), rare, out=mixed, where=quiet)
+            yield math.sqrt(max(variance[i], 0)), number, np.sqrt(np.maximum(mixed, 1e-12))
+
+    return law, values, counts, signal, spread()
 
 
 def _check_within(name: str, values, most: float) -> np.ndarray:
