@@ -23,6 +23,7 @@ from amemlib.equivalents.whitened import (
     expected_whitened_capacity,
     whitened_recovery_probabilities,
     Whitener,
+    balanced_whitener,
     KFAC,
     MATCHED,
     MATCHED_AND_NEWTON,
