@@ -25,7 +25,7 @@ _HOMES = {
     "optim": ("step", "trajectory", "newton_step"),
     "muon": ("Muon",),
     "diagnosis": ("diagnose", "watch"),
-    "recovery": ("margins", "recovered", "capacity", "longest_prefix", "recovered_prefix"),
+    "recovery": ("margins", "recovered", "capacity", "longest_prefix"),
     "equivalents": ("expected_capacity", "expected_trajectory", "capacity_limit"),
     "scaling": ("fit_exponent",),
     "theory": (),

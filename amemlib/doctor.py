@@ -106,12 +106,9 @@ def _read_torch(path: str):
     except OSError:
         raise
     except Exception as error:  # a damaged file raises whatever its bytes lead to
-        asked = re.search(r"GLOBAL (\S+)", str(error))
-        why = (
-            f"it asks for {asked[1]}, and no code of a file is run"
-            if asked
-            else f"{type(error).__name__} in torch.load"
-        )
+        why = f"{type(error).__name__} in torch.load"
+        if asked := re.search(r"GLOBAL (\S+)", str(error)):
+            why = f"it asks for {asked[1]}, and no code of a file is run"
         raise ValueError(f"{path} cannot be read: {why}; save tensors, as state_dict() has them") from None
 
 
@@ -124,13 +121,9 @@ def _read_safetensors(path: str) -> dict[str, Tensor]:
         for key, entry in json.loads(bytes(raw[8:start].tolist())).items():
             if key != "__metadata__" and entry["dtype"] in _FORMATS:
                 dtype, (first, last) = getattr(torch, _FORMATS[entry["dtype"]]), entry["data_offsets"]
-                if (
-                    not 0 <= first <= last <= len(raw) - start
-                    or last - first != math.prod(entry["shape"]) * dtype.itemsize
-                ):
-                    raise ValueError(
-                        f"shape {entry['shape']} does not fit bytes {first} to {last} of {len(raw) - start}"
-                    )
+                size, rest = math.prod(entry["shape"]) * dtype.itemsize, len(raw) - start
+                if not 0 <= first <= last <= rest or last - first != size:
+                    raise ValueError(f"shape {entry['shape']} does not fit bytes {first} to {last} of {rest}")
                 # a copy, for a view needs an address that is a multiple of the number's size
                 tensors[key] = raw[start + first : start + last].clone().view(dtype).reshape(entry["shape"])
     except (ValueError, TypeError, KeyError, AttributeError, RuntimeError) as error:

@@ -114,6 +114,14 @@ def check_frequencies(name: str, q: Tensor, n_items: int | None = None, *, zeros
         raise ValueError(f"{name} must have a positive sum, got 0.0")
 
 
+def seen_frequencies(problem: Problem, frequencies: Float[Tensor, " N"] | None) -> Float[Tensor, " N"]:
+    """What a gradient saw: the `frequencies` of a minibatch, or with `None` the population's; checked."""
+    check_instance("problem", problem, Problem)
+    q = problem.frequencies if frequencies is None else frequencies
+    check_frequencies("frequencies", q, problem.n_items)
+    return q
+
+
 def check_tensor(name: str, X: Tensor, shape: tuple) -> None:
     """Raise unless `X` is a finite floating-point tensor of this shape.
 

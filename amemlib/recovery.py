@@ -13,13 +13,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from amemlib.arithmetic import (
-    product_rounding,
-    put_in_columns,
-    single_norms,
-    unit_scale,
-    without_autocast,
-)
+from amemlib.arithmetic import product_rounding, put_in_columns, single_norms, unit_scale, without_autocast
 from amemlib.checks import shown
 from amemlib.problem import Embeddings, check_embeddings, check_frequencies, check_tensor
 
@@ -57,20 +51,6 @@ def recovered(W: Float[Tensor, "d d"], emb: Embeddings) -> Bool[Tensor, " N"]:
     Raises `ValueError` or `TypeError` for a W that is not a finite (d, d) matrix on the device of `emb`.
     """
     return torch.cat(list(_masks(W, emb)))
-
-
-@without_autocast
-def recovered_prefix(W: Float[Tensor, "d d"], emb: Embeddings) -> int:
-    """Largest M such that items 1…M are all recovered: `longest_prefix(recovered(W, emb))`, exact and sooner.
-
-    Later items are never looked at: about 4 N d M operations. Raises as `recovered` does.
-    """
-    prefix = 0
-    for mask in _masks(W, emb, n_rows=_FIRST_BLOCK):
-        prefix += longest_prefix(mask)
-        if not mask.all():
-            break
-    return prefix
 
 
 def recovered_by_sgd(
@@ -133,11 +113,10 @@ def _check_memory(W: Tensor, emb: Embeddings) -> None:
     check_tensor("W", W, (emb.dim, emb.dim))
 
 
-def _masks(W: Tensor, emb: Embeddings, n_rows: int | None = None) -> Iterator[Tensor]:
-    """The mask of `recovered` in pieces: the first `n_rows` items, then blocks that double; None for whole blocks."""
+def _masks(W: Tensor, emb: Embeddings) -> Iterator[Tensor]:
+    """The mask of `recovered`, a block of items after the other."""
     _check_memory(W, emb)
     tiling = CACHED_TILES if emb.U.device.type == "cpu" else LARGE_TILES
-    most = tiling.rows(emb.dim)
     W, U, V = (_rescaled(X) for X in (W.double(), emb.U, emb.V))
     W32, U32 = W.float(), U.float()
     # ẑ = fl₃₂(W v) and any product with it: |fl(u·ẑ) − uᵀ W v| ≤ ρ ‖u‖ (‖ẑ‖ + ‖W‖ ‖v‖) + underflow, where ρ = (d + 4) ε
@@ -146,16 +125,12 @@ def _masks(W: Tensor, emb: Embeddings, n_rows: int | None = None) -> Iterator[Te
     # itself and terms of second order. Entries are at most _LARGE, so underflow is below d² 2⁻¹⁰⁴, denormals or not
     rounding = (emb.dim + 4) * 2.0**-24 + 2 * product_rounding()
     slope, norm = 2 * 1.02 * rounding * single_norms(U32).max(), torch.linalg.matrix_norm(W)
-    start, n_rows = 0, most if n_rows is None else n_rows
-    while start < len(V):
-        rows = slice(start, min(start + n_rows, len(V)))
-        V32 = V[rows].float()
+    for items in torch.arange(len(V), device=W.device).split(tiling.rows(emb.dim)):
+        V32 = V[items].float()
         Z32 = V32 @ W32.T
-        own = (U32[rows] * Z32).sum(1).double()
+        own = (U32[items] * Z32).sum(1).double()
         band = slope * (single_norms(Z32) + norm * single_norms(V32)) + emb.dim**2 * 2.0**-100
-        items = torch.arange(rows.start, rows.stop, device=W.device)
         yield _Scan(W, U, V, U32, Z32, items, *_outwards(own - band, own + band), tiling).mask()
-        start, n_rows = rows.stop, min(2 * n_rows, most)
 
 
 @dataclass(frozen=True, eq=False)

@@ -160,9 +160,7 @@ def _factor(name: str, moment: Tensor, size: int, damping: float) -> Tensor:
     if (moment - moment.T).abs().max() > 1e-6 * moment.abs().max():
         raise ValueError(f"{name} must be symmetric, got entries that differ by {(moment - moment.T).abs().max():.3g}")
     ridge = damping * moment.trace() / size
-    factor, failed = torch.linalg.cholesky_ex(
-        moment + ridge * torch.eye(size, dtype=moment.dtype, device=moment.device)
-    )
+    factor, failed = torch.linalg.cholesky_ex(moment + torch.diag(ridge.expand(size)))
     pivots = factor.diagonal() ** 2
     if failed or not pivots.min() > size * _EPS * pivots.max():
         raise ValueError(f"{name} must be positive definite beyond rounding error; a damping > 0 makes it so")

@@ -1,10 +1,17 @@
-/* Sphinx's weights, and a page whose own title holds every word that is asked for before all others. */
+/* A page is worth what tools/search_weights.py found it to say about the words that are asked for; a page or a heading
+   that is called by them comes before all others, an object of the library behind all pages. */
 var Scorer = {
-  score: ([docname, title, anchor, , score]) => {
+  weights: {},
+  score: ([docname, title, anchor, descr, score]) => {
     const query = (new URLSearchParams(location.search).get("q") || "").toLowerCase().trim();
-    const own = title.replace(/<[^>]*>/g, "").toLowerCase().replace(/^[\d.]+\s*/, "");
-    if (anchor || !query || !query.split(/\s+/).every((word) => own.includes(word))) return score;
-    return score + 1000 + (own.startsWith(query) ? 500 : 0) + 100 * query.length / own.length;
+    const own = title.replace(/<[^>]*>/g, "").toLowerCase().replace(/^([\d.]+|[a-z]\.)\s*/, "");
+    const words = splitQuery(query).filter((word) => !stopwords.includes(word));
+    const stemmer = new Stemmer();
+    const said = words.reduce((sum, word) => sum + (Scorer.weights[stemmer.stemWord(word)]?.[docname] || 0), 0);
+    if (/(^|\/)api$/.test(docname) && !descr) return said - 500;
+    if (descr) return said / 10 + (anchor.startsWith("#term-") ? 60 * (own === query) : -1000) + score / 100;
+    if (!query || !query.split(/\s+/).every((word) => own.includes(word))) return said + score / 100 - (anchor ? 1 : 0);
+    return said + (anchor ? 50 : 1000 + (own.startsWith(query) ? 500 : 0)) * query.length / own.length;
   },
   objNameMatch: 11, objPartialMatch: 6, objPrio: { 0: 15, 1: 5, 2: -5 }, objPrioDefault: 0,
   title: 15, partialTitle: 7, term: 5, partialTerm: 2,

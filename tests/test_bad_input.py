@@ -57,12 +57,8 @@ LIBRARY = [
     ],
     (lambda: am.Problem.power_law(10, 4, "steep"), TypeError, ["alpha", "'steep'", "real number"]),
     (lambda: am.Problem(ONE_HALF, 4, 0.3), ValueError, ["alpha", "0.3", "> 0.5"]),
-    (lambda: am.theory.recovery_exponent("muon", 0.5), ValueError, ["alpha", "0.5", "> 0.5"]),
     (lambda: am.theory.recovery_exponent("newton", 0.9), ValueError, ["alpha", "0.9", "> 1"]),
-    (lambda: am.theory.critical_batch_exponent("muon", 1.0), ValueError, ["alpha", "1.0", "> 1"]),
     (lambda: am.theory.observed_exponent(1.0), ValueError, ["alpha", "1.0", "> 1"]),
-    (lambda: am.theory.bulk_scale(0.4, 10, 4), ValueError, ["alpha", "0.4"]),
-    (lambda: am.equivalents.sgd_capacity_constant(0.5), ValueError, ["alpha", "0.5"]),
     (lambda: am.theory.newton_schulz_steps(1.5, 10, 4, 1.0), ValueError, ["slope", "1.0", "> 1"]),
     (lambda: am.equivalents.best_map(LAW, -0.1), ValueError, ["floor", "-0.1", "≥ 0"]),
     # one's own matrices and optimizer
@@ -78,14 +74,11 @@ LIBRARY = [
     (lambda: am.whiten(EYE, left=NAN_EYE), ValueError, ["left", "finite"]),
     (lambda: am.whiten(EYE, right=EYE + EYE.roll(1, 0)), ValueError, ["right", "symmetric", "1"]),
     (lambda: am.whiten(EYE, right=-EYE), ValueError, ["right", "positive definite", "damping"]),
-    (lambda: am.whiten(EYE, left=torch.ones(4, 4)), ValueError, ["left", "positive definite", "damping"]),
     (lambda: am.whiten(EYE, damping=-1.0), ValueError, ["damping", "-1.0", "≥ 0"]),
     (lambda: am.matched_filter(EYE, P.frequencies), TypeError, ["emb", "Embeddings"]),
     (lambda: am.matched_filter(EMB, ONE_HALF), ValueError, ["q ", "(6,)", "(2,)"]),
     (lambda: am.matched_filter(FLAT, P.frequencies), ValueError, ["emb.V", "dimensions", "pivots"]),
     (lambda: am.matched_filter(TWINS, SEEN), ValueError, ["emb.V", "dimensions", "pivots"]),
-    (lambda: am.whitening.kfac(EYE, P.frequencies), TypeError, ["emb", "Embeddings"]),
-    (lambda: am.whitening.kfac(EMB, ONE_HALF), ValueError, ["q ", "(6,)", "(2,)"]),
     (lambda: am.whitening.kfac(EMB, P.frequencies, -1.0), ValueError, ["damping", "-1.0", "≥ 0"]),
     (lambda: am.whitening.balanced_sum([], []), ValueError, ["matrices", "0", "coefficients"]),
     (lambda: am.whitening.balanced_sum([EYE], [1, 2]), ValueError, ["matrices", "1", "coefficients", "2"]),
@@ -116,9 +109,7 @@ LIBRARY = [
     (lambda: am.siblings([EYE[:2], EYE[:2]]), ValueError, ["gradients", "dimensions", "pivots"]),
     (lambda: am.siblings([EYE], -0.5), ValueError, ["damping", "-0.5", "≥ 0"]),
     (lambda: am.theory.one_gradient_bound([1.0, 2.0], 4), ValueError, ["q ", "decreasing"]),
-    (lambda: am.theory.one_gradient_bound([1.0, NAN], 4), ValueError, ["q ", "finite"]),
     (lambda: am.capacity_limit(4), TypeError, ["problem", "Problem", "4"]),
-    (lambda: am.capacity_limit(P, ONE_HALF), ValueError, ["frequencies", "(6,)", "(2,)"]),
     (lambda: am.equivalents.expected_siblings_capacity(P, 1), ValueError, ["siblings", "1", "at least 2"]),
     # frequencies
     *[
@@ -156,20 +147,12 @@ LIBRARY = [
     ],
     (lambda: am.equivalents.effective_dimension(torch.ones(2, 2)), ValueError, ["eigenvalues", "(d,)", "(2, 2)"]),
     # sizes
-    *[
-        (lambda dim=dim: am.Problem.power_law(10, dim, 1.5), error, ["dim", repr(dim), allowed])
-        for dim, error, allowed in [
-            (0, ValueError, "at least 1"),
-            (-3, ValueError, "at least 1"),
-            (2.5, TypeError, "whole"),
-        ]
-    ],
+    (lambda: am.Problem.power_law(10, -3, 1.5), ValueError, ["dim", "-3", "at least 1"]),
+    (lambda: am.Problem.power_law(10, 2.5, 1.5), TypeError, ["dim", "2.5", "whole"]),
     (lambda: am.Problem.power_law(0, 4, 1.5), ValueError, ["n_items", "0", "at least 1"]),
-    (lambda: am.theory.power_law_sum(1.5, 0), ValueError, ["n_items", "0", "at least 1"]),
     (lambda: am.theory.recovery_exponent("muon", 1.5, 0), ValueError, ["steps", "0", "at least 1"]),
     (lambda: am.theory.next_exponent("muon", 1.5, 0.5), ValueError, ["kappa", "0.5", "[1, 2]"]),
     (lambda: am.theory.next_exponent("newton", 1.5, 1.0), ValueError, ["method", "'newton'", "'sgd', 'muon'"]),
-    (lambda: am.theory.recovery_thresholds("adam", 1.5, 64, 2), ValueError, ["method", "'adam'"]),
     (lambda: am.theory.recovery_thresholds("sgd", 1.5, 64, 2, 0.0), ValueError, ["constant", "0.0", "> 0"]),
     (lambda: am.theory.recovery_thresholds("sgd", 0.9, 64, 2, 1.0, 99), ValueError, ["alpha", "0.9", "> 1"]),
     (lambda: am.theory.sgd_learning_rate(1.5, 64, 0), ValueError, ["next_threshold", "0", "> 0"]),
@@ -186,14 +169,7 @@ LIBRARY = [
     ),
     (lambda: am.theory.recovery_exponent("adam", 1.5), ValueError, ["method", "'adam'", "'sgd', 'muon', 'newton'"]),
     (lambda: am.theory.critical_batch_exponent("newton", 1.5), ValueError, ["method", "'newton'", "'sgd', 'muon'"]),
-    *[
-        (lambda size=size: am.sample_minibatch(P, size, 0), error, ["batch_size", repr(size), allowed])
-        for size, error, allowed in [
-            (0, ValueError, "at least 1"),
-            (-8, ValueError, "at least 1"),
-            (1e3, TypeError, "whole"),
-        ]
-    ],
+    (lambda: am.sample_minibatch(P, 1e3, 0), TypeError, ["batch_size", "1000.0", "whole"]),
     (lambda: am.sample_embeddings(P, -1), ValueError, ["seed", "-1", "at least 0"]),
     (lambda: am.sample_embeddings(P, 0, dtype=torch.float16), TypeError, ["dtype", "float16", "torch.float32 or"]),
     (lambda: am.thresholded_gradient(EMB, P.frequencies, 7), ValueError, ["n_recovered", "7", "at most N = 6"]),
@@ -215,7 +191,6 @@ LIBRARY = [
     (lambda: am.spectral_map(EYE, lambda s: s / 0), ValueError, ["f(s)", "finite"]),
     (lambda: am.step(0, EYE, lambda G: G[:2], 1.0), ValueError, ["spectral_map(G)", "(4, 4)", "(2, 4)"]),
     (lambda: am.step(0, EYE, lambda G: None, 1.0), TypeError, ["spectral_map(G)", "tensor", "NoneType"]),
-    (lambda: am.step(0, EYE, lambda G: NAN * G, 1.0), ValueError, ["spectral_map(G)", "finite"]),
     # embeddings that do not fit together
     (lambda: am.Embeddings(EMB.U, EMB.V.float()), TypeError, ["U and V", "float64", "float32", "one dtype"]),
     (lambda: am.Embeddings(EMB.U, EMB.V.to("meta")), ValueError, ["U and V", "cpu", "meta", "one device"]),
@@ -225,10 +200,7 @@ LIBRARY = [
     (lambda: am.Embeddings(EMB.U.long(), EMB.V.long()), TypeError, ["U ", "int64", "float32 or float64"]),
     (lambda: am.Embeddings(EMB.U.numpy(), EMB.V.numpy()), TypeError, ["U ", "ndarray", "tensor"]),
     # λ, η, G and W
-    *[
-        (lambda lam=lam: am.smoothed_sign(EYE, lam), ValueError, ["lam", repr(lam), "≥ 0"])
-        for lam in (-1e-9, -2.0, NAN, INF)
-    ],
+    (lambda: am.smoothed_sign(EYE, INF), ValueError, ["lam", "inf", "≥ 0"]),
     (lambda: am.expected_capacity(P, "smoothed_sign", -1.0), ValueError, ["lam", "-1.0", "≥ 0"]),
     (
         lambda: am.expected_capacity(P, "adam"),
@@ -240,10 +212,7 @@ LIBRARY = [
         for f in (am.polar, am.identity, am.newton_schulz, lambda G: am.smoothed_sign(G, 0.1))
         for G in (NAN_EYE, INF_EYE)
     ],
-    *[
-        (lambda x=x: am.newton_step(EMB, P.frequencies, x), ValueError, ["damping", repr(x), "≥ 0"])
-        for x in (-1.0, NAN, INF)
-    ],
+    (lambda: am.newton_step(EMB, P.frequencies, NAN), ValueError, ["damping", "nan", "≥ 0"]),
     (lambda: am.newton_step(EMB, ONE_HALF), ValueError, ["q ", "(6,)", "(2,)"]),
     (lambda: am.equivalents.capacity_constant("newton", 1.0, 9), ValueError, ["alpha", "1.0", "> 1"]),
     (lambda: am.equivalents.rare_item_snr("adam", 1.5), ValueError, ["'adam'", "'polar', 'smoothed_sign', 'newton'"]),
@@ -252,42 +221,31 @@ LIBRARY = [
     (lambda: am.polar(EYE[:0]), ValueError, ["G ", "none of them 0", "(0, 4)"]),
     (lambda: am.polar(np.eye(3)), TypeError, ["G ", "ndarray", "tensor"]),
     (lambda: am.polar(EYE, rank=5), ValueError, ["rank", "5", "at most min(m, n) = 4"]),
-    (lambda: am.polar(EYE, rank=-1), ValueError, ["rank", "-1", "at least 0"]),
     (lambda: am.newton_schulz(EYE, 5, (1e200,) * 3), ValueError, ["coefficients", "finite", "1e+200"]),
     (lambda: am.newton_schulz(EYE, 0), ValueError, ["steps", "0", "at least 1"]),
-    (lambda: am.newton_schulz(EYE, 5, "quartic"), ValueError, ["coefficients", "'quartic'", "'cubic', 'jordan'"]),
     (lambda: am.newton_schulz(EYE, 5, (1.0, 2.0)), ValueError, ["coefficients", "(1.0, 2.0)", "three"]),
     (lambda: am.newton_schulz(EYE, 5, "quartic"), ValueError, ["coefficients", "'polar_express'", "'deepseekv4'"]),
     (lambda: am.newton_schulz(EYE, 7, "polar_express"), ValueError, ["steps", "5", "got 7"]),
     (lambda: am.newton_schulz(EYE, 3, [(2.0, -1.5, 0.5)] * 2), ValueError, ["steps", "2", "got 3"]),
     (lambda: am.newton_schulz(EYE, coefficients=[]), ValueError, ["coefficients", "empty"]),
     (lambda: am.newton_schulz(EYE, coefficients=[(2.0, -1.5, NAN)]), ValueError, ["coefficients", "finite", "nan"]),
-    (lambda: am.newton_schulz(EYE, coefficients=[(2.0, -1.5)]), ValueError, ["coefficients", "three", "(2.0, -1.5)"]),
     # 0 + 2 x − 1.5 x² + …: a polynomial with even powers
     (lambda: am.newton_schulz(EYE, coefficients=[(0, 2, -1, 1)]), ValueError, ["coefficients", "odd", "(0, 2, -1, 1)"]),
     (lambda: am.newton_schulz(EYE, coefficients=[(1, 2, 3), 4]), TypeError, ["coefficients", "sequence", "4"]),
-    (lambda: am.polar(torch.stack([EYE, NAN_EYE])), ValueError, ["G ", "finite"]),
     (lambda: am.spectral.polar_express(EYE), ValueError, ["lam or smallest", "0.0", "at least"]),
     (lambda: am.spectral.polar_express(EYE, -1.0), ValueError, ["lam", "-1.0", "≥ 0"]),
     (lambda: am.spectral.polar_express(EYE, smallest=NAN), ValueError, ["smallest", "nan", "≥ 0"]),
     (lambda: am.spectral.polar_express_coefficients(1.5), ValueError, ["lower", "1.5", "1]"]),
     (lambda: am.spectral.polar_express_coefficients(0.1, 0), ValueError, ["steps", "0", "at least 1"]),
-    *[
-        (lambda lr=lr: am.step(0, EYE, am.polar, lr), ValueError, ["lr", repr(lr), "> 0"])
-        for lr in (0.0, -1.0, NAN, INF)
-    ],
+    (lambda: am.step(0, EYE, am.polar, 0.0), ValueError, ["lr", "0.0", "> 0"]),
     (lambda: am.step(EYE[:2], EYE, am.polar, 1.0), ValueError, ["W ", "(2, 4)", "(4, 4)"]),
     (lambda: am.step(1.0, EYE, am.polar, 1.0), TypeError, ["W ", "1.0", "number 0"]),
     *[
         (lambda f=f, W=W: f(W, EMB), ValueError, ["W ", *words])
         for f in (
             am.recovered,
-            am.recovered_prefix,
-            am.capacity,
             am.margins,
             am.item_losses,
-            lambda W, emb: am.loss(W, emb, P.frequencies),
-            lambda W, emb: am.gradient(W, emb, P.frequencies),
             lambda W, emb: am.loss_and_gradient(W, emb, P.frequencies),
         )
         for W, words in [
@@ -320,13 +278,6 @@ LIBRARY = [
     (lambda: am.sampling.with_eigenvalues(None, torch.ones(4)), TypeError, ["emb", "None", "Embeddings"]),
     (lambda: formats.recovered_in_format(EYE[:3], EMB, 7), ValueError, ["W ", "(4, 4)", "(3, 4)"]),
     (lambda: formats.recovered_in_format(EYE, EMB, 99), ValueError, ["bits", "99", "at most 23"]),
-    (lambda: am.equivalents.PredictedVariances.solve(None, 0.1), TypeError, ["problem", "None", "Problem"]),
-    (lambda: am.equivalents.PredictedVariances(EYE, EYE[:3]), ValueError, ["values", "(4, 4)", "(3, 4)"]),
-    (
-        lambda: am.equivalents.PredictedVariances.solve(P, 0.1).rms(slice(0, 1), slice(0, 1)),
-        ValueError,
-        ["rows and columns", "slice(0, 1, None)", "pair"],
-    ),
     (
         lambda: am.equivalents.SpectralEquivalent.solve(P.frequencies, 4).expected_losses(1e5),
         ValueError,

@@ -2,10 +2,13 @@
 
 import re
 from functools import cache
+from itertools import pairwise
+from os.path import relpath
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from books import redirects
 from bs4 import BeautifulSoup
 from fontTools.ttLib import TTFont
 from portable import INLINE, THEOREMS, books
@@ -15,7 +18,6 @@ HTML = ROOT / "_build" / "html"
 BOOKS = books(ROOT)
 PAGES = [page for book in BOOKS for page in book.pages()]
 TARGETS = [(label, target) for book in BOOKS for label, target in book.targets.items()]
-START = ("guide", "budget-game", "puzzles")
 
 
 pytestmark = [pytest.mark.process, pytest.mark.usefixtures("html")]
@@ -183,9 +185,27 @@ def test_the_page_describes_itself_and_offers_its_notebook_once(page):
 
 
 def test_next_follows_the_reading_order():
-    expected = [*(f"{name}.html" for name in START[1:]), "associative-memory.html"]
-    pages = [soup(HTML / "chapters" / f"{name}.html") for name in START]
-    assert [page.select_one('link[rel="next"]')["href"] for page in pages] == expected
+    order = list(BOOKS[0].pages())
+    for page, following in pairwise(order[1:]):
+        here = HTML / f"{page}.html"
+        link = soup(here).select_one('link[rel="next"]')["href"]
+        assert (here.parent / link).resolve() == HTML / f"{following}.html"
+
+
+@pytest.mark.parametrize("book", ["", "companions"])
+def test_a_page_that_went_is_there_and_leads_on(book):
+    for old, new in redirects(ROOT / book):
+        place = HTML / book / f"{old}.html"
+        target = relpath(HTML / book / f"{new}.html", place.parent)
+        assert f'url={target}"' in place.read_text() and (place.parent / target).exists()
+
+
+@every_page
+def test_no_folded_code_stands_before_the_first_picture(page):
+    figure = article(page).find("figure")
+    cell = figure.find_parent(class_="cell") if figure else None
+    bars = cell.find_all_previous("details", class_="above-input") if cell else []
+    assert not bars
 
 
 def test_the_tracked_tree_stays_small(git):

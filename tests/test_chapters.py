@@ -5,30 +5,19 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
+from books import redirects
+from portable import books
 
 ROOT = Path(__file__).resolve().parents[1]
 FIRST_LINE = re.compile(
     r"^\*You need: (?P<needs>.+?) You learn: .+?\. Reading time: \d+ minutes.*; the cells run in .+\*$", re.MULTILINE
 )
-TOOLS = ("cheat-sheet", "explorer")
-"""Numbered pages that one uses, and does not learn from."""
+BOOKS = {book.name: book.pages() for book in books(ROOT)}
+NUMBERED = [page for pages in BOOKS.values() for page, number in pages.items() if number]
+MOST = 29
 
 
-def chapters(book: str) -> list[tuple[str, bool]]:
-    """The pages of a book's parts in reading order, as paths in the repository, and whether they are numbered."""
-    toc = yaml.safe_load((ROOT / book / "_toc.yml").read_text(encoding="utf-8"))
-    return [
-        (posixpath.join(book, entry["file"]), part.get("numbered", False))
-        for part in toc["parts"]
-        for entry in part["chapters"]
-    ]
-
-
-NUMBERED = [name for book in ("", "companions") for name, numbered in chapters(book) if numbered]
-
-
-@pytest.mark.parametrize("name", [name for name in NUMBERED if not name.endswith(TOOLS)])
+@pytest.mark.parametrize("name", NUMBERED)
 def test_a_chapter_has_the_form_of_all(name):
     text = (ROOT / f"{name}.md").read_text(encoding="utf-8")
     assert FIRST_LINE.search(text), "its first line is *You need: … You learn: … Reading time: N minutes; the cells …*"
@@ -39,14 +28,32 @@ def test_a_chapter_has_the_form_of_all(name):
 
 @pytest.mark.parametrize("book", ["", "companions"])
 def test_no_chapter_needs_a_later_one(book):
-    order = [name for name, _ in chapters(book)]
-    for at, name in enumerate(order):
+    order = list(BOOKS[book])
+    for at, name in enumerate(order[1:], 1):
         line = FIRST_LINE.search((ROOT / f"{name}.md").read_text(encoding="utf-8"))
         for link in re.findall(r"\]\(([\w./-]+)\.md\)", line["needs"] if line else ""):
             need = posixpath.normpath(posixpath.join(posixpath.dirname(name), link))
             assert need not in order[at:], f"{name} needs {need}"
 
 
-def test_the_guide_leads_to_every_numbered_chapter():
-    links = set(re.findall(r"\]\(([\w/-]+)\.md\)", (ROOT / "chapters" / "guide.md").read_text(encoding="utf-8")))
-    assert {name.removeprefix("chapters/") for name in NUMBERED if name.startswith("chapters/")} <= links
+def test_the_main_book_can_be_held_in_mind():
+    assert sum(number.isdigit() for number in BOOKS[""].values()) <= MOST
+
+
+def test_the_guide_leads_to_every_numbered_chapter_and_says_how_long_it_takes():
+    text = (ROOT / "chapters" / "guide.md").read_text(encoding="utf-8")
+    links = set(re.findall(r"\]\(([\w/-]+)\.md\)", text))
+    assert {page.removeprefix("chapters/") for page, number in BOOKS[""].items() if number.isdigit()} <= links
+    said = re.findall(r"\]\(([\w/-]+)\.md\)[^(;.]*\((\d+) minutes\)", text)
+    assert len(said) > 5
+    for name, minutes in said:
+        page = (ROOT / "chapters" / f"{name}.md").read_text(encoding="utf-8")
+        assert f"Reading time: {minutes} minutes" in page, name
+
+
+@pytest.mark.parametrize("book", BOOKS)
+def test_a_page_that_went_leads_to_one_that_stands(book):
+    for old, new in redirects(ROOT / book):
+        page = posixpath.normpath(posixpath.join(book, new))
+        assert (ROOT / f"{page}.md").exists() and any(page in pages for pages in BOOKS.values()), new
+        assert posixpath.join(book, old) not in BOOKS[book], f"{old} is still a page"

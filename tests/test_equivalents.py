@@ -237,6 +237,6 @@ def test_the_longest_prefix_of_a_step_is_predicted():
     found = []
     for seed in draws:
         emb = am.sample_embeddings(problem, seed)
-        found.append(am.recovery.recovered_prefix(am.polar(am.initial_gradient(emb, problem.frequencies)), emb))
+        found.append(am.longest_prefix(am.recovered(am.polar(am.initial_gradient(emb, problem.frequencies)), emb)))
     assert np.mean(found) == pytest.approx(mean, abs=0.1 * mean + 2 * spread / 2)
     assert mean < 0.8 * am.expected_capacity(problem, "polar"), "one failure ends it"

@@ -15,6 +15,7 @@ import pytest
 import torch
 
 import amemlib as am
+from amembook.paper.interactions.variances import PredictedVariances
 from amemlib import equivalents
 from amemlib.equivalents import descent
 
@@ -49,7 +50,7 @@ def spectral(q, lam):
 
 
 def spread_over_pairs():
-    found = equivalents.PredictedVariances.solve(PROBLEM, BULK)
+    found = PredictedVariances.solve(PROBLEM, BULK)
     return [found.rms(slice(0, 9), slice(3, 40)), found.rms(slice(5, 30), slice(5, 30)), found.values]
 
 

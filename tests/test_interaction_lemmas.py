@@ -10,6 +10,7 @@ import torch
 
 import amemlib as am
 from amembook.paper.interactions import EXPERIMENT as INTERACTIONS
+from amembook.paper.interactions.variances import PredictedVariances
 from amembook.paper.lemmas import (
     binomial_series_ratio,
     expansion_error,
@@ -26,7 +27,7 @@ from amembook.paper.lemmas import (
 from amembook.paper.lemmas.gaussian import gaussian_expectation
 from amembook.run.claims import CONSISTENT, NOT_REPRODUCED, UNDECIDED
 from amemlib import theory
-from amemlib.equivalents import PredictedVariances, SpectralEquivalent, interaction_variances, typical_absolute_maximum
+from amemlib.equivalents import SpectralEquivalent, interaction_variances, typical_absolute_maximum
 from amemlib.expansions import LeadingBlock
 
 

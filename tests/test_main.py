@@ -60,34 +60,20 @@ def test_one_step_runs_from_the_shell_and_prints_one_json_object(tmp_path):
 
 
 def test_settings_reach_the_record_and_the_table(here, capsys):
-    assert main(["run", "one-step", "--profile", "smoke", "--json", "--set", "alpha=1.75", *SMALLEST]) == 0
+    arguments = ["run", "one-step", "--profile", "smoke", "--json", "--output", "record.json"]
+    assert main([*arguments, "--set", "alpha=1.75", *SMALLEST]) == 0
     record = json.loads(capsys.readouterr().out)
+    assert json.loads((here / "record.json").read_text()) == record
     assert record["config"]["alpha"] == 1.75 and record["config"]["dims"] == [8, 16]
     assert main(["run", "one-step", "--profile", "smoke", "--set", "alpha=1.75", "--set", *SMALLEST]) == 0
     table = capsys.readouterr().out
     assert "polar" in table and "alpha=1.75" in table and f"{record['measured']['slope']['polar']:.3f}" in table
 
 
-def test_the_second_run_takes_everything_from_the_first(here, capsys, monkeypatch):
-    arguments = ["run", "one-step", "--profile", "smoke", "--json", "--set", *SMALLEST]
-    assert main(arguments) == 0
-    first = json.loads(capsys.readouterr().out)
-    monkeypatch.setattr("amembook.paper.one_step.initial_gradient", None)
-    assert main(arguments) == 0
-    second = json.loads(capsys.readouterr().out)
-    assert first["measured"] == second["measured"]
-
-
 def test_the_profile_comes_from_the_environment_unless_it_is_given(here, capsys, monkeypatch):
     monkeypatch.setenv("AMEM_PROFILE", "smoke")
     assert main(["run", "one-step", "--json", "--set", *SMALLEST[:2], *SMALLEST[3:]]) == 0
     assert json.loads(capsys.readouterr().out)["config"]["seeds"] == ONE_STEP.profiles["smoke"].seeds
-
-
-def test_output_writes_the_record_that_is_printed(here, capsys):
-    arguments = ["run", "one-step", "--profile", "smoke", "--json", "--output", "record.json", "--set", *SMALLEST]
-    assert main(arguments) == 0
-    assert json.loads((here / "record.json").read_text()) == json.loads(capsys.readouterr().out)
 
 
 def test_list_names_every_study_by_group(capsys):

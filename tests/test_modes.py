@@ -40,7 +40,6 @@ for _ in range(5):
 # name: what is computed from W, G and the embeddings, what it should be, and how far off it may be, relative
 KERNELS = {
     "recovered": (lambda W, G, emb, q: am.recovered(W, emb), MARGINS > 0, 0),
-    "recovered_prefix": (lambda W, G, emb, q: am.recovered_prefix(W, emb), am.longest_prefix(MARGINS > 0), 0),
     "capacity": (lambda W, G, emb, q: am.capacity(W, emb), int((MARGINS > 0).sum()), 0),
     "margins": (lambda W, G, emb, q: am.margins(W, emb), MARGINS, 1e-13),
     "loss": (lambda W, G, emb, q: am.loss_and_gradient(W, emb, q)[0], LOSS, 1e-6),

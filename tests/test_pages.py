@@ -242,6 +242,34 @@ def test_the_search_of_a_book_ranks_a_chapter_first_for_its_own_title(browser, b
         assert not complaints
 
 
+@pytest.mark.parametrize(
+    ("query", "chapters"),
+    [
+        ("momentum", "momentum optimizers"),
+        ("why does Muon beat SGD", "one-step"),
+        ("how many Newton–Schulz steps", "schedules cheat-sheet spectral-maps"),
+        ("which batch", "minibatches"),
+        ("bfloat16", "schedules"),
+        ("weight decay", "recall"),
+        ("learning rate", "loss"),
+        ("experts", "experts shapes"),
+        ("Zipf", "words"),
+        ("transformer", "recall"),
+    ],
+)
+def test_a_question_finds_its_page_first_and_no_object_of_the_library(browser, query, chapters):
+    with browse.tab(browser, "desktop") as (page, _):
+        found = [path.rpartition("/")[2].removesuffix(".html") for path in results_of(page, query)[:5]]
+    assert found[0] in chapters.split() and "api" not in found, found
+
+
+def test_the_sidebar_is_one_look_and_a_half(browser):
+    with browse.tab(browser, "desktop") as (page, _):
+        browse.open_page(page, browse.HTML / "chapters" / "one-step.html")
+        height = page.locator("nav.bd-links").first.evaluate("(bar) => bar.getBoundingClientRect().bottom")
+    assert 600 < height <= 1600
+
+
 def test_a_click_leads_to_the_other_book_and_one_back(browser):
     with browse.tab(browser, "desktop") as (page, _):
         browse.open_page(page, browse.HTML / "chapters" / "glossary.html")

@@ -173,7 +173,6 @@ def test_no_decision_differs_from_float64_on_adversarial_instances(precision):
             for W in (memories := adversarial(seed))[0]:
                 expected = dense_margins(W, memories[1]) > 0
                 assert torch.equal(am.recovered(W, memories[1]), expected), seed
-                assert am.recovered_prefix(W, memories[1]) == am.longest_prefix(expected), seed
     finally:
         torch.set_float32_matmul_precision(before)
 
@@ -232,15 +231,6 @@ def test_undecided_in_a_format_is_what_lies_inside_the_stated_bound(bits, twice_
     margin = bound * torch.tensor([0.99, -1.01], dtype=torch.float64)
     found = [formats.undecided_in_format(eye, am.Embeddings(eye, eye), bits, sign * margin) for sign in (1, -1)]
     assert found == [1, 1]
-
-
-def test_the_prefix_is_found_without_the_rest():
-    emb, G = instance(20_000, 64, 0)
-    W = am.polar(G)
-    with FlopCounterMode(display=False) as counter:
-        prefix = am.recovered_prefix(W, emb)
-    assert prefix == am.longest_prefix(am.recovered(W, emb)) > 0
-    assert counter.get_total_flops() < 0.01 * 2 * 20_000**2 * 64
 
 
 @pytest.mark.parametrize("bits", ["", "1", "0", "111", "110111", "011", "1110"])

@@ -9,10 +9,8 @@ import tomllib
 import zipfile
 from pathlib import Path
 
-import notebooks
 import pytest
 import yaml
-from address import PLACEHOLDERS, move
 
 import amemlib
 
@@ -104,31 +102,7 @@ def test_every_text_has_the_address_of_the_configuration(tracked):
     known = {f"github.com/{owner}/{name}", f"/github/{owner}/{name}", book.removeprefix("https://").rstrip("/")}
     # the notebooks are made from the configuration
     for file in tracked("*.md", "*.cff", "*.toml", "*.yml", "tools", ".github"):
-        assert set(other.findall(read(file))) <= known, f"{file}: tools/address.py changes an address"
-
-
-@pytest.mark.process
-def test_one_command_moves_every_address(tmp_path, tracked):
-    names = tracked(".")
-    for name in names:
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
-    there = "https://github.com/Some-Body/memory", "https://some-body.github.io/memory/"
-    assert "chapters/one-step.ipynb" in move(tmp_path, names, there[0])
-    config = yaml.safe_load((tmp_path / "_config.yml").read_text(encoding="utf-8"))
-    assert (config["repository"]["url"], config["html"]["baseurl"]) == there
-    old = re.compile(rb"github(\.com)?/amemlib/amemlib(?![\w-])|repo: amemlib|amemlib\.github\.io")
-    texts = [name for name in names if name not in ("tests/test_release.py", "PUBLISH.md")]
-    assert not [name for name in texts if old.search((tmp_path / name).read_bytes())]
-    assert not [name for name in PLACEHOLDERS if "placeholder" in (tmp_path / name).read_text(encoding="utf-8")]
-    # the notebooks are what the new configuration makes of their sources
-    assert not notebooks.check(tmp_path)
-
-
-@pytest.mark.parametrize("wrong", ["github.com/a/b", "https://github.com/a", "https://github.com/a/b/"])
-def test_what_is_no_address_is_refused(tmp_path, wrong):
-    with pytest.raises(ValueError, match="repository must be"):
-        move(tmp_path, [], wrong)
+        assert set(other.findall(read(file))) <= known, f"{file}: PUBLISH.md says how an address is changed"
 
 
 def test_the_licence_names_the_mathjax_that_ships():

@@ -1,7 +1,9 @@
 """Build the books strictly, the main one in _build/BUILDER and each other in its folder below: `books.py BUILDER`."""
 
+import csv
 import sys
 from concurrent.futures import ProcessPoolExecutor
+from os.path import relpath
 from pathlib import Path
 
 import yaml
@@ -9,6 +11,18 @@ from jupyter_book.sphinx import REDIRECT_TEXT, build_sphinx
 from portable import BOOKS, configuration
 
 ROOT = Path(__file__).resolve().parents[1]
+LEADS_ON = """<!DOCTYPE html><meta charset="utf-8"><title>Moved</title><meta http-equiv="refresh" content="0; url={to}">
+<script>location.replace("{to}" + location.search + location.hash)</script><a href="{to}">This page has moved.</a>
+"""
+
+
+def redirects(book: Path) -> list[tuple[str, str]]:
+    """Pages that a book had once, and where their readers are led, by its list."""
+    path = book / "chapters" / "redirects.csv" if book == ROOT else book / "redirects.csv"
+    if not path.exists():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        return [(row["old"], row["new"]) for row in csv.DictReader(file)]
 
 
 def build(name: str, builder: str) -> bool:
@@ -36,6 +50,10 @@ def build(name: str, builder: str) -> bool:
         quiet=True,
     )
     first = yaml.safe_load(toc.read_text(encoding="utf-8"))["root"]
+    for old, new in redirects(ROOT / name):
+        place = pages / f"{old}.html"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(LEADS_ON.format(to=relpath(pages / f"{new}.html", place.parent)), encoding="utf-8")
     if first != "index":
         (pages / "index.html").write_text(REDIRECT_TEXT.format(first_page=f"{first}.html"), encoding="utf-8")
     return not failed

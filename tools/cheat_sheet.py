@@ -79,7 +79,9 @@ def rules(root: Path) -> dict[str, list[dict]]:
     Each gains `rule` with its numbers filled in, its verdict, and the rest that `ledger.load` knows.
     """
     toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
-    order = [entry["file"].removeprefix("chapters/") for part in toc["parts"] for entry in part["chapters"]]
+    entries = [entry for part in toc["parts"] for entry in part["chapters"]]
+    pages = [one["file"] for entry in entries for one in (entry, *entry.get("sections", []))]
+    order = [page.removeprefix("chapters/") for page in pages]
     rows = [row | ledger.evidence(row, root) for row in ledger.rows(root) if "rule" in row]
     of = lambda row: row["chapter"].partition("#")[0].removesuffix(".md")
     found = {name: [row | {"rule": filled(row, root)} for row in rows if of(row) == name] for name in order}

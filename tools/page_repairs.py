@@ -4,13 +4,15 @@ import json
 import re
 import shutil
 from html import escape
+from os.path import relpath
 from pathlib import Path
 
 from docutils import nodes
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
-from portable import PAPERS
+from portable import PAPERS, Book
 from sphinx.application import Sphinx
+from sphinx.environment.collectors.toctree import TocTreeCollector
 from sphinx_proof.nodes import unenumerable_node
 
 SECOND_NAME = re.compile(r'(<p class="admonition-title") id="[^"]*">')
@@ -23,7 +25,8 @@ NARROW = 600
 """The widest page, in pixels, that stacks the panels of a figure."""
 PICTURE = re.compile(r'<img\b[^>]*\bsrc="(?P<folder>[^"]*_images/)(?P<name>[^"/]+\.png)"[^>]*>')
 PREVIEW = "one-step.png"
-SLIDES = Path(__file__).resolve().parents[1] / "slides"
+ROOT = Path(__file__).resolve().parents[1]
+SLIDES = ROOT / "slides"
 SLIDE_PICTURE = re.compile(r"_images/([\w-]+)\.png")
 PLAIN_CODE = re.compile(r'<span class="(?:n|nn|p|w)">([^<]*)</span>')
 SIGNATURE = re.compile(r'<dt class="sig .*?</dt>', re.DOTALL)
@@ -38,6 +41,14 @@ def drop_unused(app, pagename, templatename, context, doctree) -> None:
     unused += [] if "math notranslate" in body else ["MathJax", "mathjax"]
     for kind in ("script_files", "css_files"):
         context[kind] = [one for one in context.get(kind, []) if not any(name in str(vars(one)) for name in unused)]
+
+
+def drop_silent_cells(app, doctree) -> None:
+    """Folded cells that show nothing, imports and preparations, stand in the notebook and in the source only."""
+    for cell in list(doctree.findall(nodes.container)):
+        if {"cell", "tag_hide-input"} <= set(cell["classes"]):
+            if not any("cell_output" in part.get("classes", []) for part in cell.children):
+                cell.parent.remove(cell)
 
 
 def number_by_the_paper(app, doctree) -> None:
@@ -184,8 +195,38 @@ def write_one_page_like_many(app: Sphinx) -> None:
     app.registry.translation_handlers.pop("singlehtml", None)
 
 
+def letter_appendices(app: Sphinx) -> None:
+    """Sphinx numbers by digits only: an appendix and what it counts get their letter after the others' numbers."""
+    book = Book(ROOT, relpath(app.srcdir, ROOT).removeprefix("."))
+    letters = {relpath(page, book.name or "."): letter for page, letter in book.pages().items() if letter.isalpha()}
+    numbered = TocTreeCollector.assign_section_numbers
+
+    def number(entries: nodes.Element, found: dict, *above) -> None:
+        items = [one for one in entries.children if isinstance(one, nodes.list_item)]
+        for k, item in enumerate(items, 1):
+            reference, here = item[0][0], (*above, k)
+            reference["secnumber"] = found[reference["anchorname"]] = here
+            for deeper in item.children[1:]:
+                number(deeper, found, *here)
+
+    def assigned(self, env) -> list[str]:
+        changed = numbered(self, env)
+        for doc in letters.keys() & env.tocs.keys():
+            letter = letters[doc]
+            reference, found = env.tocs[doc][0][0][0], {"": (letter,)}
+            reference["secnumber"] = env.titles[doc]["secnumber"] = (letter,)
+            for entries in env.tocs[doc][0].children[1:]:
+                number(entries, found, letter)
+            env.toc_secnumbers[doc] = found
+        return [*changed, *(letters.keys() & env.tocs.keys())]
+
+    TocTreeCollector.assign_section_numbers = assigned
+
+
 def setup(app: Sphinx) -> dict:
     app.connect("builder-inited", write_one_page_like_many)
+    app.connect("builder-inited", letter_appendices)
+    app.connect("doctree-read", drop_silent_cells)
     app.connect("doctree-read", size_pictures)
     app.connect("doctree-read", number_by_the_paper)
     app.connect("doctree-resolved", close_up)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from posixpath import join, normpath
+from string import ascii_uppercase
 
 import latexcodec  # noqa: F401  registers the "ulatex" codec that bibliographies are written in
 import yaml
@@ -28,6 +29,8 @@ from pybtex.database import parse_file
 
 BOOKS = "", "companions"
 """The folders of the books: the main book, and one that lies below it."""
+APPENDICES = "chapters/appendices"
+"""The page whose sections are lettered."""
 ADMONITIONS = "note tip hint important warning caution danger attention error seealso admonition".split()
 THEOREMS = (
     "axiom theorem lemma algorithm definition remark conjecture corollary criterion example property observation "
@@ -132,9 +135,9 @@ class Book:
     # -- reading the book
 
     def pages(self) -> dict[str, str]:
-        """Every page in reading order, with its chapter number ("" where chapters are not numbered)."""
+        """Every page in reading order, with its chapter's number or its appendix's letter, "" where it has neither."""
         toc = yaml.safe_load((self.root / self.name / "_toc.yml").read_text())
-        pages, number = {join(self.name, toc["root"]): ""}, 0
+        pages, number, letters = {join(self.name, toc["root"]): ""}, 0, iter(ascii_uppercase)
 
         def add(entries: list, chapter: str | None) -> None:
             nonlocal number
@@ -143,7 +146,8 @@ class Book:
                     number += 1
                 page = join(self.name, entry["file"])
                 pages[page] = str(number) if chapter is None else chapter
-                add(entry.get("sections", []), pages[page])
+                for section in entry.get("sections", []):
+                    add([section], next(letters) if page == APPENDICES else pages[page])
 
         for part in toc.get("parts", [toc]):
             add(part.get("chapters", []), None if part.get("numbered") else "")

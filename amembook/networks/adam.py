@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 import torch
 from torch import Tensor
 
-from amemlib.checks import check_function, check_positive, check_sequence, shown
-from amemlib.problem import check_tensor
+from amemlib.checks import check_positive, shown
 
 _DECAYS, _EPSILON = (0.9, 0.999), 1e-8
 
@@ -24,20 +23,14 @@ def adam(
     gets require gradients; those that come out do not. Raises `ValueError` for lr ≤ 0, and for gradients that have not
     the shapes of the weights, which would be broadcast.
     """
-    lr = check_positive("lr", lr)
-    check_function("gradients", gradients)
-    weights = check_sequence("weights", weights)
-    if not weights:
-        raise ValueError("weights must hold at least one tensor, got none")
-    for W in weights:
-        check_tensor("weights", W, (...,))
+    check_positive("lr", lr)
     weights = [W.detach() for W in weights]
     means, squares = ([torch.zeros_like(W) for W in weights] for _ in range(2))
     step = 0
     while True:
         step += 1
-        slopes = check_sequence("gradients", gradients(step, [W.requires_grad_() for W in weights]))
-        shapes, wanted = ([tuple(getattr(X, "shape", ())) for X in Xs] for Xs in (slopes, weights))
+        slopes = list(gradients(step, [W.requires_grad_() for W in weights]))
+        shapes, wanted = ([tuple(X.shape) for X in Xs] for Xs in (slopes, weights))
         if shapes != wanted:
             raise ValueError(f"gradients must have the shapes of the weights, {shown(wanted)}, got {shown(shapes)}")
         means = [torch.lerp(G, m, _DECAYS[0]) for G, m in zip(slopes, means, strict=True)]

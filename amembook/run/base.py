@@ -50,6 +50,16 @@ def _check_share(name: str, value: float) -> None:
         raise ValueError(f"{name} must lie between 0 and 1, got {value!r}")
 
 
+def some_of(*allowed: str) -> Callable[[str, tuple], None]:
+    """The check of a tuple that holds some of the `allowed` words: which parts of a study a record measures."""
+
+    def check_parts(name: str, parts: tuple) -> None:
+        if not parts or not set(parts) <= set(allowed):
+            raise ValueError(f"{name} must be among {', '.join(allowed)}, got {parts!r}")
+
+    return check_parts
+
+
 def check_chance(name: str, value: float) -> None:
     """Raise `ValueError` unless the value is a share that is neither none nor all."""
     if not 0 < value < 1:

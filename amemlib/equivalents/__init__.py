@@ -11,7 +11,7 @@ Frequencies that differ by less than one per cent share a bin, so a million item
 # ruff: isort: skip_file
 # a reader's order, which the reference follows
 from amemlib.equivalents.capacity import expected_capacity, expected_prefix, expected_distinct_items
-from amemlib.equivalents.smoothed_sign import SpectralEquivalent, PredictedVariances, interaction_variances
+from amemlib.equivalents.smoothed_sign import SpectralEquivalent, interaction_variances
 from amemlib.equivalents.newton import NewtonEquivalent
 from amemlib.equivalents.one_gradient import (
     capacity_limit,

@@ -6,7 +6,12 @@ from torch import Tensor
 
 from amemlib.checks import check_choice, check_instance, check_non_negative
 from amemlib.equivalents.fixed_point import binned
-from amemlib.problem import Problem, check_frequencies
+from amemlib.equivalents.newton import NewtonEquivalent
+from amemlib.equivalents.one_gradient import MatchedFilterEquivalent
+from amemlib.equivalents.sgd import sgd_recovery_probabilities
+from amemlib.equivalents.smoothed_sign import SpectralEquivalent
+from amemlib.equivalents.whitened import KFAC, whitened_recovery_probabilities
+from amemlib.problem import Problem, seen_frequencies
 
 _SGD_BIN_WIDTH = 0.05
 
@@ -56,34 +61,19 @@ def _recovery_chances(
     problem: Problem, spectral_map: str, lam: float, frequencies: Tensor | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """How many items there are in every class of equal frequencies, in decreasing order, and how likely one is kept."""
-    check_instance("problem", problem, Problem)
     check_choice("spectral_map", spectral_map, ("polar", "smoothed_sign", "sgd", "newton", "matched_filter", "kfac"))
-    q = problem.frequencies if frequencies is None else frequencies
-    # imported when asked for: a chapter that predicts one map does not rest on the code of the others
-    check_frequencies("frequencies", q, problem.n_items)
+    q, dim = seen_frequencies(problem, frequencies), problem.dim
     if spectral_map == "sgd":
-        from amemlib.equivalents.sgd import sgd_recovery_probabilities
-
         values, counts = binned(q, _SGD_BIN_WIDTH)
-        return counts, sgd_recovery_probabilities(values, counts, problem.dim)
-    if spectral_map == "newton":
-        from amemlib.equivalents.newton import NewtonEquivalent
-
-        newton = NewtonEquivalent.solve(q, problem.dim)
-        return newton.counts, newton.recovery_probabilities()
-    if spectral_map == "matched_filter":
-        from amemlib.equivalents.one_gradient import MatchedFilterEquivalent
-
-        matched = MatchedFilterEquivalent.solve(q, problem.dim)
-        return matched.counts, matched.recovery_probabilities()
+        return counts, sgd_recovery_probabilities(values, counts, dim)
     if spectral_map == "kfac":
-        from amemlib.equivalents.whitened import KFAC, whitened_recovery_probabilities
-
-        return whitened_recovery_probabilities(q, problem.dim, KFAC, KFAC)
-    check_non_negative("lam", lam)
-    from amemlib.equivalents.smoothed_sign import SpectralEquivalent
-
-    equivalent = SpectralEquivalent.solve(q, problem.dim, 0.0 if spectral_map == "polar" else lam)
+        return whitened_recovery_probabilities(q, dim, KFAC, KFAC)
+    if spectral_map == "newton":
+        equivalent = NewtonEquivalent.solve(q, dim)
+    elif spectral_map == "matched_filter":
+        equivalent = MatchedFilterEquivalent.solve(q, dim)
+    else:
+        equivalent = SpectralEquivalent.solve(q, dim, 0.0 if spectral_map == "polar" else lam)
     return equivalent.counts, equivalent.recovery_probabilities()
 
 

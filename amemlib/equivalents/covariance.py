@@ -9,10 +9,18 @@ from jaxtyping import Float
 from scipy.special import log_ndtr
 from torch import Tensor
 
-from amemlib.checks import check_instance, check_non_negative
-from amemlib.equivalents.fixed_point import GAUSS_HERMITE, binned, typical_scale
+from amemlib.checks import check_non_negative
+from amemlib.equivalents.fixed_point import (
+    GAUSS_HERMITE,
+    beating_all,
+    binned,
+    class_means,
+    log_quadrature,
+    quadratic,
+    typical_scale,
+)
 from amemlib.equivalents.smoothed_sign import SpectralEquivalent
-from amemlib.problem import Embeddings, Problem, check_embeddings, check_frequencies, check_tensor
+from amemlib.problem import Embeddings, Problem, check_embeddings, check_frequencies, check_tensor, seen_frequencies
 
 _BIN_WIDTH = 0.1
 _LOG_STEP = 0.2
@@ -75,11 +83,7 @@ class CovarianceEquivalent:
         values, counts = binned(q, _BIN_WIDTH)
         v, c = values[values > 0], counts[values > 0]
         unit = math.sqrt(sigma_u.mean() * sigma_v.mean())
-        bottom, top = 1e-4 * typical_scale(v, c, dim) * unit, 1e3 * v[0] * unit
-        s = np.exp(np.arange(math.log(bottom), math.log(top), _LOG_STEP))
-        weights = s * _LOG_STEP
-        weights[[0, -1]] /= 2
-        weights[[0, -1]] += s[[0, -1]]
+        s, weights = log_quadrature(1e-4 * typical_scale(v, c, dim) * unit, 1e3 * v[0] * unit, _LOG_STEP)
         mu = np.hypot(s, lam)
         M_u, M_v, y = solve_two_sided(mu, v, c, sigma_u, sigma_v)
         F_u = sigma_u / (mu + np.outer(sigma_u, y / M_u)).T
@@ -117,8 +121,8 @@ class CovarianceEquivalent:
         rows = []
         for own, weight in zip(damping, q2, strict=True):
             x = own * damping * self.weights
-            row = _quadratic(x, self.cross) + weight * q2 * _quadratic(x * P, self.cross)
-            rows.append(row + q2 * _quadratic(x * M_u, self.inputs) + weight * _quadratic(x * M_v, self.outputs))
+            row = quadratic(x, self.cross) + weight * q2 * quadratic(x * P, self.cross)
+            rows.append(row + q2 * quadratic(x * M_u, self.inputs) + weight * quadratic(x * M_v, self.outputs))
         return np.array(rows)
 
     @property
@@ -134,44 +138,34 @@ class CovarianceEquivalent:
         So is W v_i, which is nearly Gaussian and sets the rivals' common noise (W v_i)ᵀ Σ_u (W v_i).
         """
         generator = np.random.default_rng(0)
-        rare, relative = self._mean_noise()
+        M_u, M_v = self.output_filter.mean(1), self.input_filter.mean(1)
+        x = self.weights / (1 + np.outer(self.values**2, M_u * M_v))
+        # the variance of each item's logits with rivals of every frequency, over that with rare ones
+        rare = quadratic(x, self.cross) + self.values**2 * quadratic(x * M_v, self.outputs)
+        relative = self.variances / rare[:, None]
         classes = np.minimum(np.arange(len(self.values)) * _RIVAL_CLASSES // len(self.values), _RIVAL_CLASSES - 1)
-        total = np.bincount(classes, self.counts)
-        # fewer distinct frequencies than classes leave some empty
-        held = total > 0
-        rivals = np.stack([np.bincount(classes, self.counts * row)[held] / total[held] for row in relative])
-        total = total[held]
+        number, rivals = class_means(classes, self.counts, relative)
         K_v = self.input_filter @ self.input_filter.T / self.dim
         # what each direction of the output side receives of W v_i for a rare i
         kernel = self.cross / (self.output_filter @ self.output_filter.T)
-        received = _quadratic(self.output_filter.T * self.weights, kernel)
+        received = quadratic(self.output_filter.T * self.weights, kernel)
         received /= received.sum()
-        g, gauss = GAUSS_HERMITE
         probabilities = np.zeros(len(self.values))
         for _ in range(_DRAWS):
             output, input_, image = generator.standard_normal((3, self.dim)) ** 2
             a, b = self.output_filter @ output / self.dim, self.input_filter @ input_ / self.dim
             x = self.weights / (1 + np.outer(self.values**2, a * b))
             seen = (self.input_filter * input_) @ self.input_filter.T / self.dim
-            noise = _quadratic(x, self.cross / K_v * seen) + self.values**2 * _quadratic(x * b, self.outputs)
+            noise = quadratic(x, self.cross / K_v * seen) + self.values**2 * quadratic(x * b, self.outputs)
             noise *= received @ image
             own = np.sqrt(noise * relative.diagonal())
-            score = math.sqrt(self.dim) * self._signal(a * b)[:, None] + own[:, None] * g
-            spread = np.sqrt(noise[:, None] * rivals)
-            log_wins = sum(n * log_ndtr(score / sd[:, None]) for n, sd in zip(total, spread.T, strict=True))
-            probabilities += np.exp((1 - 1 / self.counts.sum()) * log_wins) @ gauss
-        return probabilities / (_DRAWS * math.sqrt(2 * math.pi))
+            score = math.sqrt(self.dim) * self._signal(a * b)[:, None] + own[:, None] * GAUSS_HERMITE[0]
+            probabilities += beating_all(score, np.sqrt(noise[:, None] * rivals), number)
+        return probabilities / _DRAWS
 
     def _signal(self, product: np.ndarray) -> np.ndarray:
         q = self.values[:, None]
         return q * product / (1 + q**2 * product) @ self.weights
-
-    def _mean_noise(self) -> tuple[np.ndarray, np.ndarray]:
-        """The variance of each item's logits with rare rivals, and that with rivals of every frequency over it."""
-        M_u, M_v = self.output_filter.mean(1), self.input_filter.mean(1)
-        x = self.weights / (1 + np.outer(self.values**2, M_u * M_v))
-        rare = _quadratic(x, self.cross) + self.values**2 * _quadratic(x * M_v, self.outputs)
-        return rare, self.variances / rare[:, None]
 
 
 def expected_covariance_capacity(
@@ -186,9 +180,7 @@ def expected_covariance_capacity(
     frequencies: the minibatch frequencies that the gradient saw, `None` for the population. The scales of Σ_u and Σ_v
     do not matter at λ = 0, their bases never. Good to a few per cent while the effective dimension is above about 20.
     """
-    check_instance("problem", problem, Problem)
-    q = problem.frequencies if frequencies is None else frequencies
-    check_frequencies("frequencies", q, problem.n_items)
+    q = seen_frequencies(problem, frequencies)
     _check_eigenvalues("output_eigenvalues", output_eigenvalues, problem.dim)
     equivalent = CovarianceEquivalent.solve(q, output_eigenvalues, input_eigenvalues, lam)
     return float(equivalent.counts @ equivalent.recovery_probabilities())
@@ -275,11 +267,6 @@ def _unfilled(y: np.ndarray, sigma: np.ndarray) -> np.ndarray:
         if (step <= 1e-13 * x).all():
             break
     return np.maximum(x, 1e-300)
-
-
-def _quadratic(rows: np.ndarray, kernel: np.ndarray) -> np.ndarray:
-    """(K,) rowᵀ kernel row for every row."""
-    return ((rows @ kernel) * rows).sum(1)
 
 
 def _check_eigenvalues(name: str, eigenvalues: Tensor, dim: int | None = None) -> np.ndarray:

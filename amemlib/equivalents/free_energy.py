@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from amemlib.checks import check_count, check_non_negative
+from amemlib.equivalents.fixed_point import NORMAL_GRID, NORMAL_WEIGHTS
 from amemlib.problem import Embeddings, check_embeddings, check_frequencies, check_tensor
 
 _LOG_GRID = 0.05
@@ -27,11 +28,8 @@ def expected_log_partition(sd: float, n_rivals: int) -> float:
 
 
 def _log_partition(sd: float, n_rivals: int) -> float:
-    g = np.linspace(-9, 9, 361)
-    density = np.exp(-(g**2) / 2)
-    density /= density.sum()
     y = np.arange(-math.log(n_rivals) - 9 * sd - sd**2 - 40, 10, _LOG_GRID)
-    misses = -np.expm1(-np.exp(np.minimum(y[:, None] + sd * g, 50))) @ density
+    misses = -np.expm1(-np.exp(np.minimum(y[:, None] + sd * NORMAL_GRID, 50))) @ NORMAL_WEIGHTS
     transform = np.exp(n_rivals * np.log1p(-np.minimum(misses, 1 - 1e-16)))
     return float(_LOG_GRID * (np.exp(-np.exp(y)) - transform).sum())
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from jaxtyping import Float
-from scipy.special import log_ndtr
 from torch import Tensor
 
 from amemlib.checks import (
@@ -20,9 +19,17 @@ from amemlib.checks import (
     check_positive,
     shown,
 )
-from amemlib.equivalents.fixed_point import BIN_WIDTH, GAUSS_HERMITE, NOISE_CLASSES, binned, typical_scale
+from amemlib.equivalents.fixed_point import (
+    BIN_WIDTH,
+    GAUSS_HERMITE,
+    NOISE_CLASSES,
+    beating_all,
+    binned,
+    class_means,
+    typical_scale,
+)
 from amemlib.equivalents.smoothed_sign import SCORE_STEP, expected_softplus
-from amemlib.problem import Problem, check_frequencies, check_tensor
+from amemlib.problem import Problem, check_tensor, seen_frequencies
 
 _LAW_BIN_WIDTH = 0.02
 _LAW_STEP = 0.01
@@ -161,14 +168,9 @@ def expected_map_capacity(
     v_i v_j / v₀ where one of v_i, v_j is below v₀ (an f that falls towards the head, as `best_map` does).
     Slower than `expected_capacity`, which knows "polar" and "smoothed_sign".
     """
-    law, values, counts, signal, spread = _map_channel(problem, f, frequencies, law)
-    g, gauss = GAUSS_HERMITE
-    probabilities = np.zeros(len(values))
-    for i, (own, number, rivals) in enumerate(spread):
-        score = math.sqrt(problem.dim) * signal[i] + own * g
-        log_wins = number @ log_ndtr(score / rivals[:, None]) * (1 - 1 / counts.sum())
-        probabilities[i] = gauss @ np.exp(log_wins) / math.sqrt(2 * math.pi)
-    return float(counts @ probabilities)
+    counts, _, _, signal, own, number, rivals = _map_channel(problem, f, frequencies, law)
+    score = math.sqrt(problem.dim) * signal[:, None] + own[:, None] * GAUSS_HERMITE[0]
+    return float(counts @ beating_all(score, rivals, number))
 
 
 def expected_map_loss(
@@ -180,9 +182,9 @@ def expected_map_loss(
     `SpectralEquivalent.expected_losses`, whose errors apply.
     """
     lr = check_positive("lr", lr)
-    law, values, counts, signal, spread = _map_channel(problem, f, None, law)
+    counts, values, law, signal, own, number, rivals = _map_channel(problem, f, None, law)
     eta = lr / math.sqrt(law.integrate(law._values(f) ** 2) / law.share_below(math.inf))
-    own, noise = np.array([(own, math.sqrt(number @ rivals**2 / number.sum())) for own, number, rivals in spread]).T
+    noise = np.sqrt(rivals**2 @ number / number.sum())
     g, gauss = GAUSS_HERMITE
     scores = eta * (signal[:, None] + own[:, None] * g / math.sqrt(problem.dim))
     losses, label = np.zeros(len(values)), np.round(_NOISE_STEPS * np.log(noise))
@@ -195,13 +197,11 @@ def expected_map_loss(
 
 
 def _map_channel(problem, f, frequencies, law):
-    """The law, values and counts (K,), the mean own logit (K,), and by item its deviation and the rivals' by class.
+    """Counts, values (K,), the law, mean and deviation of the own logit (K,), rivals' number (C,), deviation (K, C).
 
-    Deviations are times √d; the rivals are a number and a deviation by class, both (C,).
+    Deviations are times √d.
     """
-    check_instance("problem", problem, Problem)
-    q = problem.frequencies if frequencies is None else frequencies
-    check_frequencies("frequencies", q, problem.n_items)
+    q = seen_frequencies(problem, frequencies)
     if law is None:
         law = SpectralLaw.solve(q, problem.dim)
     check_instance("law", law, SpectralLaw)
@@ -213,18 +213,13 @@ def _map_channel(problem, f, frequencies, law):
     # of a map that fills every direction (polar) the excess is rounding error
     overlap = 1 / (1 - rare) if rare < 0.999 else 0.0
     label = np.round((NOISE_CLASSES - 1) * (excess - excess.min()) / max(np.ptp(excess), 1e-9)).astype(int)
-    number = np.bincount(label, counts)
-    rivals = np.bincount(label, counts * excess)[number > 0] / number[number > 0]
-    number = number[number > 0]
-
-    def spread():
-        for i, own in enumerate(excess):
-            mixed = rare + own + rivals - overlap * own * rivals
-            quiet = ((own < 0) | (rivals < 0)) & (rare > 0)
-            np.divide((rare + own) * (rare + rivals), rare, out=mixed, where=quiet)
-            yield math.sqrt(max(variance[i], 0)), number, np.sqrt(np.maximum(mixed, 1e-12))
-
-    return law, values, counts, signal, spread()
+    number, rivals = class_means(label, counts, excess)
+    own = excess[:, None]
+    mixed = rare + own + rivals - overlap * own * rivals
+    quiet = ((own < 0) | (rivals < 0)) & (rare > 0)
+    np.divide((rare + own) * (rare + rivals), rare, out=mixed, where=quiet)
+    deviations = np.sqrt(np.maximum(variance, 0)), number, np.sqrt(np.maximum(mixed, 1e-12))
+    return counts, values, law, signal, *deviations
 
 
 def _check_within(name: str, values, most: float) -> np.ndarray:

@@ -6,14 +6,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import digamma, ndtri
 
-from amemlib.checks import (
-    check_alpha,
-    check_choice,
-    check_count,
-    check_non_negative,
-    check_positive,
-    check_real,
-)
+from amemlib.checks import check_alpha, check_choice, check_count, check_non_negative, check_positive, check_real
 
 SMALLEST_MEDIAN = math.sqrt(1 + 2 * math.log(2)) - 1
 """Median of d s_min / t₀: its law is that of √d s_min of a real Gaussian d × d matrix, 1 − exp(−x²/2 − x) (Edelman)."""

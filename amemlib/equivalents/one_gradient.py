@@ -5,15 +5,15 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import log_ndtr, ndtr
+from scipy.special import ndtr
 from scipy.stats import chi2, ncx2, norm
 from torch import Tensor
 
-from amemlib.checks import check_count, check_instance
-from amemlib.equivalents.fixed_point import BIN_WIDTH, GAUSS_HERMITE, binned, solve_leverages
+from amemlib.checks import check_count
+from amemlib.equivalents.fixed_point import BIN_WIDTH, GAUSS_HERMITE, beating_all, binned, class_means, solve_leverages
 from amemlib.equivalents.leading_order import typical_maximum
 from amemlib.equivalents.winning import classes
-from amemlib.problem import Problem, check_frequencies
+from amemlib.problem import Problem, seen_frequencies
 
 _LENGTHS = np.polynomial.hermite_e.hermegauss(12)
 _SCORES = 160
@@ -62,10 +62,9 @@ class MatchedFilterEquivalent:
         """
         share = 1 - (1 + 1 / self.dim) / siblings
         label, rivals = classes(self.leverage, self.counts)
-        number = np.bincount(label, self.counts)
-        loud = np.bincount(label, self.counts * self.leverage * (1 - self.leverage))[number > 0] / number[number > 0]
+        number, loud = class_means(label, self.counts, self.leverage * (1 - self.leverage))
         excess = np.outer(1 - self.leverage, loud) / max(1 - self.overlap, 1e-12)
-        return self._chances(np.sqrt(1 + share * excess - (1 - share) * rivals), number[number > 0], share)
+        return self._chances(np.sqrt(1 + share * excess - (1 - share) * rivals), number, share)
 
     def matrix_limit(self) -> np.ndarray:
         """(K,) the same against N − 1 fresh codewords, ψ = 0: what no matrix exceeds, whatever it is made of."""
@@ -95,12 +94,10 @@ class MatchedFilterEquivalent:
 
     def _chances(self, deviation: np.ndarray, number: np.ndarray, share: float = 1.0) -> np.ndarray:
         """E_g Π Φ(s_i / deviation) over classes of rivals, `number` in each, the item itself left out."""
-        g, gauss = GAUSS_HERMITE
         # χ_d is √d (1 − 1/4d) on average, and its variance 1/2
         score = np.sqrt(self.dim * share * self.leverage) * (1 - 0.25 / self.dim)
-        score = score[:, None] + np.sqrt(1 - self.leverage / 2)[:, None] * g
-        log_wins = sum(n * log_ndtr(score / sd[:, None]) for n, sd in zip(number, deviation.T, strict=True))
-        return np.exp(log_wins * (1 - 1 / self.counts.sum())) @ gauss / math.sqrt(2 * math.pi)
+        score = score[:, None] + np.sqrt(1 - self.leverage / 2)[:, None] * GAUSS_HERMITE[0]
+        return beating_all(score, deviation, number)
 
 
 def capacity_limit(problem: Problem, frequencies: Float[Tensor, " N"] | None = None) -> float:
@@ -166,7 +163,4 @@ def _sankaran(dim: int, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.
 
 
 def _solve(problem: Problem, frequencies: Tensor | None) -> MatchedFilterEquivalent:
-    check_instance("problem", problem, Problem)
-    q = problem.frequencies if frequencies is None else frequencies
-    check_frequencies("frequencies", q, problem.n_items)
-    return MatchedFilterEquivalent.solve(q, problem.dim)
+    return MatchedFilterEquivalent.solve(seen_frequencies(problem, frequencies), problem.dim)

@@ -8,6 +8,7 @@ from scipy.special import gammaln, log_ndtr, ndtri, zeta
 from scipy.stats.qmc import Sobol
 
 from amemlib.checks import check_alpha, check_count, check_numbers, check_positive, check_real, shown
+from amemlib.equivalents.fixed_point import class_means
 
 _HEAD = 8
 _LOG2_DRAWS = 7
@@ -86,7 +87,7 @@ def sgd_capacity_constant(alpha: float, batch_over_root_dim: float = math.inf) -
         return _sgd_minibatch_constant(check_alpha(alpha, above=1.0), batch_over_root_dim)
     alpha = check_alpha(alpha)
     breaks = np.linspace(0, 64, 65)
-    wins = lambda x: sgd_limit_probability(x**-alpha, alpha) if -alpha * _log(x) < 300 else 1.0
+    wins = lambda x: sgd_limit_probability(x**-alpha, alpha) if x**alpha > 1e-130 else 1.0
     return sum(quad(wins, a, b, epsabs=1e-10)[0] for a, b in zip(breaks[:-1], breaks[1:], strict=True))
 
 
@@ -102,14 +103,9 @@ def _sgd_minibatch_constant(alpha: float, batch_over_root_dim: float) -> float:
     return float(scaled ** (1 / alpha) * (total + math.exp(gammaln(last - 1 / alpha) - gammaln(last))))
 
 
-def _log(x: float) -> float:
-    return math.log(x) if x > 0 else -math.inf
-
-
 def _grouped(values: np.ndarray, counts: np.ndarray, floor: float) -> tuple[np.ndarray, np.ndarray]:
     """Coarser classes, a factor e^0.2 wide, all below `floor` in one: root-mean-square value and number in each."""
     floored = np.maximum(values, floor)
     label = np.floor(-np.log(floored / floored[0]) / 0.2).astype(int)
-    number = np.bincount(label, counts)
-    energy = np.bincount(label, counts * values**2)
-    return np.sqrt(energy[number > 0] / number[number > 0]), number[number > 0]
+    number, energy = class_means(label, counts, values**2)
+    return np.sqrt(energy), number

@@ -4,25 +4,26 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from amemlib.checks import check_count, check_instance, check_non_negative, check_positive
+from amemlib.checks import check_count, check_non_negative, check_positive
 from amemlib.equivalents.fixed_point import (
     BIN_WIDTH,
     GAUSS_HERMITE,
-    LOG_STEP,
     NOISE_CLASSES,
+    NORMAL_GRID,
+    NORMAL_WEIGHTS,
     binned,
+    log_quadrature,
+    quadratic,
     solve_fixed_point,
     typical_scale,
 )
 from amemlib.equivalents.winning import InputSpread, classes, winning_probabilities
-from amemlib.problem import Problem, check_tensor
+from amemlib.problem import check_tensor
 
 SCORE_STEP = 0.1
-_GRID_RANKS = 64
 _ROWS = 4096
 _LARGEST_LOGIT, _LARGEST_SPREAD = 1e4, 1e3
 
@@ -81,11 +82,11 @@ class SpectralEquivalent:
         variance = 2 / dim * fourth / resolved**2
         # covariance of δ with the signal, through the length of v in the directions that carry it
         shared = 2 / math.pi * (x * w**2) @ (weights * filled) * 2 / dim / resolved
-        lengths = 4 * 4 / math.pi**2 * _quadratic(x * w**2 * weights, S)
+        lengths = 4 * 4 / math.pi**2 * quadratic(x * w**2 * weights, S)
         energy = 1 - unresolved * damping
         spread = InputSpread(
             variance,
-            own_noise=np.maximum(4 / math.pi**2 * _quadratic((1 - x**2) * w**2 * weights, C), 0),
+            own_noise=np.maximum(4 / math.pi**2 * quadratic((1 - x**2) * w**2 * weights, C), 0),
             signal_gain=np.divide(shared, variance * signal, out=np.zeros_like(signal), where=signal > 0),
             private=np.maximum(lengths - dim * shared**2 / variance, 0),
             rival_gain=(energy - rise) * resolved / fourth / np.maximum(energy, 1e-12),
@@ -174,51 +175,9 @@ def interaction_variances(
     result = np.empty((len(at), len(at)))
     for i, (weight, row) in enumerate(zip(at, damping, strict=True)):
         x = row * damping * weights
-        even = ((x @ C) * x).sum(1) + (weight * at) ** 2 * ((x * M**2 @ C) * (x * M**2)).sum(1)
-        result[i] = even + (weight**2 + at**2) * ((x * M @ S) * (x * M)).sum(1)
+        even = quadratic(x, C) + (weight * at) ** 2 * quadratic(x * M**2, C)
+        result[i] = even + (weight**2 + at**2) * quadratic(x * M, S)
     return 4 / math.pi**2 * result
-
-
-@dataclass(frozen=True, eq=False)
-class PredictedVariances:
-    """d · Var γ_ij of all N² pairs as L V Lᵀ: `values` V on a grid of ranks, `weights` L interpolates in log rank."""
-
-    weights: torch.Tensor
-    values: torch.Tensor
-
-    def __post_init__(self):
-        check_tensor("weights", self.weights, ("N", "K"))
-        check_tensor("values", self.values, (self.weights.shape[1],) * 2)
-
-    @classmethod
-    def solve(cls, problem: Problem, lam: float) -> "PredictedVariances":
-        """The leading-order law of `interaction_variances` for every pair of items; errors as there."""
-        check_instance("problem", problem, Problem)
-        ranks = np.unique(np.geomspace(1, problem.n_items, _GRID_RANKS).astype(int))
-        V = interaction_variances(problem.frequencies, problem.dim, lam, problem.frequencies[ranks - 1])
-        log_rank = np.log(np.arange(1, problem.n_items + 1))
-        hats = np.stack([np.interp(log_rank, np.log(ranks), hat) for hat in np.eye(len(ranks))], 1)
-        return cls(torch.from_numpy(hats), torch.from_numpy(V))
-
-    def rms(self, rows: slice, columns: slice) -> float:
-        """Root mean square of the predicted √d γ over a block of pairs, i = j left out.
-
-        Raises `TypeError` for what is no slice, `ValueError` for a block without pairs.
-        """
-        for name, part in (("rows", rows), ("columns", columns)):
-            check_instance(name, part, slice)
-            if not all(bound is None or isinstance(bound, (int, np.integer)) for bound in (part.start, part.stop)):
-                raise ValueError(f"{name} must be a slice of whole numbers, got {part!r}")
-            if part.step not in (None, 1):
-                raise ValueError(f"{name} must be a slice with step 1, got {part!r}")
-        total = self.weights[rows].sum(0) @ self.values @ self.weights[columns].sum(0)
-        count = len(self.weights[rows]) * len(self.weights[columns])
-        if rows == columns:
-            L = self.weights[rows]
-            total, count = total - ((L @ self.values) * L).sum(), count - len(L)
-        if not count:
-            raise ValueError(f"rows and columns must leave a pair of two items, got {rows!r} and {columns!r}")
-        return float((total / count).sqrt())
 
 
 def expected_softplus(scores: np.ndarray, spread: float, n_rivals: float) -> np.ndarray:
@@ -227,9 +186,6 @@ def expected_softplus(scores: np.ndarray, spread: float, n_rivals: float) -> np.
     By log(1 + X) = ∫ (1 − e^{−tX}) e^{−t} dt/t with t = e^x it is ∫ (1 − Λ(x − s)) e^{−e^x} dx, where
     Λ(y) = E e^{−e^y Z} = (E_z exp(−e^{y + cz}))^n needs one normal variable: a convolution.
     """
-    z = np.linspace(-9, 9, 361)
-    density = np.exp(-(z**2) / 2)
-    density /= density.sum()
     # below this x no rival is left whatever s; above 5 the kernel is 0
     low = scores[0] - math.log(n_rivals) - 9 * spread - 40
     x = np.arange(min(low, -40), 5, SCORE_STEP)
@@ -237,7 +193,7 @@ def expected_softplus(scores: np.ndarray, spread: float, n_rivals: float) -> np.
     misses = np.empty_like(y)
     for start in range(0, len(y), _ROWS):
         part = slice(start, start + _ROWS)
-        misses[part] = -np.expm1(-np.exp(np.minimum(y[part, None] + spread * z, 50))) @ density
+        misses[part] = -np.expm1(-np.exp(np.minimum(y[part, None] + spread * NORMAL_GRID, 50))) @ NORMAL_WEIGHTS
     beaten = -np.expm1(n_rivals * np.log1p(-np.minimum(misses, 1 - 1e-16)))
     # the kernel is 1 to rounding up to x = −40, where a running sum takes the place of products
     flat = int(np.searchsorted(x, -40))
@@ -247,11 +203,7 @@ def expected_softplus(scores: np.ndarray, spread: float, n_rivals: float) -> np.
 
 def _grid(v: np.ndarray, c: np.ndarray, dim: int, lam: float) -> tuple[np.ndarray, ...]:
     """Nodes s and weights of ∫₀^∞ ds, μ = √(λ² + s²), M(μ) and dM/dμ, all (n,)."""
-    # the integrands are smooth in log s, so equal steps there converge fast; beyond the ends they are s × their value
-    s = np.exp(np.arange(math.log(1e-3 * typical_scale(v, c, dim)), math.log(1e3 * v[0]), LOG_STEP))
-    weights = s * LOG_STEP
-    weights[[0, -1]] /= 2
-    weights[[0, -1]] += s[[0, -1]]
+    s, weights = log_quadrature(1e-3 * typical_scale(v, c, dim), 1e3 * v[0])
     mu = np.hypot(s, lam)
     return s, weights, mu, *_resolvent(mu, v, c, dim)
 
@@ -271,8 +223,3 @@ def _pair_kernels(mu: np.ndarray, M: np.ndarray, slope: np.ndarray) -> tuple[np.
     C = np.where(same, (M + mu * slope) / (2 * mu), ((mu * M)[:, None] - mu * M) / gap)
     S = np.where(same, (M - mu * slope) / (2 * mu), (mu[:, None] * M - mu * M[:, None]) / gap)
     return C, S
-
-
-def _quadratic(rows: np.ndarray, kernel: np.ndarray) -> np.ndarray:
-    """(K,) x K xᵀ for every row x."""
-    return ((rows @ kernel) * rows).sum(1)

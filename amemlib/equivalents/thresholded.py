@@ -16,8 +16,10 @@ from amemlib.checks import check_count, check_non_negative, check_positive
 from amemlib.equivalents.fixed_point import (
     BIN_WIDTH,
     GAUSS_HERMITE,
-    LOG_STEP,
+    beating_all,
     binned,
+    class_means,
+    log_quadrature,
     solve_fixed_point,
     typical_scale,
 )
@@ -77,19 +79,19 @@ class ManyStepEquivalent:
 
         S_i = Σ_{t<T} φ_t(w_ti), and σ_ij² = Σ_{s≠t} overlap_st + Σ_t (1 − unresolved_t damping_ti damping_tj).
         """
-        g, gauss = GAUSS_HERMITE
         unresolved = 1 - np.diagonal(self.overlaps)
         result = np.empty(self.signals.shape)
         for t in range(len(self.signals)):
             steps = slice(0, t + 1)
             most = t + 1 + self.overlaps[steps, steps].sum() - np.trace(self.overlaps[steps, steps])
             lost = unresolved[steps, None] * self.damping[steps]
-            rivals, number = _rival_classes(self.damping[steps], self.counts)
+            total = self.damping[steps].sum(0)
+            label = np.round((_RIVAL_CLASSES - 1) * (total - total.min()) / max(np.ptp(total), 1e-9)).astype(int)
+            number, rivals = class_means(label, self.counts, self.damping[steps])
             own = np.sqrt(np.maximum(most - lost.sum(0), 1e-12))
             sd = np.sqrt(np.maximum(most - lost.T @ rivals, 1e-12))
-            score = math.sqrt(self.dim) * self.signals[steps].sum(0)[:, None] + own[:, None] * g
-            log_wins = sum(n * log_ndtr(score / column[:, None]) for n, column in zip(number, sd.T, strict=True))
-            result[t] = np.exp(log_wins * (1 - 1 / self.counts.sum())) @ gauss / math.sqrt(2 * math.pi)
+            score = math.sqrt(self.dim) * self.signals[steps].sum(0)[:, None] + own[:, None] * GAUSS_HERMITE[0]
+            result[t] = beating_all(score, sd, number)
         return result
 
 
@@ -113,10 +115,7 @@ class _Step:
         decreasing = np.argsort(-v)
         least = typical_scale(v[decreasing], c[decreasing], dim)
         largest = max(v.max(), math.sqrt(c @ v**2 / dim))
-        s = np.exp(np.arange(math.log(1e-3 * least), math.log(1e3 * largest), LOG_STEP))
-        quadrature = s * LOG_STEP
-        quadrature[[0, -1]] /= 2
-        quadrature[[0, -1]] += s[[0, -1]]
+        s, quadrature = log_quadrature(1e-3 * least, 1e3 * largest)
         M = solve_fixed_point(np.hypot(s, lam), v, c, dim)
         x = weights[:, None] * M
         crossing = x / (1 + x**2)
@@ -168,9 +167,22 @@ def half_recovered_thresholds(p: Float[Tensor, " N"], dim: int, steps: int) -> t
     return half_recovered_schedule(p, dim, steps).thresholds
 
 
-def half_recovered_schedule(p: Float[Tensor, " N"], dim: int, steps: int) -> Schedule:
-    """The polar map at every step with the thresholds of `half_recovered_thresholds`: λ_t = 0, η = √d, here 1."""
-    return _half_recovered_muon(p, dim, steps, lambda w: 0.0)
+def half_recovered_schedule(
+    p: Float[Tensor, " N"], dim: int, steps: int, smoothing: Callable[[Tensor], float] = lambda w: 0.0
+) -> Schedule:
+    """Muon's steps with thresholds at what is recovered, one after the other; the polar map, λ_t = 0, η = √d, here 1.
+
+    smoothing: another λ_t, a function of the weights that are left, in decreasing order.
+    """
+    dim, steps = _check_schedule(p, dim, steps)
+    removed, lams = [0], []
+    for _ in range(steps):
+        w = _left(p, dim, removed)
+        lams.append(smoothing(w[-1][removed[-1] :]))
+        equivalent = ManyStepEquivalent.solve(w, dim, lams)
+        likely = equivalent.recovery_probabilities()[-1][equivalent.classes] >= 0.5
+        removed.append(max(removed[-1], int(np.flatnonzero(likely).max(initial=-1)) + 1, 1))
+    return Schedule(tuple(removed[1:]), tuple(lams), (1.0,) * steps)
 
 
 def half_recovered_smoothed_schedule(p: Float[Tensor, " N"], dim: int, steps: int) -> Schedule:
@@ -179,7 +191,7 @@ def half_recovered_smoothed_schedule(p: Float[Tensor, " N"], dim: int, steps: in
     λ_t = ‖w beyond its d largest entries‖₂ / √d with the weights w of step t, of the order of Theorem 9's λ_t: d^{−α}/ζ
     at first, d_t^{1/2−α} d^{−1/2}/ζ once d_t ≫ d.
     """
-    return _half_recovered_muon(p, dim, steps, lambda w: float(w[dim:].norm()) / math.sqrt(dim))
+    return half_recovered_schedule(p, dim, steps, lambda w: float(w[dim:].norm()) / math.sqrt(dim))
 
 
 def half_recovered_sgd_schedule(p: Float[Tensor, " N"], dim: int, steps: int) -> Schedule:
@@ -198,19 +210,6 @@ def half_recovered_sgd_schedule(p: Float[Tensor, " N"], dim: int, steps: int) ->
         order = np.argsort(-sgd_weights(w, rates)[-1].double().numpy(force=True), kind="stable")
         removed.append(max(removed[-1], int(order[likely].max(initial=-1)) + 1, 1))
     return Schedule(tuple(removed[1:]), (math.inf,) * steps, tuple(rates))
-
-
-def _half_recovered_muon(p: Tensor, dim: int, steps: int, smoothing: Callable[[Tensor], float]) -> Schedule:
-    """Thresholds at what is recovered, one after the other; smoothing: the weights that are left, decreasing ↦ λ."""
-    dim, steps = _check_schedule(p, dim, steps)
-    removed, lams = [0], []
-    for _ in range(steps):
-        w = _left(p, dim, removed)
-        lams.append(smoothing(w[-1][removed[-1] :]))
-        equivalent = ManyStepEquivalent.solve(w, dim, lams)
-        likely = equivalent.recovery_probabilities()[-1][equivalent.classes] >= 0.5
-        removed.append(max(removed[-1], int(np.flatnonzero(likely).max(initial=-1)) + 1, 1))
-    return Schedule(tuple(removed[1:]), tuple(lams), (1.0,) * steps)
 
 
 def _left(p: Tensor, dim: int, removed: list[int]) -> Tensor:
@@ -268,12 +267,3 @@ def _grouped_rows(w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         # unique along an axis would compare rows as byte strings, a hundred times slower
         _, classes, counts = np.unique(classes * (label.max() + 1) + label, return_inverse=True, return_counts=True)
     return np.array([np.bincount(classes, row) for row in w]) / counts, counts.astype(float), classes
-
-
-def _rival_classes(damping: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rivals grouped by their damping, summed over the steps: (T, C) mean damping in each class, (C,) numbers."""
-    total = damping.sum(0)
-    label = np.round((_RIVAL_CLASSES - 1) * (total - total.min()) / max(np.ptp(total), 1e-9)).astype(int)
-    number = np.bincount(label, counts)
-    seen = number > 0
-    return np.array([np.bincount(label, counts * row)[seen] for row in damping]) / number[seen], number[seen]

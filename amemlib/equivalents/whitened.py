@@ -7,12 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 from scipy.optimize import brentq
-from scipy.special import log_ndtr
 from torch import Tensor
 
 from amemlib.checks import check_count, check_function, check_instance, check_non_negative, check_real, check_sequence
-from amemlib.equivalents.fixed_point import BIN_WIDTH, GAUSS_HERMITE, binned
-from amemlib.problem import Problem, check_frequencies
+from amemlib.equivalents.fixed_point import BIN_WIDTH, GAUSS_HERMITE, beating_all, binned, class_means
+from amemlib.problem import Problem, seen_frequencies
 
 _CLASS_WIDTH = 0.2
 _POWER_STEP = 1.5
@@ -102,14 +101,10 @@ class _Side:
         return (np.outer(self.coefficient, self.coefficient) * self.square).ravel()
 
 
-def _identity(classes: int, dim: int) -> _Side:
-    return _Side(np.ones(1), np.ones((1, classes)), np.ones(1), np.ones((1, 1)), dim)
-
-
 def _solve(name: str, terms: Sequence[Whitener], q: np.ndarray, counts: np.ndarray, dim: int) -> _Side:
     terms = check_sequence(name, terms)
     if not terms:
-        return _identity(len(q), dim)
+        return _Side(np.ones(1), np.ones((1, len(q))), np.ones(1), np.ones((1, 1)), dim)
     nodes = []
     for term in terms:
         check_instance(name, term, Whitener)
@@ -122,26 +117,22 @@ def _solve(name: str, terms: Sequence[Whitener], q: np.ndarray, counts: np.ndarr
                 f"damping of {name} must be > 0 where {dim} items or fewer have a weight, "
                 f"got {term.damping!r} and {counts[a > 0].sum():.0f} items"
             )
-        if term.power == 1:
-            nodes.append(_joined(a[None], np.array([term.damping * mean]), np.ones(1), counts, dim))
-        else:
+        t, weight = np.array([term.damping * mean]), np.ones(1)
+        if term.power != 1:
             # x^{−b} = sin(πb)/π ∫ s^{−b} (x + s)⁻¹ ds, from far below the smallest eigenvalue to far above the largest
-            b, least = term.power, 1 / _resolvent(a, term.damping * mean, counts, dim)
+            b, least = term.power, 1 / _resolvent(a, t[0], counts, dim)
             low = math.log(least) - _POWER_TAIL / (1 - b)
             log_s = np.arange(low, math.log(a.max() + mean) + _POWER_TAIL / b, _POWER_STEP)
             weight = _POWER_STEP * math.sin(math.pi * b) / math.pi * np.exp((1 - b) * log_s)
-            t = term.damping * mean + np.exp(log_s)
-            nodes.append(_joined(np.repeat(a[None], len(t), 0), t, weight, counts, dim))
+            t = t + np.exp(log_s)
+        tau = np.array([_resolvent(a, s, counts, dim) for s in t])
+        nodes.append((weight, np.repeat(a[None], len(t), 0), tau))
     scale = []
-    for term, (a, _, c, tau) in zip(terms, nodes, strict=True):
-        side = _side(c, a, tau, counts, dim)
+    for term, node in zip(terms, nodes, strict=True):
+        side = _side(*node, counts, dim)
         scale.append(term.coefficient / math.sqrt(counts * q**2 @ side.pairs() @ side.traces()))
-    a, tau = (np.concatenate([node[k] for node in nodes]) for k in (0, 3))
-    return _side(np.concatenate([s * node[2] for s, node in zip(scale, nodes, strict=True)]), a, tau, counts, dim)
-
-
-def _joined(a: np.ndarray, t: np.ndarray, c: np.ndarray, counts: np.ndarray, dim: int) -> tuple:
-    return a, t, c, np.array([_resolvent(row, s, counts, dim) for row, s in zip(a, t, strict=True)])
+    scaled = [(s * weight, a, tau) for s, (weight, a, tau) in zip(scale, nodes, strict=True)]
+    return _side(*map(np.concatenate, zip(*scaled, strict=True)), counts, dim)
 
 
 def _resolvent(a: np.ndarray, t: float, counts: np.ndarray, dim: int) -> float:
@@ -191,16 +182,12 @@ def whitened_recovery_probabilities(
     seen = values > 0
     label[seen] = np.floor(-np.log(values[seen] / values[0]) / _CLASS_WIDTH)
     label = np.unique(label, return_inverse=True)[1]
-    number = np.bincount(label, counts)
-    mean = lambda x: np.stack([np.bincount(label, counts * column) for column in x.T], 1) / number[:, None]
+    mean = lambda x: class_means(label, counts, x.T)[1].T
     loud = mean((energy * (gains[0] ** 2 - own_u))[:, None] * zv)
     variance = zv @ (mean(zu) @ carried + loud * tv / dim).T
     variance += (energy * (gains[1] ** 2 - own_v))[:, None] * (zu * tu / dim @ mean(zu).T)
-    g, weights = GAUSS_HERMITE
-    logits, log_wins = score[:, None] + own[:, None] * g, 0.0
-    for n, sd in zip(number, np.sqrt(variance).T, strict=True):
-        log_wins = log_wins + n * (1 - 1 / counts.sum()) * log_ndtr(logits / sd[:, None])
-    return counts, np.exp(log_wins) @ weights / math.sqrt(2 * math.pi)
+    logits, number = score[:, None] + own[:, None] * GAUSS_HERMITE[0], class_means(label, counts, score)[0]
+    return counts, beating_all(logits, np.sqrt(variance), number)
 
 
 def expected_whitened_capacity(
@@ -216,8 +203,6 @@ def expected_whitened_capacity(
     frequencies: the minibatch frequencies q that the gradient saw, (N,); `None` for the population.
     Raises `ValueError` for an undamped side of d items or fewer, whose moment has no inverse.
     """
-    check_instance("problem", problem, Problem)
-    q = problem.frequencies if frequencies is None else frequencies
-    check_frequencies("frequencies", q, problem.n_items)
+    q = seen_frequencies(problem, frequencies)
     counts, chances = whitened_recovery_probabilities(q, problem.dim, left, right)
     return float(counts @ chances)

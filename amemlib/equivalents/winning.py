@@ -4,9 +4,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import log_ndtr
 
-from amemlib.equivalents.fixed_point import GAUSS_HERMITE, NOISE_CLASSES
+from amemlib.equivalents.fixed_point import GAUSS_HERMITE, NOISE_CLASSES, beating_all, class_means
 
 _SPREAD_NODES = np.polynomial.hermite_e.hermegauss(3)
 _LEAST_SCALE = 0.05
@@ -43,29 +42,24 @@ def winning_probabilities(
 
     score: (K,) √d φ. rival_variance: (K, C) σ_ij² against each class of rivals. labels: (K,) the class of each
     frequency, counts: (K,) its number of items. σ_i² = own noise × (1 + f_i δ) + private; δ is lognormal (three nodes),
-    g standard normal. An item's own class has it among its rivals: all factors are raised to the power 1 − 1/N.
+    g standard normal.
     """
-    number = np.bincount(labels, counts)
-    gain = (np.bincount(labels, counts * spread.rival_gain) / np.maximum(number, 1e-300))[number > 0]
-    number = number[number > 0] * (1 - 1 / counts.sum())
-    g, weights = GAUSS_HERMITE
+    number, gain = class_means(labels, counts, spread.rival_gain)
     nodes, node_weights = _SPREAD_NODES
     log_variance = math.log1p(spread.variance)
     deltas = np.expm1(math.sqrt(log_variance) * nodes - log_variance / 2)
     probabilities = np.zeros(len(score))
-    for delta, node_weight in zip(deltas, node_weights / (2 * math.pi), strict=True):
+    for delta, node_weight in zip(deltas, node_weights / math.sqrt(2 * math.pi), strict=True):
         noise = np.sqrt(spread.own_noise * (1 + spread.fading * delta) + spread.private)
         centre = score * (1 + spread.signal_gain * delta)
         scale = np.maximum(1 + spread.fading[:, None] * gain * delta, _LEAST_SCALE)
         deviation = np.sqrt(np.maximum(rival_variance * scale, 1e-12))
-        for i, sd in enumerate(deviation):
-            log_wins = log_ndtr((centre[i] + noise[i] * g)[:, None] / sd) @ number
-            probabilities[i] += node_weight * (weights @ np.exp(log_wins))
+        own = centre[:, None] + noise[:, None] * GAUSS_HERMITE[0]
+        probabilities += node_weight * beating_all(own, deviation, number)
     return probabilities
 
 
 def classes(share: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(K,) class of every frequency by a share in [0, 1], classes of equal width, and the mean share in each (C,)."""
     label = np.minimum((share * NOISE_CLASSES).astype(int), NOISE_CLASSES - 1)
-    number = np.bincount(label, counts)
-    return label, np.bincount(label, counts * share)[number > 0] / number[number > 0]
+    return label, class_means(label, counts, share)[1]

@@ -13,7 +13,15 @@ from jaxtyping import Float
 from torch import Tensor
 
 from amemlib.arithmetic import unit_scale
-from amemlib.checks import check_count, check_non_negative, check_positive, check_real, check_sequence, shown
+from amemlib.checks import (
+    check_choice,
+    check_count,
+    check_non_negative,
+    check_positive,
+    check_real,
+    check_sequence,
+    shown,
+)
 from amemlib.problem import check_tensor
 
 _JORDAN = (3.4445, -4.7750, 2.0315)
@@ -149,15 +157,12 @@ def newton_schulz_schedule(
     Raises `ValueError` for an unknown name, an empty table, rows that are not three finite numbers (more would be
     another degree, or even powers, for which f(G) has no meaning), or a `steps` that is not the table's length.
     """
-    if isinstance(coefficients, str) and coefficients not in SCHEDULES | NEWTON_SCHULZ_COEFFICIENTS:
-        names = ", ".join(map(repr, NEWTON_SCHULZ_COEFFICIENTS | SCHEDULES))
-        raise ValueError(f"coefficients must be three numbers, rows of them, or one of {names}, got {coefficients!r}")
     if isinstance(coefficients, str):
-        table = None if coefficients in NEWTON_SCHULZ_COEFFICIENTS else SCHEDULES[coefficients]
-    else:
-        rows = check_sequence("coefficients", coefficients)
-        table = rows if not rows or any(map(_is_row, rows)) else None
-    if table is None:
+        known = SCHEDULES | NEWTON_SCHULZ_COEFFICIENTS
+        check_choice("coefficients", coefficients, tuple(NEWTON_SCHULZ_COEFFICIENTS | SCHEDULES))
+        coefficients = known[coefficients]
+    table = check_sequence("coefficients", coefficients)
+    if table and not any(np.ndim(row) for row in table):
         count = check_count("steps", DEFAULT_STEPS if steps is None else steps)
         return (newton_schulz_coefficients(coefficients),) * count
     if not table:
@@ -194,9 +199,7 @@ def compose_quintics(s: Tensor, coefficients: Iterable[Sequence[float]]) -> Tens
 def newton_schulz_coefficients(coefficients: str | Iterable) -> tuple[float, float, float]:
     """(a, b, c) by name from `NEWTON_SCHULZ_COEFFICIENTS`, or the three numbers given."""
     if isinstance(coefficients, str):
-        if coefficients not in NEWTON_SCHULZ_COEFFICIENTS:
-            names = ", ".join(map(repr, NEWTON_SCHULZ_COEFFICIENTS))
-            raise ValueError(f"coefficients must be three numbers or one of {names}, got {coefficients!r}")
+        check_choice("coefficients", coefficients, tuple(NEWTON_SCHULZ_COEFFICIENTS))
         return NEWTON_SCHULZ_COEFFICIENTS[coefficients]
     numbers = tuple(check_real("coefficients", c) for c in check_sequence("coefficients", coefficients))
     if len(numbers) != 3 or not all(map(math.isfinite, numbers)):
@@ -293,10 +296,6 @@ def best_odd_quintic(lower: float, upper: float) -> tuple[float, float, float]:
         extrema = np.roots([5 * g2, 3 * g1 + 4 * ratio * g2, g0 + 2 * ratio * g1])
         inner = np.sqrt(middle + half * np.sort(extrema.real))
     return float(g0 - g1 * ratio + g2 * ratio**2), float((g1 - 2 * g2 * ratio) / half), float(g2 / half**2)
-
-
-def _is_row(value) -> bool:
-    return isinstance(value, (list, tuple)) or (isinstance(value, (np.ndarray, Tensor)) and value.ndim > 0)
 
 
 def _frobenius_norm(X: Tensor) -> Tensor:

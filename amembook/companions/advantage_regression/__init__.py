@@ -1,6 +1,7 @@
-"""`advantage-regression`: regression on the optimal advantage is policy gradient at a fixed baseline, and has a floor.
+"""`advantage-regression`: what a reward teaches: regression on the optimal advantage, and teachers of low variance.
 
-A study of Brantley, Chen, Gao, Lee, Sun, Zhan and Zhang, arXiv:2505.20686.
+A study of Brantley, Chen, Gao, Lee, Sun, Zhan and Zhang, arXiv:2505.20686, and of Razin, Wang, Strauss, Wei, Lee and
+Arora, arXiv:2503.15477.
 """
 
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from amembook.companions.advantage_regression.measure import (
     measure_race,
     measure_variance,
 )
+from amembook.companions.advantage_regression.teachers import measure_teachers
 from amembook.run.base import (
     Alpha,
     Config,
@@ -32,11 +34,12 @@ from amembook.run.base import (
 )
 from amemlib.checks import check_count, check_dims
 
-PAPER = "arXiv:2505.20686"
+PAPER = "arXiv:2505.20686, arXiv:2503.15477"
 CLAIM = (
     "offline samples from a reference policy estimate the optimal value V*, and on-policy updates by a least-squares "
-    "regression with a single generation per prompt optimize the KL-regularized objective without complex exploration "
-    "(abstract)"
+    "regression with a single generation per prompt optimize the KL-regularized objective; a perfectly accurate reward "
+    "model of low variance can teach more slowly than a less accurate one, and one that is good for one policy can be "
+    "slow for another"
 )
 
 
@@ -65,12 +68,16 @@ class RegressionConfig(Config):
     memory_steps: Annotated[int, partial(check_count, least=16)] = 256  # generations a prompt
     sgd_rates: Positives = (8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
     polar_rates: Positives = (0.25, 0.5, 1.0, 2.0, 4.0)
-    seeds: Count = 5
+    n_arms: Several = 100  # answers of a table that a reward model teaches
+    tables: Count = 3  # a draw
+    lean: Positive = 4.0  # how far the logits of the two policies lean towards low and towards high rewards
+    horizon: Positive = 5000.0  # when a flow is given up
+    seeds: Count = 20
     first_seed: Natural = 0
 
 
 def grids(config: RegressionConfig) -> dict[str, Grid]:
-    """The identity; the floor by rate and offline samples; variances at the start; the race; the memory."""
+    """The identity; the floor by rate and offline samples; variances at the start; the race; the memory; teachers."""
     seeds = {"seed": draws(config)}
     floors = {f"{count}": {"n_offline": count, "group": 1} for count in config.offline}
     floors |= {"exact": {"n_offline": 0, "group": 1}, "group": {"n_offline": 0, "group": 4}}
@@ -82,12 +89,13 @@ def grids(config: RegressionConfig) -> dict[str, Grid]:
         "variance": Grid(measure_variance, {"beta": config.betas, "group": config.groups} | seeds),
         "race": Grid(measure_race, {"beta": config.race_betas, "racer": racers} | seeds, n_prompts=config.race_prompts),
         "memory": Grid(measure_memory, {"n_offline": (0, 8)} | seeds),
+        "teachers": Grid(measure_teachers, seeds),
     }
 
 
 EXPERIMENT = Experiment(
     name="advantage-regression",
-    purpose="regression on the optimal advantage: its identity with policy gradient, its floor, races; the memory",
+    purpose="regression on the optimal advantage: its identity with policy gradient, its floor, races; teachers",
     profiles={
         "smoke": RegressionConfig(
             n_prompts=4,
@@ -107,6 +115,9 @@ EXPERIMENT = Experiment(
             memory_steps=16,
             sgd_rates=(8.0,),
             polar_rates=(1.0,),
+            n_arms=10,
+            tables=1,
+            horizon=50.0,
             seeds=2,
         ),
         "cpu": RegressionConfig(),
@@ -114,5 +125,5 @@ EXPERIMENT = Experiment(
     grids=grids,
     summarise=summarise,
     judge=judge,
-    unseen_from=3000,
+    unseen_from=6350,
 )

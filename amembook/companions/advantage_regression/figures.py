@@ -1,9 +1,11 @@
-"""Pictures of the study: the floor, variances at the start and races, the memory as a policy."""
+"""Pictures of the study: the floor, variances at the start and races, the memory as a policy, teachers."""
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from amembook.figures.style import GREY, frame, key, kinds, new_axes, optimizer, points, series
+
+_POLICIES = {"low": "prefers low rewards", "high": "prefers high rewards"}
 
 
 def floor_figure(record: dict) -> Figure:
@@ -71,4 +73,24 @@ def memory_figure(record: dict) -> Figure:
         axis.axhline(predicted["best"], color=GREY, lw=1, ls=":")
         frame(axis, "generations a prompt", "objective $J$" if axis is axes[0] else "", title, log="x", base=2)
     key(axes[0], {"$J^*$": ":"}, loc="lower right")
+    return figure
+
+
+def teachers_figure(record: dict) -> Figure:
+    """Median time in which the true reward rises, by the teacher's variance, for two policies; at the top, never."""
+    config, measured = record["config"], record["measured"]
+    figure, axes = new_axes(2, sharey=True)
+    never = 1.6 * config["horizon"]
+    for axis, (policy, title) in zip(axes, _POLICIES.items(), strict=True):
+        for look, name in kinds(measured["teachers"][policy], "{}"):
+            row = measured["teachers"][policy][name]
+            time = never if row["time"] is None else row["time"]
+            axis.plot(row["variance"], time, look.marker, color=look.colour, ms=7, label=name)
+            # the tiers are close to the exact reward
+            place = (-32, 4) if name == "five tiers" else (4, 5)
+            axis.annotate(f" {row['accuracy']:.2f}", (row["variance"], time), xytext=place, textcoords="offset points")
+        axis.axhline(never, color=GREY, lw=1, ls=":")
+        axis.margins(x=0.2)
+        frame(axis, "variance of the teacher's reward", "time to learn" if axis is axes[0] else "", title, log="xy")
+    key(axes[0], {"never": ":"}, below=3)
     return figure

@@ -1,7 +1,11 @@
 """Measured numbers beside predicted ones, and the verdicts."""
 
-import numpy as np
+import math
 
+import numpy as np
+from scipy.stats import binomtest
+
+from amembook.companions.advantage_regression.teachers import RISES, TEACHERS
 from amembook.run.base import Results, standard_error
 from amembook.run.claims import DIFFERENCE, SMALL, check, equivalence, numbers, order
 
@@ -12,7 +16,7 @@ IDENTITY = 1e-12
 def summarise(config, results: Results) -> tuple[dict, dict]:
     """identity: the largest relative error. floor, by baseline: V* − J by rate. variance: ratio of one generation with
     V* to a group, by β and K. race, by β: V* − J at the best rate of each racer, draw by draw. memory, by offline
-    samples: J at the best rate after 16, 64 and 256 generations, draw by draw."""
+    samples: J at the best rate after 16, 64 and 256 generations, draw by draw. teachers, by policy."""
     identity = results.array("identity", "error") / results.array("identity", "size")
     measured = {"identity": identity.max()}
     names = list(results.grids["floor"].axes["baseline"])
@@ -56,14 +60,26 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
             measured["memory"][label][name] = [J[:, t, place] for t, place in enumerate(best)]
             measured["memory_rate"][label][name] = [rates[place] for place in best]
     predicted["best"] = results.array("memory", "best").mean()
+    measured["teachers"] = {policy: {name: _teacher(results, policy, name) for name in TEACHERS} for policy in RISES}
+    measured["above"] = results.array("teachers", "above").max()
     return measured, predicted
+
+
+def _teacher(results: Results, policy: str, name: str) -> dict:
+    """Times over all tables, their median, the share that never arrives, mean variance and accuracy."""
+    times = results.array("teachers", policy, name, "time").ravel()
+    told = {key: results.array("teachers", policy, name, key).mean() for key in ("variance", "accuracy")}
+    return {"time": np.median(times), "lost": np.isinf(times).mean(), "times": times} | told
 
 
 def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     """identity: the two gradients are one. floor: V* − J is the law's to next order in η at all rates and errors, in
     the limit its first order, at the smallest rate; it is nothing for V* and for a group. variance: the ratio at the
-    start is the exact one. race: at every β exact V* ends ahead of the best group, 8 samples behind 64. memory: Muon
-    ahead after 16 generations, and hurt more by the errors of V* after 256; no law is known.
+    start is the exact one. oracle: at every β exact V* ends ahead of the best group; realizable: V* of 64 samples does.
+    memory: Muon ahead after 16 generations, and hurt more by the errors of V* after 256; no law is known. limit: no
+    reward rises faster than its limit. accuracy: on more than half of the tables the accurate teacher of low variance
+    is slower than coarse tiers for one policy, and faster than the exact reward for the other. enough: two teachers of
+    more variance than the exact reward fail on tables on which it does not.
     """
     draws, offline = config.seeds, [str(count) for count in config.offline]
     verdicts = {"identity": check(measured["identity"], IDENTITY, draws, "largest relative difference")}
@@ -104,15 +120,13 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
         )
     )
 
-    leads = []
-    for beta in config.race_betas:
-        told = measured["race"][f"{beta:g}"]
-        among = np.stack([gaps for name, gaps in told.items() if name.startswith("group")])
-        leads += _lead(
-            f"best group's distance less exact V*'s, β = {beta:g}", among[among.mean(1).argmin()] - told["star 0"]
-        )
-        leads += _lead(f"distance with 8 samples less with 64, β = {beta:g}", told["star 8"] - told["star 64"])
-    verdicts["race"] = order(leads)
+    for key, racer in (("oracle", "star 0"), ("realizable", "star 64")):
+        leads = []
+        for beta, told in measured["race"].items():
+            groups = np.stack([gaps for name, gaps in told.items() if name.startswith("group")])
+            best = groups[groups.mean(1).argmin()]
+            leads += _lead(f"best group's distance less {racer}'s, β = {beta}", best - told[racer])
+        verdicts[key] = order(leads)
 
     memory = measured["memory"]
     ahead = memory["exact"]["polar"][0] - memory["exact"]["sgd"][0]
@@ -121,7 +135,38 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     verdicts["memory"] = order(
         _lead("Muon less SGD, early", ahead) + _lead("Muon's loss by errors less SGD's, late", more)
     )
-    return verdicts
+    return verdicts | _judge_teachers(config, measured)
+
+
+def _judge_teachers(config, measured: dict) -> dict[str, dict]:
+    tables = config.tables * config.seeds
+    low, high = (measured["teachers"][policy] for policy in ("low", "high"))
+    limit = check(measured["above"], 1 + 1e-9, tables * len(RISES), "largest speed over its limit")
+    more = lambda name, value: numbers(name, value, limit=0, scale=DIFFERENCE)
+    accurate, tiers, exact = (low[name] for name in ("eighth power", "five tiers", "exact"))
+    accuracy = _share("slower for one policy", _slower(low, "eighth power", "five tiers"), limit=0.5)
+    accuracy += _share("faster for the other", _slower(high, "exact", "eighth power"), limit=0.5)
+    accuracy += more("variance of five tiers less the eighth power's", tiers["variance"] - accurate["variance"])
+    accuracy += more("accuracy of the eighth power less five tiers'", accurate["accuracy"] - tiers["accuracy"])
+    enough = []
+    for name in ("concave", "noisy"):
+        lost = np.arange(tables) < round(low[name]["lost"] * tables)
+        enough += _share(f"on which {name} fails", lost, limit=exact["lost"])
+        enough += more(f"variance of {name} less the exact reward's", low[name]["variance"] - exact["variance"])
+    return {"limit": limit, "accuracy": order(accuracy), "enough": order(enough)}
+
+
+def _slower(rows: dict, slow: str, fast: str) -> np.ndarray:
+    """On which tables one teacher takes longer than another; a record's NaN stands for infinity."""
+    times = (np.nan_to_num(rows[name]["times"], nan=math.inf) for name in (slow, fast))
+    return np.array([one > other for one, other in zip(*times, strict=True)])
+
+
+def _share(name: str, on: np.ndarray, limit: float) -> list[dict]:
+    """The share of tables, with the exact interval of a binomial, that is to be above a limit."""
+    interval = binomtest(int(on.sum()), len(on)).proportion_ci()
+    given = {"limit": limit, "scale": DIFFERENCE, "low": interval.low, "high": interval.high}
+    return numbers(f"share of tables, {name}", on.mean(), draws=len(on), **given)
 
 
 def _lead(name: str, lead: np.ndarray) -> list[dict]:

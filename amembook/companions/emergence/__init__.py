@@ -8,7 +8,7 @@ from functools import partial
 from typing import Annotated
 
 from amembook.companions.emergence.expected import amplitudes
-from amembook.companions.emergence.judge import WIDE, judge, lines, summarise
+from amembook.companions.emergence.judge import PARTS, WIDE, judge, lines, summarise
 from amembook.companions.emergence.measure import measure_flow, measure_muon, measure_samples, measure_sgd
 from amembook.networks.teacher_student import check_decay, check_degree
 from amembook.run.base import (
@@ -24,6 +24,7 @@ from amembook.run.base import (
     Several,
     draws,
     each,
+    some_of,
 )
 from amemlib.checks import check_count
 
@@ -71,6 +72,7 @@ class EmergenceConfig(Config):
     muon_dims: Counts = (32, 64, 128)
     muon_width: Count = 192
     lr: Positive = 0.002  # of a polar step
+    parts: Annotated[tuple[str, ...], some_of(*PARTS)] = PARTS  # what a record measures
     seeds: Count = 5
     first_seed: Natural = 0
 
@@ -105,7 +107,7 @@ def grids(config: EmergenceConfig) -> dict[str, Grid]:
     few = {"exponent": config.first_exponent}
     last = float(amplitudes(config.first_exponent, config.n_teachers)[-1])
     sgd_last = float(amplitudes(config.first_exponent, config.sgd_teachers)[-1])
-    return {
+    found = {
         "flow": Grid(measure_flow, {"case": cases(config)} | seeds, until=config.n_teachers),
         "first": Grid(
             measure_flow,
@@ -144,6 +146,7 @@ def grids(config: EmergenceConfig) -> dict[str, Grid]:
         ),
         "muon": Grid(measure_muon, {"dim": config.muon_dims} | seeds, **few, width=config.muon_width),
     }
+    return {part: found[part] for part in config.parts}
 
 
 EXPERIMENT = Experiment(
@@ -177,9 +180,11 @@ EXPERIMENT = Experiment(
             seeds=2,
         ),
         "cpu": EmergenceConfig(),
+        "first": EmergenceConfig(parts=("first",), first_step=0.1, first_seed=5675),
     },
     grids=grids,
     summarise=summarise,
     judge=judge,
     unseen_from=4650,
+    added={"parts": PARTS},
 )

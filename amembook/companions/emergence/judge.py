@@ -8,6 +8,7 @@ from amembook.run.claims import DIFFERENCE, EXPONENT, NETWORK, SIZES, count_band
 
 MISSED = 0.02
 """Share of directions that may be left unlearnt in the wide student's runs: half a direction of 24."""
+PARTS = ("flow", "first", "floor", "sgd", "samples", "muon")
 WIDE = 8
 """The width over the number of directions at which the exponents are judged."""
 
@@ -29,8 +30,9 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     T_1 by d. `floor` by width. `sgd`, `samples`, `muon`. predicted: the same where it can be.
     """
     measured, predicted = {}, {}
-    for part in (_flow, _first, _floor, _sgd, _samples, _muon):
-        told, laws = part(config, results)
+    summaries = dict(zip(PARTS, (_flow, _first, _floor, _sgd, _samples, _muon), strict=True))
+    for part in config.parts:
+        told, laws = summaries[part](config, results)
         measured |= told
         predicted |= laws
     return measured, predicted
@@ -180,21 +182,22 @@ def _muon(config, results: Results) -> tuple[dict, dict]:
 
 
 def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
-    """times, loss: exponents of the wide student at every β, beside the decoupled law's for these sizes and the limit.
-    dimension: T_1 by d at every degree. floor: the exponent of narrow students' final loss in the width is 1 − 2β.
-    sgd: online SGD learns when the flow does. samples: at the best learning rate, for labels whose noise does not fall,
-    n grows as 1/a² and d^{k−1}. muon: T_p = √(a_p/2), at every d; the record may lack its error.
+    """Of the parts that were measured. times, loss: exponents of the wide student at every β, beside the decoupled
+    law's for these sizes and the limit. dimension: T_1 by d at every degree. floor: the exponent of narrow students'
+    final loss in the width is 1 − 2β. sgd: online SGD learns when the flow does. samples: at the best learning rate,
+    for labels whose noise does not fall, n grows as 1/a² and d^{k−1}. muon: T_p = √(a_p/2), at every d; the record may
+    lack its error.
     """
     judges = {
-        "times": _judge_times,
-        "loss": _judge_loss,
-        "dimension": _judge_dimension,
-        "floor": _judge_floor,
-        "sgd": _judge_sgd,
-        "samples": _judge_samples,
-        "muon": _judge_muon,
+        "flow": {"times": _judge_times, "loss": _judge_loss},
+        "first": {"dimension": _judge_dimension},
+        "floor": {"floor": _judge_floor},
+        "sgd": {"sgd": _judge_sgd},
+        "samples": {"samples": _judge_samples},
+        "muon": {"muon": _judge_muon},
     }
-    return {name: equivalence(one(config, measured, predicted)) for name, one in judges.items()}
+    own = {name: one for part in PARTS if part in config.parts for name, one in judges[part].items()}
+    return {name: equivalence(one(config, measured, predicted)) for name, one in own.items()}
 
 
 def _of_wide(config, told: dict) -> np.ndarray:

@@ -96,6 +96,7 @@ def test_polar_steps_learn_the_rarest_first():
 
 
 FLAWS = [
+    (("first", "4", 0), 99.0, "dimension", "not reproduced", "first"),
     (("exponent", "1.0 8"), 1.3, "times", "not reproduced"),
     (("missed", "1.0 8"), 0.2, "times", "not reproduced"),
     (("loss", "1.5 8"), -1.1, "loss", "not reproduced"),

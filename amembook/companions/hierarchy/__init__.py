@@ -9,10 +9,8 @@ from typing import Annotated
 
 from amembook.companions.hierarchy.judge import judge, summarise
 from amembook.companions.hierarchy.measure import (
-    measure_joint,
     measure_kernel,
-    measure_layerwise,
-    measure_many,
+    measure_layers,
     measure_memory,
     measure_span,
     measure_transfer,
@@ -55,9 +53,8 @@ EvenDims = Annotated[ManyDims, each(_check_even)]
 class HierarchyConfig(Config):
     """Sizes. D = d(d + 1)/2 is the number of quadratic features."""
 
-    dims: EvenDims = (8, 12, 16, 24)  # d of one feature
-    ratios: AscendingPositives = (3.0, 4.5, 6.5, 9.0, 13.0, 18.0)  # samples over D, layer by layer
-    joint_ratios: AscendingPositives = (1.5, 2.0, 2.7, 3.6, 4.8, 6.5, 9.0)  # with joint passes
+    dims: EvenDims = (8, 12, 16, 24, 32)  # d of one feature
+    ratios: AscendingPositives = (1.2, 1.6, 2.2, 3.2, 4.5, 6.5, 9.0)  # samples over D
     level: Chance = 0.3  # the error that counts as learnt
     kernel_dims: EvenDims = (6, 8, 10, 12)
     # samples over the number of even polynomials of degree 4
@@ -65,31 +62,24 @@ class HierarchyConfig(Config):
     kernel_level: Chance = 0.2
     span_dims: EvenDims = (12, 16, 24, 32)  # d of two features
     span_ratios: AscendingPositives = (2.0, 3.0, 4.2, 6.0, 8.5, 12.0, 20.0)  # samples over D
-    clip: Positive = 1.0  # of their labels
     transfer_dims: EvenDims = (12, 16, 20)
     transfer_ratio: Positive = 100.0
     new_labels: Annotated[int, partial(check_count, least=4)] = 600  # of another link
-    many_dims: EvenDims = (16, 24, 32)
-    many_features: Annotated[int, partial(check_count, least=4)] = 16
-    many_ratios: AscendingPositives = (10.0, 40.0, 160.0)
-    beta: Positive = 1.0  # features of strength r^(−β)
     memory_dims: ManyDims = (16, 24, 36, 54)  # of the memory whose keys are pairs
     alpha: SteepAlpha = 1.5
-    seeds: Count = 8
+    seeds: Count = 24
     first_seed: Natural = 0
 
 
 def grids(config: HierarchyConfig) -> dict[str, Grid]:
-    """Errors of layers, joint passes and kernel by dimension; the span of two features; transfer; many features; pairs
-    as keys of the memory."""
+    """Errors of layers, joint passes and kernel by dimension; the span of two features; transfer; pairs as keys of the
+    memory."""
     seeds = {"seed": draws(config)}
     return {
-        "layerwise": Grid(measure_layerwise, {"dim": config.dims} | seeds),
-        "joint": Grid(measure_joint, {"dim": config.dims} | seeds),
+        "layers": Grid(measure_layers, {"dim": config.dims} | seeds),
         "kernel": Grid(measure_kernel, {"dim": config.kernel_dims} | seeds),
         "span": Grid(measure_span, {"dim": config.span_dims} | seeds),
         "transfer": Grid(measure_transfer, {"dim": config.transfer_dims} | seeds),
-        "many": Grid(measure_many, {"dim": config.many_dims} | seeds),
         "memory": Grid(measure_memory, {"dim": config.memory_dims} | seeds),
     }
 
@@ -100,8 +90,7 @@ EXPERIMENT = Experiment(
     profiles={
         "smoke": HierarchyConfig(
             dims=(4, 6),
-            ratios=(4.0, 16.0),
-            joint_ratios=(2.0, 12.0),
+            ratios=(1.0, 2.0, 12.0),
             kernel_dims=(4, 6),
             kernel_ratios=(0.6, 1.5),
             span_dims=(4, 6),
@@ -109,9 +98,6 @@ EXPERIMENT = Experiment(
             transfer_dims=(4, 6),
             transfer_ratio=20.0,
             new_labels=60,
-            many_dims=(4, 6),
-            many_features=4,
-            many_ratios=(10.0, 40.0),
             memory_dims=(8, 12),
             seeds=2,
         ),
@@ -120,5 +106,5 @@ EXPERIMENT = Experiment(
     grids=grids,
     summarise=summarise,
     judge=judge,
-    unseen_from=5900,
+    unseen_from=5750,
 )

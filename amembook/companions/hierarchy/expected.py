@@ -1,4 +1,4 @@
-"""Laws with nothing fitted: the error of two layers, the span of two features, counts of many (all ours)."""
+"""Laws with nothing fitted: the error of two layers, the span of two features (both ours)."""
 
 import math
 
@@ -21,8 +21,8 @@ def correlation(ratio: float) -> float:
 
 
 def layerwise_error(ratio: float) -> float:
-    """Relative error after n = ratio · D samples, half of them for each layer: 1 − (ρ² + ρ⁴)/2."""
-    rho2 = correlation(ratio / 2)
+    """Relative error after n = ratio · D samples: 1 − (ρ² + ρ⁴)/2, as if the outer layer's samples were fresh."""
+    rho2 = correlation(ratio)
     return 1 - (1 - LINK_NOISE) * rho2 - LINK_NOISE * rho2**2
 
 
@@ -31,8 +31,8 @@ def layerwise_ratio(level: float) -> float:
     return float(brentq(lambda ratio: layerwise_error(ratio) - level, 1e-3, 1e5))
 
 
-def span_overlap(ratio: float, count: int, clip: float) -> float:
-    """Overlap of the top eigenvector of (1/n) Σ y z zᵀ with (θ₁ + θ₂)/√2, y = p₁p₂ cut at ±clip, n = ratio · D.
+def span_overlap(ratio: float, count: int) -> float:
+    """Overlap of the top eigenvector of (1/n) Σ y z zᵀ with (θ₁ + θ₂)/√2, y = p₁p₂, n = ratio · D.
 
     For Gaussian z; with fixed labels and u = (p₁ + p₂)/√2 it is (τ + μτ′)/(μ(τ′ − S′)) at S(μ) = τ(μ), where
     τ = D/n + (1/n) Σ y/(μ − y), S = (1/n) Σ u² y/(μ − y), the largest label left out of τ.
@@ -41,7 +41,7 @@ def span_overlap(ratio: float, count: int, clip: float) -> float:
     overlaps = []
     for k in range(min(_MOST, max(4, _DRAWS // n))):
         p = np.random.default_rng(k).standard_normal((n, 2))
-        y, u = np.clip(p[:, 0] * p[:, 1], -clip, clip), (p[:, 0] + p[:, 1]) ** 2 / 2
+        y, u = p[:, 0] * p[:, 1], (p[:, 0] + p[:, 1]) ** 2 / 2
         order = np.argsort(-y)
         y, u = y[order], u[order]
         rest = y[1:]
@@ -61,22 +61,3 @@ def span_overlap(ratio: float, count: int, clip: float) -> float:
         signal = -(u * y / (mu - y) ** 2).sum() / n
         overlaps.append(max(0.0, (tau(mu) + mu * slope) / (mu * (slope - signal))))
     return float(np.mean(overlaps))
-
-
-def naive_count(ratio: float, features: int, beta: float) -> float:
-    """How many of the features of strength a_r = r^(−β) stand above the noise, if that is all that hides them.
-
-    √2 a_r must be √2 times the noise √(Σa² D/n): r = (n/(D Σa²))^(1/2β).
-    """
-    power = (np.arange(1, features + 1.0) ** (-2 * beta)).sum()
-    return float(min(features, (ratio / power) ** (1 / (2 * beta))))
-
-
-def crosstalk_count(ratio: float, dim: int, features: int, beta: float) -> float:
-    """The same where leading features disturb the others: r = (Σa² (D/n + 8/d²))^(−1/2β).
-
-    Of A with A² = I/d the label (p² − 1)/√2 adds (4 ABA + 8B/d)/√2 at B to (1/n) Σ y z zᵀ: next to a multiple of the
-    identity a reflection, and those of many features together a noise of variance Σa² 8/d².
-    """
-    power = (np.arange(1, features + 1.0) ** (-2 * beta)).sum()
-    return float(min(features, (power * (1 / ratio + 8 / dim**2)) ** (-1 / (2 * beta))))

@@ -1,4 +1,4 @@
-"""Pictures of the study: samples by dimension, errors on their law, the span of two features, many features, pairs."""
+"""Pictures of the study: samples by dimension, errors on their law, the span of two features, pairs."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -19,66 +19,49 @@ def samples_figure(record: dict) -> Figure:
         ratio, error = (np.array(measured[part][name], dtype=float) for part in ("ratio", "ratio_error"))
         law = {"kernel": size}.get(name)
         if name == "layerwise":
-            law = np.array(record["predicted"]["ratio"][name]) * size
+            law = record["predicted"]["ratio"][name] * size
         points(axis, dims, ratio * size, look._replace(label=names[name]), error=error * size, law=law)
     frame(axis, "dimension $d$", "samples", log="xy")
-    axis.set_xticks([6, 8, 12, 16, 24], ["6", "8", "12", "16", "24"])
+    axis.set_xticks(at := [6, 8, 12, 16, 24, 32], map(str, at))
     axis.minorticks_off()
     axis.legend()
     return figure
 
 
 def errors_figure(record: dict) -> Figure:
-    """Left: relative error of two layers by n/D, for every d, on the law. Right: with joint passes."""
+    """Relative error by n/D for every d. Left: of two layers, on the law. Right: after joint passes."""
     config, measured = record["config"], record["measured"]
     figure, axes = new_axes(2, sharey=True)
-    for axis, name, ratios in zip(axes, ("layerwise", "joint"), ("ratios", "joint_ratios"), strict=True):
+    for axis, name in zip(axes, ("layerwise", "joint"), strict=True):
         for k, (look, _) in enumerate(series(config["dims"], "$d = {}$")):
             told = (np.array(measured[part][name], dtype=float)[k] for part in ("curve", "curve_error"))
-            points(axis, config[ratios], next(told), look, error=next(told), ls="-" if name == "joint" else "", lw=0.8)
-    axes[0].plot(
-        config["ratios"], record["predicted"]["curve"]["layerwise"][0], color=GREY, lw=1.2, label="law, nothing fitted"
-    )
-    frame(axes[0], "$n/D$", "relative error", "layer by layer", log="x", zero=True)
-    frame(axes[1], "$n/D$", "", "with joint passes", log="x", zero=True)
-    for axis, ticks in zip(axes, ([3, 6, 9, 18], [1.5, 3, 6, 9]), strict=True):
-        axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-        axis.minorticks_off()
-    axes[0].legend()
-    return figure
-
-
-def span_figure(record: dict) -> Figure:
-    """Overlap with the span of two features by n/D, raw labels and cut ones, on the laws of the largest d."""
-    config, measured = record["config"], record["measured"]
-    figure, axes = new_axes(2, sharey=True)
-    for axis, name in zip(axes, ("raw", "clipped"), strict=True):
-        for k, (look, _) in enumerate(series(config["span_dims"], "$d = {}$")):
-            told = (np.array(measured[part][name], dtype=float)[k] for part in ("curve", "curve_error"))
-            points(axis, config["span_ratios"], next(told), look, error=next(told))
-        law = record["predicted"]["curve"][name][-1]
-        axis.plot(config["span_ratios"], law, color=GREY, lw=1.2, label=f"law, $d = {config['span_dims'][-1]}$")
-        ticks = [2, 4, 8, 16]
-        axis.axhline(0.5, color=GREY, ls=":", lw=1)
-    frame(axes[0], "$n/D$", "overlap with the span", "labels as they are", log="x", zero=True)
-    frame(axes[1], "$n/D$", "", "labels cut", log="x", zero=True)
-    for axis in axes:
-        axis.set_xticks(ticks, [str(tick) for tick in ticks])
+            points(
+                axis, config["ratios"], next(told), look, error=next(told), ls="-" if name == "joint" else "", lw=0.8
+            )
+    law = record["predicted"]["curve"]["layerwise"]
+    axes[0].plot(config["ratios"], law, color=GREY, lw=1.2, label="law, nothing fitted")
+    for axis, title in zip(axes, ("layer by layer", "with joint passes"), strict=True):
+        frame(axis, "$n/D$", "relative error" if axis is axes[0] else "", title, log="x", zero=True)
+        axis.set_xticks(at := [1.2, 2.2, 4.5, 9], [f"{tick:g}" for tick in at])
         axis.minorticks_off()
     axes[0].legend()
     return figure
 
 
 def twists_figure(record: dict) -> Figure:
-    """Left: features found of many, by n/D, on the naive law. Right: items of a memory by dimension, its keys pairs or
-    independent, Muon and SGD."""
+    """Left: overlap with the span of two features by n/D, on the law of the largest d. Right: items of a memory by
+    dimension, its keys pairs or independent, Muon and SGD."""
     config, measured = record["config"], record["measured"]
     figure, axes = new_axes(2)
-    for k, (look, _) in enumerate(series(config["many_dims"], "$d = {}$")):
-        error, law = np.array(measured["many_error"][k], dtype=float), record["predicted"]["crosstalk"][k]
-        points(axes[0], config["many_ratios"], measured["many"][k], look, error=error, law=law)
-    axes[0].plot(config["many_ratios"], record["predicted"]["naive"], ":", color=GREY, label="naive law")
-    frame(axes[0], "$n/D$", "features found", f"{config['many_features']} features", log="x", zero=True)
+    for k, (look, _) in enumerate(series(config["span_dims"], "$d = {}$")):
+        told = (np.array(measured[part]["span"], dtype=float)[k] for part in ("curve", "curve_error"))
+        points(axes[0], config["span_ratios"], next(told), look, error=next(told))
+    law = record["predicted"]["curve"]["span"][-1]
+    axes[0].plot(config["span_ratios"], law, color=GREY, lw=1.2, label=f"law, $d = {config['span_dims'][-1]}$")
+    axes[0].axhline(0.5, color=GREY, ls=":", lw=1)
+    frame(axes[0], "$n/D$", "overlap with the span", "two features", log="x", zero=True)
+    axes[0].set_xticks(at := [2, 4, 8, 16], map(str, at))
+    axes[0].minorticks_off()
     axes[0].legend()
     for step in ("polar", "sgd"):
         for name, style in (("pairs", "-"), ("alone", ":")):

@@ -39,17 +39,17 @@ def outer_layer(P: np.ndarray, y: np.ndarray, generator: np.random.Generator) ->
 
 
 def layerwise(Z: np.ndarray, y: np.ndarray, generator: np.random.Generator) -> tuple[np.ndarray, Callable]:
-    """The inner weights from the first half of the samples, the outer layer from the second."""
-    half = len(y) // 2
-    w = ridge(Z[:half], y[:half])
-    return w, outer_layer(Z[half:] @ w, y[half:], generator)
+    """The inner weights, then the outer layer, each from all samples."""
+    w = ridge(Z, y)
+    return w, outer_layer(Z @ w, y, generator)
 
 
-def joint(Z: np.ndarray, y: np.ndarray, passes: int, generator: np.random.Generator) -> tuple[np.ndarray, Callable]:
-    """`layerwise`, then passes of Gauss and Newton over all samples: f(⟨w, z⟩) is made linear in w, and both are fitted
-    again. Of all passes the one of the smallest error on its own samples counts."""
-    w, f = layerwise(Z, y, generator)
-    best = (np.inf, w, f)
+def joint(
+    Z: np.ndarray, y: np.ndarray, w: np.ndarray, f: Callable, passes: int, generator: np.random.Generator
+) -> tuple[np.ndarray, Callable]:
+    """From layers (w, f), passes of Gauss and Newton: f(⟨w, z⟩) is made linear in w, and both are fitted again. Of all
+    passes the one of the smallest error on its own samples counts."""
+    best = (np.square(f(Z @ w) - y).mean(), w, f)
     for _ in range(passes):
         p = Z @ w
         step = _STEP * p.std()

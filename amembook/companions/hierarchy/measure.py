@@ -1,4 +1,4 @@
-"""What the study measures: errors by samples, the span of two features, transfer, many features, pairs as keys."""
+"""What the study measures: errors by samples, the span of two features, transfer, pairs as keys."""
 
 import numpy as np
 
@@ -14,30 +14,19 @@ GAMMA = 2
 """Keys are pairs: of d^γ dimensions."""
 
 
-def measure_layerwise(dim: int, ratios: list, seed: int) -> dict:
-    """Relative errors and squared correlations of the feature after n = ratio · D samples, half for each layer."""
-    return errors_of(dim, ratios, seed, 0)
-
-
-def measure_joint(dim: int, joint_ratios: list, seed: int) -> dict:
-    """The same with three passes of Gauss and Newton after it."""
-    return errors_of(dim, joint_ratios, seed, _PASSES)
-
-
-def errors_of(dim: int, ratios: list, seed: int, passes: int) -> dict:
-    """Relative errors on fresh tests and squared correlations of the feature, by ratio, after so many joint passes."""
-    generator = np.random.default_rng([seed, dim, passes])
+def measure_layers(dim: int, ratios: list, seed: int) -> dict:
+    """Relative errors on fresh tests after n = ratio · D samples, of two layers and of three joint passes from them."""
+    generator = np.random.default_rng([seed, dim, 0])
     (theta,) = features.sample_features(1, dim, generator)
-    count = features.quadratic_count(dim)
     tests = features.lift(features.sample_sphere(_TESTS, dim, generator))
-    truth = tests @ theta
-    told = {"error": [], "correlation": []}
+    truth = features.link(tests @ theta)
+    told = {"layerwise": [], "joint": []}
     for ratio in ratios:
-        Z = features.lift(features.sample_sphere(round(ratio * count), dim, generator))
-        w, f = fits.joint(Z, features.link(Z @ theta), passes, generator)
-        p, y = tests @ w, features.link(truth)
-        told["error"].append(float(np.square(f(p) - y).mean() / y.var()))
-        told["correlation"].append(float(np.corrcoef(p, truth)[0, 1] ** 2))
+        Z = features.lift(features.sample_sphere(round(ratio * features.quadratic_count(dim)), dim, generator))
+        y = features.link(Z @ theta)
+        layers = fits.layerwise(Z, y, generator)
+        for name, (w, f) in {"layerwise": layers, "joint": fits.joint(Z, y, *layers, _PASSES, generator)}.items():
+            told[name].append(float(np.square(f(tests @ w) - truth).mean() / truth.var()))
     return told
 
 
@@ -55,37 +44,29 @@ def measure_kernel(dim: int, kernel_ratios: list, seed: int) -> dict:
     return {"error": errors}
 
 
-def measure_span(dim: int, span_ratios: list, clip: float, seed: int) -> dict:
+def measure_span(dim: int, span_ratios: list, seed: int) -> dict:
     """Overlap of the span of two features with the two eigenvectors of (1/n) Σ y z zᵀ that are largest in size.
 
-    y = p₁p₂, n = ratio · D; of raw labels and of labels cut at ±clip, on samples that come one after another.
+    y = p₁p₂, n = ratio · D, on samples that come one after another.
     """
     generator = np.random.default_rng([seed, dim, 5])
     theta = features.sample_features(2, dim, generator)
-    count = features.quadratic_count(dim)
-    sums, told, n = {"raw": 0, "clipped": 0}, {"raw": [], "clipped": []}, 0
+    M, n, overlaps = 0, 0, []
     for ratio in span_ratios:
-        Z = features.lift(features.sample_sphere(round(ratio * count) - n, dim, generator))
-        n = round(ratio * count)
-        y = (Z @ theta.T).prod(1)
-        for name, labels in (("raw", y), ("clipped", np.clip(y, -clip, clip))):
-            sums[name] = sums[name] + Z.T @ (Z * labels[:, None])
-            V = largest(sums[name], 2)
-            told[name].append(float(np.square(theta @ V).sum() / 2))
-    return told
+        total = round(ratio * features.quadratic_count(dim))
+        M, n = M + _moments(theta, total - n, dim, generator), total
+        overlaps.append(_overlap(theta, M))
+    return {"overlap": overlaps}
 
 
-def measure_transfer(dim: int, transfer_ratio: float, new_labels: int, clip: float, seed: int) -> dict:
+def measure_transfer(dim: int, transfer_ratio: float, new_labels: int, seed: int) -> dict:
     """Relative errors with `new_labels` labels of another link: on the two features learnt from p₁p₂, and from scratch.
 
     From scratch is a kernel of degree 6. The overlap is that of the span.
     """
     generator = np.random.default_rng([seed, dim, 6])
     theta = features.sample_features(2, dim, generator)
-    M = 0
-    for count in _chunks(round(transfer_ratio * features.quadratic_count(dim))):
-        Z = features.lift(features.sample_sphere(count, dim, generator))
-        M = M + Z.T @ (Z * np.clip((Z @ theta.T).prod(1), -clip, clip)[:, None])
+    M = _moments(theta, round(transfer_ratio * features.quadratic_count(dim)), dim, generator)
     V = largest(M, 2)
     X, tests = (features.sample_sphere(count, dim, generator) for count in (new_labels, _TESTS))
     Z, lifted = features.lift(X), features.lift(tests)
@@ -94,26 +75,8 @@ def measure_transfer(dim: int, transfer_ratio: float, new_labels: int, clip: flo
     return {
         "features": float(np.square(f(lifted @ V) - truth).mean() / truth.var()),
         "kernel": fits.kernel_error(X, y, tests, truth, _NEW_DEGREE),
-        "overlap": float(np.square(theta @ V).sum() / 2),
+        "overlap": _overlap(theta, M),
     }
-
-
-def measure_many(dim: int, many_features: int, many_ratios: list, beta: float, seed: int) -> dict:
-    """How many of the features of y = Σ_r r^(−β) (p_r² − 1)/√2 one eigenvector holds to a half or more."""
-    generator = np.random.default_rng([seed, dim, 7])
-    theta = features.sample_features(many_features, dim, generator)
-    strength = np.arange(1, many_features + 1.0) ** -beta
-    M, n, counts = 0, 0, []
-    for ratio in many_ratios:
-        total = round(ratio * features.quadratic_count(dim))
-        for count in _chunks(total - n):
-            Z = features.lift(features.sample_sphere(count, dim, generator))
-            y = (np.square(Z @ theta.T) - 1) @ strength / np.sqrt(2)
-            M = M + Z.T @ (Z * y[:, None])
-        n = total
-        V = largest(M, many_features)
-        counts.append(int((np.square(theta @ V).max(1) >= 0.5).sum()))
-    return {"counts": counts}
 
 
 def measure_memory(dim: int, alpha: float, seed: int) -> dict:
@@ -142,5 +105,14 @@ def largest(M: np.ndarray, count: int) -> np.ndarray:
     return vectors[:, np.argsort(-np.abs(values))[:count]]
 
 
-def _chunks(total: int) -> list[int]:
-    return [_ROWS] * (total // _ROWS) + ([total % _ROWS] if total % _ROWS else [])
+def _moments(theta: np.ndarray, total: int, dim: int, generator: np.random.Generator) -> np.ndarray:
+    """Σ y z zᵀ of so many samples with y = p₁p₂, in blocks that fit the memory."""
+    M = np.zeros((theta.shape[1], theta.shape[1]))
+    for start in range(0, total, _ROWS):
+        Z = features.lift(features.sample_sphere(min(_ROWS, total - start), dim, generator))
+        M += Z.T @ (Z * (Z @ theta.T).prod(1)[:, None])
+    return M
+
+
+def _overlap(theta: np.ndarray, M: np.ndarray) -> float:
+    return float(np.square(theta @ largest(M, 2)).sum() / 2)

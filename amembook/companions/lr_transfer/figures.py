@@ -1,39 +1,9 @@
-"""Pictures: losses and best rates of the memory, and what a sketch's rate costs beside what width gains."""
+"""The picture: what a sketch's rate costs beside what width gains."""
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, key, kinds, new_axes, optimizer, points, reference_line, series
-
-
-def rates_figure(record: dict) -> Figure:
-    """Left: loss of one Muon step by c = η/√d and d, on the law, at the last α. Right: the best c by d, of Muon on the
-    law and of SGD; dotted, a rate that does not depend on d. Bars: two standard errors."""
-    config, measured, predicted = (record[part] for part in ("config", "measured", "predicted"))
-    figure, axes = new_axes(2)
-    c, dims = 2.0 ** np.array(config["log_rates"]), np.array(config["dims"], dtype=float)
-    last = str(config["alphas"][-1])
-    told, law = measured["polar"][last], predicted["polar"][last]
-    for n, (look, _) in enumerate(series(config["dims"], "$d={}$")):
-        error = np.array(told["loss_error"][n], dtype=float)
-        points(axes[0], c, told["loss"][n], look, error=error, law=law["loss"][n], ms=4)
-    frame(axes[0], r"$c=\eta/\sqrt{d}$", "loss (nats)", rf"Muon, $\alpha={last}$", log="xy", base=2)
-    axes[0].set_ylim(top=60)
-    axes[0].legend(ncols=2)
-    for name, label in (("sgd", "SGD"), ("polar", "Muon")):
-        for alpha, line in zip(config["alphas"], ("o", "s"), strict=False):
-            told = measured[name][str(alpha)]
-            best = 2.0 ** np.array(told["best"], dtype=float)
-            error = best * np.log(2) * np.array(told["best_error"], dtype=float)
-            look = optimizer(name, rf"{label}, $\alpha={alpha}$")._replace(marker=line)
-            law = 2.0 ** np.array(predicted[name][str(alpha)]["best"]) if name == "polar" else None
-            points(axes[1], dims, best, look, error=error, law=law)
-    start = 2.0 ** measured["polar"][last]["best"][0]
-    reference_line(axes[1], dims, -0.5, (dims[0], start), r"$\eta$ free of $d$")
-    frame(axes[1], "dimension $d$", r"best $c=\eta^*/\sqrt{d}$", log="xy", base=2)
-    axes[1].set_yscale("log", base=2)
-    key(axes[1], below=3)
-    return figure
+from amembook.figures.style import GREY, frame, key, kinds, new_axes, reference_line
 
 
 def sketch_figure(record: dict) -> Figure:

@@ -1,36 +1,39 @@
-"""What a cell measures: losses of one step at many rates, and best rates of sketched regressions."""
+"""Regression on random combinations of features: risks and best learning rates, exactly, one draw at a time."""
 
 import math
 from collections.abc import Sequence
 
 import numpy as np
-import torch
+from scipy.optimize import minimize_scalar
 
-from amembook.companions.lr_transfer.expected import best_rate, risk, spectrum
-from amemlib.gradients import initial_gradient
-from amemlib.problem import Problem
-from amemlib.sampling import sample_embeddings
-from amemlib.spectral import polar
-
-_ROWS = 512
+_GRID = 240
 
 
-def measure_rates(n_items: int, dim: int, alpha: float, log_rates: Sequence[float], seed: int) -> dict:
-    """Population losses of W = c √d S, c = 2^`log_rates`, of spectral norm c √d: S = G/‖G‖ (sgd) and polar(G)."""
-    problem = Problem.power_law(n_items=n_items, dim=dim, alpha=alpha)
-    emb, p = sample_embeddings(problem, seed), problem.frequencies
-    G, found = initial_gradient(emb, p), {}
-    for name, S in (("sgd", G / torch.linalg.matrix_norm(G, 2)), ("polar", polar(G))):
-        images, losses = (emb.V.double() @ S.T).float(), torch.zeros(len(log_rates), dtype=torch.float64)
-        for k in range(0, n_items, _ROWS):
-            rows = slice(k, k + _ROWS)
-            logits = images[rows] @ emb.U.float().T
-            own = (images[rows] * emb.U[rows].float()).sum(1)
-            for n, log_rate in enumerate(log_rates):
-                rate = 2.0**log_rate * math.sqrt(dim)
-                losses[n] += p[rows] @ ((rate * logits).logsumexp(1) - rate * own).double()
-        found[name] = losses.tolist()
-    return found
+def spectrum(decay: float, count: int) -> np.ndarray:
+    """λ_j = j^{−decay}: both the variance of feature j and, times its squared coefficient, its part of the target."""
+    return np.arange(1.0, count + 1) ** -decay
+
+
+def risk(rate, values: np.ndarray, parts: np.ndarray, total: float, steps: int) -> np.ndarray | np.floating:
+    """½ (Σ of the target − Σ parts (1 − (1 − ηλ)^{2T})): T steps of gradient descent from 0 at the rate η.
+
+    values: eigenvalues λ of the features' covariance. parts: what each explains of the target of second moment `total`.
+    """
+    left = np.power(1 - np.multiply.outer(np.asarray(rate, dtype=float), values), 2 * steps)
+    return (total - parts.sum() + left @ parts) / 2
+
+
+def best_rate(values: np.ndarray, parts: np.ndarray, total: float, steps: int) -> tuple[float, float]:
+    """The rate of least risk after `steps` steps, and that risk."""
+    grid = np.geomspace(0.02, 2.2, _GRID) / values.max()
+    i = int(np.clip(risk(grid, values, parts, total, steps).argmin(), 1, _GRID - 2))
+    found = minimize_scalar(
+        lambda rate: float(risk(rate, values, parts, total, steps)),
+        bounds=(grid[i - 1], grid[i + 1]),
+        method="bounded",
+        options={"xatol": 1e-12},
+    )
+    return float(found.x), float(found.fun)
 
 
 def measure_sketch(width: int, n_features: int, decay: float, steps: Sequence[int], sketches: int, seed: int) -> dict:

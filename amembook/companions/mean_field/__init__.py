@@ -1,4 +1,4 @@
-"""`mean-field`: how wide a network must be to follow the infinitely wide one for as long as a flat start takes.
+"""`mean-field`: how near a network of finite width stays to the infinitely wide one, for as long as a flat start takes.
 
 A study of Glasgow, Wu and Bruna, arXiv:2504.13110.
 """
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
+from amembook.companions.mean_field.dynamics import follow
 from amembook.companions.mean_field.judge import judge, summarise
-from amembook.companions.mean_field.measure import measure_flow, measure_polar
-from amembook.run.base import Chance, Config, Count, Dims, Experiment, Grid, Natural, draws
+from amembook.run.base import Chances, Config, Dims, Experiment, Grid, Natural, Several, draws
 from amemlib.checks import check_dims
 
 PAPER = "arXiv:2504.13110"
@@ -21,40 +21,39 @@ CLAIM = (
 
 @dataclass(frozen=True)
 class MeanFieldConfig(Config):
-    """Dimensions, widths, and the integration of flow and Muon."""
+    """Dimensions and widths, and how much of the teacher the infinite network has captured where they are compared."""
 
-    dims: Annotated[Dims, partial(check_dims, least=4)] = (16, 32, 64)  # d
-    widths: Annotated[Dims, partial(check_dims, least=4)] = (64, 128, 256, 512)  # m
-    polar_widths: Annotated[Dims, partial(check_dims, least=4)] = (64, 128, 256)  # those at which Muon runs as well
-    until: Chance = 0.5  # the share of the teacher that the infinite network has captured at the end
-    steps: Count = 100  # of the integration up to then
-    polar_steps: Count = 160
-    seeds: Count = 12
+    dims: Annotated[Dims, partial(check_dims, least=4)] = (8, 16, 32)  # d
+    widths: Annotated[Dims, partial(check_dims, least=4)] = (32, 64, 128, 256)  # m
+    marks: Chances = (0.1, 0.5, 0.7, 0.9)  # of gradient flow, whose last mark is its end
+    polar_marks: Chances = (0.1, 0.5)  # of Muon
+    seeds: Several = 32
     first_seed: Natural = 0
 
     def limits(self):
-        if not set(self.polar_widths) <= set(self.widths):
-            raise ValueError(f"polar_widths must be among the widths {self.widths!r}, got {self.polar_widths!r}")
+        for name, marks in (("marks", self.marks), ("polar_marks", self.polar_marks)):
+            if list(marks) != sorted(set(marks)):
+                raise ValueError(f"{name} must increase, got {list(marks)}")
 
 
 def grids(config: MeanFieldConfig) -> dict[str, Grid]:
-    """Gradient flow and Muon, by dimension and width."""
-    seeds = {"seed": draws(config)}
+    """Gradient flow and Muon by dimension and width, all draws of a size in one cell."""
+    sizes, seeds = {"dim": config.dims, "width": config.widths}, list(draws(config))
+    kinds = {"flow": config.marks, "polar": config.polar_marks}
     return {
-        "flow": Grid(measure_flow, {"dim": config.dims, "width": config.widths} | seeds),
-        "polar": Grid(measure_polar, {"dim": config.dims, "width": config.polar_widths} | seeds),
+        kind: Grid(follow, sizes, kind=kind, until=marks[-1], marks=marks, seeds=seeds) for kind, marks in kinds.items()
     }
 
 
 EXPERIMENT = Experiment(
     name="mean-field",
-    purpose="how far the neurons of a network of finite width are from their paths in the infinitely wide one",
+    purpose="how far a network of finite width is from the infinitely wide one, as a function and neuron by neuron",
     profiles={
-        "smoke": MeanFieldConfig(dims=(6, 8), widths=(8, 16), polar_widths=(8, 16), steps=10, polar_steps=10, seeds=2),
+        "smoke": MeanFieldConfig(dims=(6, 8), widths=(8, 16), marks=(0.1, 0.3), polar_marks=(0.1,), seeds=2),
         "cpu": MeanFieldConfig(),
     },
     grids=grids,
     summarise=summarise,
     judge=judge,
-    unseen_from=4850,
+    unseen_from=5600,
 )

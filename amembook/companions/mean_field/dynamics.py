@@ -9,6 +9,7 @@ s = ⟨u, θ⟩ moves by s′ = (1 − s²) F′(s), where F(s) = s⁴ − E_v �
 """
 
 import functools
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -16,12 +17,11 @@ from jaxtyping import Float
 from scipy.stats import beta
 from torch import Tensor
 
-from amembook.networks.hermite import field
-
 _GRID = 400
-_LINK = torch.tensor([0.0, 0, 0, 0, 1])
 _SHORT = 0.02
-_ONE = torch.ones(1)
+_FAR, _LONGEST = 0.1, 0.4
+"""A step moves no height of the infinite network by more than a tenth, and is no longer than 0.4: neurons that were
+moved from the pole return to it at rates of a few."""
 
 
 def start(width: int, dim: int, seed: int) -> Float[Tensor, "m d"]:
@@ -62,18 +62,23 @@ def polar_flow(s: np.ndarray, grid: np.ndarray, dim: int) -> np.ndarray:
     return (1 - s * s) * pull(s, grid, dim) * ((1 - s * s) / along + s * s / across)
 
 
-def velocity(u: Float[Tensor, "m d"], heard: Float[Tensor, "n d"]) -> Float[Tensor, "m d"]:
-    """−∇ of neurons u that hear θ and the neurons `heard`; with u itself, the network's own gradient, times m."""
-    theta, masses = torch.eye(1, u.shape[1]), torch.full((len(heard),), 1 / len(heard))
-    return field(u, theta, _ONE, _LINK, _LINK)[1] - field(u, heard, masses, _LINK, _LINK)[1]
+def velocity(u: Float[Tensor, "*n m d"]) -> Float[Tensor, "*n m d"]:
+    """−∇ on the sphere of the network's own loss, times m, for each of several sets of neurons."""
+    overlap = u @ u.mT
+    cubes = overlap * overlap * overlap / u.shape[-2]
+    s = u[..., :1]
+    step = 4 * ((cubes * overlap).sum(-1, keepdim=True) - _square(_square(s))) * u - 4 * cubes @ u
+    step[..., :1] += 4 * s**3
+    return step
 
 
-def polar_velocity(u: Float[Tensor, "m d"]) -> Float[Tensor, "m d"]:
+def polar_velocity(u: Float[Tensor, "*n m d"]) -> Float[Tensor, "*n m d"]:
     """The polar factor of the network's gradient, times √m, on the sphere."""
-    G = velocity(u, u)
-    values, vectors = torch.linalg.eigh((G.T @ G).double() / len(G))
-    step = G @ ((vectors / values.clamp(min=values[-1] * 1e-12).sqrt()) @ vectors.T).float()
-    return step - (step * u).sum(1, keepdim=True) * u
+    G = velocity(u)
+    values, vectors = torch.linalg.eigh((G.mT @ G).double() / G.shape[-2])
+    root = vectors / values.clamp(min=values[..., -1:] * 1e-12).sqrt()[..., None, :] @ vectors.mT
+    step = G @ root.float()
+    return step - (step * u).sum(-1, keepdim=True) * u
 
 
 @functools.cache
@@ -87,48 +92,59 @@ def horizon(law, dim: int, until: float) -> float:
     return time - dt * (fourth - until) / (fourth - before)
 
 
-def distances(kind: str, dim: int, width: int, until: float, steps: int, seed: int) -> dict:
-    """The largest mean square distance of neurons from their paths in the infinite network, up to its `horizon`.
+def similarity(s: np.ndarray, grid: np.ndarray, dim: int) -> np.ndarray:
+    """E_v ⟨u, v⟩⁴ of a neuron of height s and the neurons v of the infinite network, of heights `grid`."""
+    second, fourth = (grid**2).mean(), (grid**4).mean()
+    square, rest = s**2, 1 - s**2
+    along, across = (second - fourth) / (dim - 1), (1 - 2 * second + fourth) / (dim**2 - 1)
+    return square**2 * fourth + 6 * square * rest * along + 3 * rest**2 * across
 
-    own: of the network. alone: of neurons that hear, in place of each other, the paths of as many independent ones.
+
+def gap(u: Float[Tensor, "*n m d"], grid: np.ndarray, dim: int) -> np.ndarray:
+    """E_x (f_m − f_∞)², the mean square difference of the two networks, for each of several sets of neurons:
+
+    (1/m²) Σ_ij ⟨u_i, u_j⟩⁴ − (2/m) Σ_i E_v ⟨u_i, v⟩⁴ + E_uv ⟨u, v⟩⁴, by Mehler's formula; nothing is sampled.
     """
-    law = {"flow": flow, "polar": polar_flow}[kind]
-    time = horizon(law, dim, until)
-    dt = time / steps
-    u = start(width, dim, seed)
-    across = u.clone()
-    across[:, 0] = 0
-    across /= across.norm(dim=1, keepdim=True)
-    s, grid = u[:, 0].double().numpy(), heights(dim)
-    path, alone = _points(s, across), u
-    own_most = alone_most = 0.0
-    for _ in range(steps):
-        grid_middle, grid_next = _height_step(law, grid, grid, dim, dt)
-        middle, s = _height_step(law, s, (grid, grid_middle, grid_next), dim, dt)
-        halfway, after = _points(middle, across), _points(s, across)
-        if kind == "flow":
-            u = _step(lambda v, _: velocity(v, v), u, (path, halfway, after), dt)
-            alone = _step(_hears_others, alone, (path, halfway, after), dt)
-        else:
-            u = _step(lambda v, _: polar_velocity(v), u, (path, halfway, after), dt)
-        path, grid = after, grid_next
-        own_most = max(own_most, (u - path).square().sum(1).mean().item())
-        alone_most = max(alone_most, (alone - path).square().sum(1).mean().item())
-    found = {"own": own_most, "time": time, "captured": u[:, 0].pow(4).mean().item()}
-    return found | ({"alone": alone_most} if kind == "flow" else {})
+    own = _square(_square(u @ u.mT)).double().mean((-1, -2)).numpy()
+    return own - 2 * similarity(u[..., 0].double().numpy(), grid, dim).mean(-1) + similarity(grid, grid, dim).mean()
 
 
-def _hears_others(u, heard):
-    """A neuron does not hear its own path, as in a network it does not hear itself."""
-    overlap = (u * heard).sum(1, keepdim=True)
-    return velocity(u, heard) + 4 * overlap**3 * (heard - overlap * u) / len(u)
+def follow(kind: str, dim: int, width: int, until: float, marks: Sequence[float], seeds: Sequence[int]) -> dict:
+    """A network of m neurons beside the infinite one under the law `kind`, for several draws at once.
+
+    gap: of the two networks, at the start and when the infinite one has captured each of `marks`; most: the largest on
+    the way to `until`. distance: the mean square distance of neurons from their paths in the infinite network at the
+    marks. By draw; and the `time` at `until`.
+    """
+    law, move = {"flow": (flow, velocity), "polar": (polar_flow, polar_velocity)}[kind]
+    u = torch.stack([start(width, dim, seed) for seed in seeds])
+    across = torch.nn.functional.normalize(u * (torch.arange(dim) > 0), dim=-1)
+    s, grid, time, left = u[..., 0].double().numpy(), heights(dim), 0.0, list(marks)
+    gaps, distances = [gap(u, grid, dim)], []
+    most = gaps[0]
+    while (captured := (grid**4).mean()) < until or left:
+        while left and captured >= left[0]:
+            left.pop(0)
+            gaps.append(gap(u, grid, dim))
+            distances.append((u - _points(s, across)).square().sum(-1).mean(-1).numpy())
+        dt = min(_LONGEST, _FAR / np.abs(law(grid, grid, dim)).max())
+        middle, after = _height_step(law, grid, grid, dim, dt)
+        s, grid, time = _height_step(law, s, (grid, middle, after), dim, dt)[1], after, time + dt
+        u = _step(move, u, dt)
+        most = np.maximum(most, gap(u, grid, dim))
+    return {"gap": gaps, "most": most, "distance": distances, "time": time}
+
+
+def _square(x: Tensor) -> Tensor:
+    # a power of a float tensor by `**` is a call of pow for every entry
+    return x * x
 
 
 def _points(s: np.ndarray, across: Tensor) -> Tensor:
     """The points of heights s on their meridians."""
-    s = torch.from_numpy(s).float()[:, None]
+    s = torch.from_numpy(s).float()[..., None]
     points = (1 - s * s).clamp(min=0).sqrt() * across
-    points[:, :1] = s
+    points[..., :1] = s
     return points
 
 
@@ -142,11 +158,10 @@ def _height_step(law, s, grid, dim: int, dt: float):
     return v, s + dt / 6 * (one + 2 * two + 2 * three + four)
 
 
-def _step(velocity_of, u: Tensor, heard: tuple, dt: float) -> Tensor:
+def _step(move: Callable, u: Tensor, dt: float) -> Tensor:
     """Runge and Kutta's step on the sphere."""
-    first, half, last = heard
-    one = velocity_of(u, first)
-    two = velocity_of(u + dt / 2 * one, half)
-    three = velocity_of(u + dt / 2 * two, half)
-    u = u + dt / 6 * (one + 2 * two + 2 * three + velocity_of(u + dt * three, last))
-    return u / u.norm(dim=1, keepdim=True)
+    one = move(u)
+    two = move(u + dt / 2 * one)
+    three = move(u + dt / 2 * two)
+    u = u + dt / 6 * (one + 2 * two + 2 * three + move(u + dt * three))
+    return torch.nn.functional.normalize(u, dim=-1)

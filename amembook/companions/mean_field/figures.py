@@ -1,27 +1,46 @@
-"""Pictures of the study: distance from the infinite network by width, of gradient flow and of Muon."""
+"""Pictures of the study: the gap of the two networks on the way and by width, the distance of neurons, Muon."""
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import frame, new_axes, points, reference_line, series
+from amembook.figures.style import GREY, frame, new_axes, points, reference_line, series
 
 
-def width_figure(record: dict) -> Figure:
-    """Largest mean square distance against m for each d, left of gradient flow on its law, right of Muon.
-
-    Dotted: 1/m, through the first points. Bars: two standard errors.
+def gap_figure(record: dict) -> Figure:
+    """Left: the largest gap on the way against m for each d, dotted 1/m. Right: m times the gap at the widest network,
+    by what the infinite one has captured. Bars: two standard errors.
     """
-    figure, axes = new_axes(2, sharey=True)
+    figure, axes = new_axes(2)
     config, measured = record["config"], record["measured"]
-    for axis, name in zip(axes, ("flow", "polar"), strict=True):
-        widths = config["widths" if name == "flow" else "polar_widths"]
-        for k, (look, _) in enumerate(series(config["dims"], "$d = {}$")):
-            error = np.array(measured[f"{name}_error"][k], dtype=float)
-            law = record["predicted"]["alone"][k] if name == "flow" else None
-            points(axis, widths, measured[name][k], look, error=error, law=law)
-        reference_line(axis, widths, -1, (widths[0], measured[name][0][0]))
-    label = "mean square distance"
-    frame(axes[0], "neurons $m$", label, "gradient flow", log="xy", base=2)
-    frame(axes[1], "neurons $m$", "", "Muon", log="xy", base=2)
+    widths, captured = np.array(config["widths"], dtype=float), [0, *config["marks"]]
+    for k, (look, _) in enumerate(series(config["dims"], "$d = {}$")):
+        most, error = (np.array(measured[key]["flow"][k]) / widths for key in ("most", "most_error"))
+        points(axes[0], widths, most, look, error=error)
+        found, error = (np.array(measured[key]["flow"][k])[-1] for key in ("gap", "gap_error"))
+        points(axes[1], captured, found, look, error=error)
+    reference_line(axes[0], widths, -1, (widths[0], 1 / widths[0]))
+    axes[1].axhline(1, color=GREY, ls=":", lw=1.2)
+    frame(axes[0], "neurons $m$", "largest gap of the networks", log="xy", base=2)
+    frame(axes[1], "share of the teacher captured", "$m$ times the gap", f"$m = {config['widths'][-1]}$", zero=True)
+    axes[0].legend()
+    return figure
+
+
+def neurons_figure(record: dict) -> Figure:
+    """Left: mean square distance of neurons from their paths at the end of gradient flow, against m. Right: m times
+    the gap of the networks when half is captured, of gradient flow (lines) and of Muon. Bars: two standard errors.
+    """
+    figure, axes = new_axes(2)
+    config, measured = record["config"], record["measured"]
+    widths = np.array(config["widths"], dtype=float)
+    half = list(config["marks"]).index(config["polar_marks"][-1]) + 1
+    for k, (look, _) in enumerate(series(config["dims"], "$d = {}$")):
+        found, error = (np.array(measured[key]["flow"][k])[:, -1] / widths for key in ("distance", "distance_error"))
+        points(axes[0], widths, found, look, error=error)
+        found, error = (np.array(measured[key]["polar"][k])[:, -1] for key in ("gap", "gap_error"))
+        points(axes[1], widths, found, look, error=error, law=np.array(measured["gap"]["flow"][k])[:, half])
+    reference_line(axes[0], widths, -1, (widths[0], np.array(measured["distance"]["flow"])[0, 0, -1] / widths[0]))
+    frame(axes[0], "neurons $m$", "mean square distance", "neurons, at the end", log="xy", base=2)
+    frame(axes[1], "neurons $m$", "$m$ times the gap", "networks, half captured", log="x", base=2, zero=True)
     axes[0].legend()
     return figure

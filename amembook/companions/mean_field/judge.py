@@ -2,65 +2,77 @@
 
 import numpy as np
 
-from amembook.companions.mean_field import dynamics
 from amembook.run.base import Results, standard_error
-from amembook.run.claims import count_band, equivalence, exponents, numbers, order
+from amembook.run.claims import EXPONENT, equivalence, exponents, numbers, order
 from amemlib.scaling import fit_exponent
 
-WIDTH_LIMIT = -1.0
 STRETCH = 1.8
 """The largest derivative of a neuron's speed by its height, 12 s² − 20 s⁴ at s² = 0.3: Grönwall's rate."""
+SLOW = -0.75
+"""An exponent of the neurons' distance above this is not that of the networks' gap."""
 
 
 def summarise(config, results: Results) -> tuple[dict, dict]:
-    """measured: `flow`, `polar`, the distances by (d, m), their errors; `width_slope` and its interval by d; under
-    `dim_slope` the exponent in d at the largest width with its interval, `captured` there; `ratio` of Muon and flow.
-    predicted: `alone`, the distances of neurons that hear independent paths, `width_slope`, `dim_slope`; `time` by d.
+    """By kind of step: `gap`, m times the mean square difference of the networks by (d, m, start and marks), and
+    `distance`, m times that of the neurons by (d, m, marks), with errors; `most`, m times the largest gap on the way.
+    Exponents in m by d with intervals: `most_slope`, and `distance_slope` at the last mark of the flow; in d at the
+    largest width, `dim_slope`. predicted: `start`, m times the mean gap of independent neurons, 1 − 3/(d(d + 2)), by d;
+    `time` by kind and d.
     """
-    measured, predicted = {"width_slope": {}, "width_interval": {}, "captured": {}}, {"time": {}}
-    flow, polar, alone = (
-        results.array(*keys).astype(float) for keys in (("flow", "own"), ("polar", "own"), ("flow", "alone"))
-    )
-    for name, found in (("flow", flow), ("polar", polar)):
-        measured[name], measured[f"{name}_error"] = found.mean(2), standard_error(found, 2)
-        widths = config.widths if name == "flow" else config.polar_widths
-        fits = [fit_exponent(widths, row) for row in found]
-        measured["width_slope"][name] = [fit.slope for fit in fits]
-        measured["width_interval"][name] = [[fit.low, fit.high] for fit in fits]
-        measured["captured"][name] = results.array(name, "captured").astype(float)[:, -1].mean(1)
-        law = getattr(dynamics, {"flow": "flow", "polar": "polar_flow"}[name])
-        predicted["time"][name] = [dynamics.horizon(law, dim, config.until) for dim in config.dims]
-    fit = fit_exponent(config.dims, flow[:, -1])
+    measured = {key: {} for key in ("gap", "gap_error", "distance", "distance_error", "most", "most_error")}
+    m = np.array(config.widths, dtype=float)[None, :, None]
+    found = {}
+    for kind in ("flow", "polar"):
+        for key in ("gap", "distance", "most"):
+            draws = results.array(kind, key).astype(float)
+            draws = draws * (m if key == "most" else m[..., None])
+            found[kind, key] = draws
+            measured[key][kind], measured[f"{key}_error"][kind] = draws.mean(-1), standard_error(draws, -1)
+    for name, draws in (("most", found["flow", "most"]), ("distance", found["flow", "distance"][:, :, -1])):
+        fits = [fit_exponent(config.widths, row / m[0]) for row in draws]
+        measured[f"{name}_slope"] = [fit.slope for fit in fits]
+        measured[f"{name}_interval"] = [[fit.low, fit.high] for fit in fits]
+    fit = fit_exponent(config.dims, found["flow", "most"][:, -1])
     measured["dim_slope"], measured["dim_interval"] = fit.slope, [fit.low, fit.high]
-    measured["polar_dim_slope"] = fit_exponent(config.dims, polar[:, -1]).slope
-    same = config.widths.index(config.polar_widths[-1])
-    measured["ratio"] = polar[:, -1].mean(1) / flow[:, same].mean(1)
-    predicted["alone"], predicted["alone_error"] = alone.mean(2), standard_error(alone, 2)
-    predicted["width_slope"] = [fit_exponent(config.widths, row).slope for row in alone]
-    predicted["dim_slope"] = fit_exponent(config.dims, alone[:, -1]).slope
-    return measured, predicted
+    dims = np.array(config.dims, dtype=float)
+    times = {kind: results.array(kind, "time").astype(float)[:, 0] for kind in ("flow", "polar")}
+    return measured, {"start": 1 - 3 / (dims * (dims + 2)), "time": times}
 
 
 def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
-    """width: distances and exponents in m are those of neurons that hear independent paths; the exponent is −1.
-    dimension: the exponent in d is that of such neurons; nobody claims a limit. muon: at its largest width the distance
-    is larger than the flow's, in every dimension.
+    """gap: the largest mean square difference of the two networks on the way falls as 1/m, in every dimension.
+    dimension: m times it, at the largest width, does not grow with d. shrinks: at the marks from one half on it is
+    smaller than at the start. neurons: at the end the exponent of their mean square distance is above −3/4. muon: at
+    the last mark of Muon m times the gap is larger than under the flow at the same mark.
     """
-    draws, at = config.seeds, [f"{d}, {m}" for d in config.dims for m in config.widths]
-    error = np.hypot(measured["flow_error"], predicted["alone_error"])
-    band = count_band(config.dims)[:, None]
-    width = numbers("distance at d, m =", measured["flow"], error, draws, law=predicted["alone"], band=band, at=at)
-    fits, laws = [measured[key]["flow"] for key in ("width_slope", "width_interval")], predicted["width_slope"]
-    rivals = {"D² ∝ m^(−3/4)": -0.75, "D² ∝ m^(−1/2)": -0.5, "D² ∝ m^(−3/2)": -1.5}
-    width += exponents("exponent in m at d =", *fits, laws, WIDTH_LIMIT, rivals, draws, at=config.dims)
+    draws, points = config.seeds, len(config.widths)
+    rivals = {"m^(−3/4)": -0.75, "m^(−1/2)": -0.5, "m^(−5/4)": -1.25}
+    fit = (measured["most_slope"], measured["most_interval"])
+    gap = exponents("exponent in m at d =", *fit, None, -1.0, rivals, draws, at=config.dims, points=points)
+    fit = (measured["dim_slope"], measured["dim_interval"])
+    rivals = {"m gap ∝ d^(1/4)": 0.25, "m gap ∝ √d": 0.5, "m gap ∝ d": 1.0}
+    dimension = exponents("exponent in d", *fit, None, 0.0, rivals, draws, points=len(config.dims), band=EXPONENT)
 
-    fit, law = (measured["dim_slope"], measured["dim_interval"]), predicted["dim_slope"]
-    dimension = exponents("exponent in d", *fit, law, None, {"D² ∝ d^(3/4)": 0.75, "D² ∝ d": 1.0}, draws)
+    flow, error = (measured[key]["flow"] for key in ("gap", "gap_error"))
+    late = [k + 1 for k, mark in enumerate(config.marks) if mark >= 0.5]
+    marks = np.array(config.marks)[np.array(late, dtype=int) - 1]
+    at = [f"{d}, {m}, {mark}" for d in config.dims for m in config.widths for mark in marks]
+    shrinks = numbers("less than at the start at d, m, mark =", flow[:, :, :1] - flow[:, :, late],
+                      np.hypot(error[:, :, :1], error[:, :, late]), draws, limit=0, at=at)  # fmt: skip
+    slope, (low, high) = measured["distance_slope"], np.moveaxis(measured["distance_interval"], -1, 0)
+    neurons = numbers("exponent in m at d =", slope, draws=draws, limit=SLOW, low=low, high=high, at=config.dims)
 
-    same = list(config.widths).index(config.polar_widths[-1])
-    flow, polar = measured["flow"][:, same], measured["polar"][:, -1]
-    spread = np.hypot(measured["flow_error"][:, same] / flow, measured["polar_error"][:, -1] / polar)
-    farther = numbers(
-        "Muon's over the flow's at d =", polar / flow, spread * polar / flow, draws, limit=1, at=config.dims
-    )
-    return {"width": equivalence(width), "dimension": equivalence(dimension), "muon": order(farther)}
+    same, at = config.polar_marks[-1], [f"{d}, {m}" for d in config.dims for m in config.widths]
+    muon = order([])
+    if same in config.marks:
+        here = list(config.marks).index(same) + 1
+        more = measured["gap"]["polar"][:, :, -1] - flow[:, :, here]
+        spread = np.hypot(measured["gap_error"]["polar"][:, :, -1], error[:, :, here])
+        muon = order(numbers("Muon's m gap less the flow's at d, m =", more, spread, draws, limit=0, at=at))
+    return {
+        "gap": equivalence(gap),
+        "dimension": equivalence(dimension),
+        "shrinks": order(shrinks),
+        "neurons": order(neurons),
+        "muon": muon,
+    }

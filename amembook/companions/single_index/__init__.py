@@ -15,7 +15,21 @@ from amembook.companions.single_index.measure import (
     measure_one_pass,
     measure_squared,
 )
-from amembook.run.base import Chance, Config, Count, Counts, Experiment, Grid, Natural, Positive, Positives, draws, each
+from amembook.run.base import (
+    Chance,
+    Config,
+    Count,
+    Counts,
+    Experiment,
+    Grid,
+    Natural,
+    Positive,
+    Positives,
+    Sizes,
+    draws,
+    each,
+    some_of,
+)
 from amemlib.checks import check_dims
 
 PAPER = "arXiv:2602.02431"
@@ -25,6 +39,10 @@ CLAIM = (
     "one-pass SGD with the same activation; on the squared loss from small initialization n ≳ d samples and T ≳ log d "
     "steps suffice for exact recovery (abstract)"
 )
+
+
+PARTS = ("samples", "muon")
+"""Samples by dimension and activation; what neurons under Muon need, by their number and dimension."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +56,8 @@ class SingleIndexConfig(Config):
     steps_per_log: Positive = 25.0  # steps over log d of the truncated full batch
     neurons: Counts = (1, 2, 4, 8, 16)  # under Muon
     muon_dim: Count = 640
+    muon_dims: Sizes = (160, 320, 640)  # where they are counted for every dimension
+    parts: Annotated[tuple[str, ...], some_of(*PARTS)] = PARTS
     exact_ratio: Positive = 8.0  # n/d, learning rate and steps on the squared loss
     rate: Positive = 0.1
     squared_steps: Count = 300
@@ -46,20 +66,25 @@ class SingleIndexConfig(Config):
     first_seed: Natural = 0
 
     def limits(self) -> None:
-        if max(self.neurons) > self.muon_dim / 2:
-            raise ValueError(f"neurons must be at most half of muon_dim, {self.muon_dim}, got {max(self.neurons)}")
+        least = min(self.muon_dim, *self.muon_dims)
+        if max(self.neurons) > least / 2:
+            raise ValueError(f"neurons must be at most half of muon_dim, {least}, got {max(self.neurons)}")
 
 
 def grids(config: SingleIndexConfig) -> dict[str, Grid]:
     """One pass and the full batch by activation and dimension, Muon, the squared loss by dimension."""
     seeds, dims = {"seed": draws(config)}, {"dim": config.dims}
     single = {"activation": ("quadratic", "truncated")}
-    return {
+    by_dim = {"muon-dims": Grid(measure_muon, {"muon_dim": config.muon_dims} | seeds)}
+    if "samples" not in config.parts:
+        return by_dim
+    found = {
         "one-pass": Grid(measure_one_pass, single | dims | seeds),
         "full-batch": Grid(measure_full_batch, {"activation": tuple(ACTIVATIONS)} | dims | seeds),
         "muon": Grid(measure_muon, seeds),
         "squared": Grid(measure_squared, dims | seeds),
     }
+    return found | by_dim if "muon" in config.parts else found
 
 
 EXPERIMENT = Experiment(
@@ -72,15 +97,18 @@ EXPERIMENT = Experiment(
             chains=8,
             neurons=(1, 2),
             muon_dim=24,
+            muon_dims=(16, 24),
             squared_steps=30,
             steps_per_log=5.0,
             law_draws=2,
             seeds=2,
         ),
         "cpu": SingleIndexConfig(),
+        "muon": SingleIndexConfig(parts=("muon",), seeds=16, first_seed=5632),
     },
     grids=grids,
     summarise=summarise,
     judge=judge,
     unseen_from=3000,
+    added={"parts": ("samples",), "muon_dims": (640,)},
 )

@@ -94,7 +94,7 @@ def one_pass_samples(
     rate: float,
     level: float,
 ) -> float:
-    """Samples after which the median overlap of `streams` is `level`; NaN where the drift ends below it.
+    """Samples after which the median overlap of one-pass SGD is `level`; NaN where the drift ends below it.
 
     Time t = n/d. The overlap drifts by D(m) and has the variance v/d at zero; with ρ = D′(0) and the flow's own
     coordinate h(m) = m exp ∫₀^m (ρ/D − 1/u) du it is Gaussian, of variance V = (1/d)((1 + v/2ρ) e^{2ρt} − v/2ρ), and

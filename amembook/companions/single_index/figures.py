@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, kinds, new_axes, optimizer, points
+from amembook.figures.style import frame, kinds, new_axes, points, series
 
 
 def ratios_figure(record: dict) -> Figure:
@@ -42,16 +42,15 @@ def squared_figure(record: dict) -> Figure:
 
 
 def muon_figure(record: dict) -> Figure:
-    """Samples over d at which the neurons hold the direction, by their number, on the law.
+    """Samples over d at which the neurons hold the direction, by their number and d, on the law.
 
     Bars are two standard errors.
     """
     figure, (axis,) = new_axes()
-    config, measured = record["config"], record["measured"]
-    error = np.array(measured["muon_error"], dtype=float)
-    look = optimizer("polar", "Muon")
-    points(axis, config["neurons"], measured["muon"], look, error=error, law=record["predicted"]["muon"])
-    axis.axhline(measured["muon"][0], color=GREY, ls=":", lw=1.2, label="neurons trained apart")
-    frame(axis, "neurons $m$", "samples over $d$", f"$d = {config['muon_dim']}$", log="x", base=2, zero=True)
+    config, measured, law = record["config"], record["measured"], record["predicted"]["muon_dims"]
+    for k, (look, _) in enumerate(series(config["muon_dims"], "$d = {}$")):
+        error = np.array(measured["muon_dims_error"][k], dtype=float)
+        points(axis, config["neurons"], measured["muon_dims"][k], look, error=error, law=law[k])
+    frame(axis, "neurons $m$", "samples over $d$", log="x", base=2, zero=True)
     axis.legend()
     return figure

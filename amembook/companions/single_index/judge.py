@@ -18,6 +18,8 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
 
     Names: "one pass, σ" and "full batch, σ". Then `muon` by neurons, `escape` and `recovered` by dimension.
     """
+    if "samples" not in config.parts:
+        return _muon_dims(config, results)
     dims = np.array(config.dims)
     measured = {key: {} for key in ("ratios", "errors", "slope", "interval", "flat", "flat_interval", "rate")}
     predicted = {"ratios": {}, "slope": {}, "flat": {}}
@@ -52,15 +54,42 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     predicted["escape"] = [
         expected.escape_steps(d, config.exact_ratio, config.rate, ESCAPED, config.law_draws) for d in config.dims
     ]
+    if "muon" in config.parts:
+        for told, own in zip((measured, predicted), _muon_dims(config, results), strict=True):
+            told |= own
     return measured, predicted
+
+
+def _muon_dims(config, results: Results) -> tuple[dict, dict]:
+    """`muon_dims`: n/d of m neurons by (d, m), with its error, and the law's."""
+    found = results.array("muon-dims", "ratios").astype(float)
+    square = ACTIVATIONS["quadratic"].value
+    law = [
+        [expected.full_batch_ratios(square, d, config.level, m, config.law_draws).mean() for m in config.neurons]
+        for d in config.muon_dims
+    ]
+    return {"muon_dims": found.mean(1), "muon_dims_error": standard_error(found, 1)}, {"muon_dims": law}
 
 
 def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     """one-pass: n/d is the law's at every d for both activations, and grows as log d. quadratic: the same of the full
     batch. labels: n/d is the law's, and flat. truncated: it is flat; no law for its sizes is known.
     squared: the start is left after the law's steps, and every draw ends in the direction itself.
-    muon: n/d by neurons is the law's.
+    muon: n/d by neurons is the law's. muon_dims: the same in several dimensions.
     """
+    by_dim = {}
+    if "muon" in config.parts:
+        found, counts = measured["muon_dims"], np.array(config.neurons, dtype=float)
+        d = np.array(config.muon_dims, dtype=float)[:, None]
+        of_dims = {"n/d ∝ 1/√m": counts**-0.5 + 0 * d, "n/d ∝ m^(−0.4)": counts**-0.4 + 0 * d}
+        of_dims |= {"n/d ∝ log(d)/√m": np.log(d) * counts**-0.5}
+        rivals = {name: _scaled(shape, found) for name, shape in of_dims.items()}
+        at = [f"{d}, {m}" for d in config.muon_dims for m in config.neurons]
+        given = {"law": predicted["muon_dims"], "band": count_band(config.muon_dims)[:, None], "at": at}
+        told = numbers("n/d at d, m =", found, measured["muon_dims_error"], config.seeds, rivals=rivals, **given)
+        by_dim = {"muon_dims": equivalence(told)}
+    if "samples" not in config.parts:
+        return by_dim
     dims, draws = np.array(config.dims, dtype=float), config.seeds
     shapes = {"n ∝ d": np.ones(len(dims)), "n ∝ d^(5/4)": dims**0.25, "n ∝ d^(3/2)": dims**0.5}
 
@@ -97,7 +126,7 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
         "truncated": equivalence(flat("full batch, truncated")),
         "squared": equivalence(left + numbers("share recovered", recovered, error, draws, **whole)),
         "muon": equivalence(numbers("n/d of m neurons", found, measured["muon_error"], draws, **of_neurons)),
-    }
+    } | by_dim
 
 
 def _tell(told: dict, name: str, dims: np.ndarray, ratios: np.ndarray) -> None:

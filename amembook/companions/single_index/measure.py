@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from amembook.companions.single_index import batches, expected, streams
+from amembook.companions.single_index import batches, expected
+from amembook.networks import sphere
 
 _TRUNCATION = 3.0
 """M of min(z², M²): beyond what one label in 400 lies. Ours."""
@@ -53,8 +54,10 @@ LINEAR = ("quadratic", "labels")
 
 def measure_one_pass(activation: str, dim: int, rates: list, chains: int, level: float, seed: int) -> dict:
     """n/d after which the median overlap of one-pass SGD is `level`, for every learning rate; NaN beyond the budget."""
-    needed = streams.samples_needed(*ACTIVATIONS[activation], dim, np.array(rates), chains, level, seed)
-    return {"ratios": (needed / dim).tolist()}
+    value, slope = ACTIVATIONS[activation]
+    pull = lambda q, _: slope(q)
+    needed, _ = sphere.samples_needed(value, pull, dim, np.array(rates) / dim, [seed], chains, level, share=0.5)
+    return {"ratios": (needed[:, 0] / dim).tolist()}
 
 
 def measure_full_batch(activation: str, dim: int, level: float, steps_per_log: float, seed: int) -> dict:

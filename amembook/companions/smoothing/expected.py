@@ -77,6 +77,28 @@ def samples_needed(label: Callable, slope: Callable, dim: int, rate: float, leve
     return math.nan
 
 
+def late_share(label: Callable, slope: Callable, dim: int, rate: float, level: float, horizon: float) -> float:
+    """The share of the neurons with |m| above `level`, mean over the second half of `horizon` samples."""
+    edges, middle = _cells()
+    p = np.diff(edges) * (1 - middle**2) ** ((dim - 3) / 2)
+    p, shares = p / p.sum(), []
+    step = np.linalg.inv(np.eye(_CELLS) - horizon / 200 * generator(label, slope, dim, rate))
+    for look in range(200):
+        p = step @ p
+        if look >= 100:
+            shares.append(p[middle > level].sum())
+    return float(np.mean(shares))
+
+
+def largest_rate(rates: np.ndarray, shares: np.ndarray, share: float) -> float:
+    """The rate beyond which fewer than `share` arrive, linear in its logarithm between two; NaN at an end of them."""
+    above = np.flatnonzero(np.asarray(shares) >= share)
+    if not len(above) or (k := above[-1]) + 1 == len(rates):
+        return math.nan
+    part = (shares[k] - share) / (shares[k] - shares[k + 1])
+    return float(rates[k] * (rates[k + 1] / rates[k]) ** part)
+
+
 def _cells() -> tuple[np.ndarray, np.ndarray]:
     """Edges and middles of the cells, which are finest at zero, where neurons begin."""
     edges = np.linspace(0, 1, _CELLS + 1) ** 1.5

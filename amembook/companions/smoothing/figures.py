@@ -1,42 +1,30 @@
-"""Pictures of the study: samples by dimension at one rate and at the best one, and by the radius of the smoothing."""
+"""The picture of the study: the largest rate at which neurons arrive, and samples at the best one."""
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from amembook.figures.style import frame, kinds, new_axes, points, reference_line
 
-_NAMES = {"plain": "plain", "smoothed": r"smoothed, $\lambda=d^{1/4}$", "sign": "normalised"}
-_LIMITS = {"plain": 3, "smoothed": 2, "sign": 1}
 
+def largest_figure(largest: dict, samples: dict) -> Figure:
+    """Left: c of the largest rate by d, plain and smoothed. Right: samples by d at the best rate of each.
 
-def samples_figure(record: dict) -> Figure:
-    """Samples against d on their laws, left at a rate c/d^(k/2) with one c for all d, right at the best c of each d.
-
-    Dotted, the limiting powers through the first points. Bars: two standard errors.
+    Lines: their laws. Dotted, the limiting powers through the first points. Bars: two standard errors.
     """
-    figure, axes = new_axes(2, sharey=True)
-    config, measured, laws = record["config"], record["measured"], record["predicted"]["samples"]
-    looks = dict(zip(_NAMES, (look for look, _ in kinds(_NAMES.values(), "{}")), strict=True))
-    panels = (("", ("plain", "smoothed", "sign")), ("best_", ("plain", "smoothed")))
-    for axis, (prefix, names) in zip(axes, panels, strict=True):
-        for kind in names:
-            name = prefix + kind
-            dims, found = config[f"{name}_dims"], measured["samples"][name]
-            error = np.array(measured["samples_error"][name], dtype=float)
-            points(axis, dims, found, looks[kind], error=error, law=laws[name])
-            reference_line(axis, dims, _LIMITS[kind], (dims[0], found[0]))
-    frame(axes[0], "dimension $d$", "samples", "one $c$ for every $d$", log="xy", base=2)
-    frame(axes[1], "dimension $d$", "", "the best $c$ of each $d$", log="xy", base=2)
+    figure, axes = new_axes(2)
+    names = ("plain", "smoothed")
+    for (look, _), kind, power in zip(
+        kinds(("plain", r"smoothed, $\lambda=d^{1/4}$"), "{}"), names, (3, 2), strict=True
+    ):
+        told, law = largest["measured"], largest["predicted"]["largest"][kind]
+        dims, error = largest["config"][f"late_{kind}_dims"], np.array(told["largest_error"][kind], dtype=float)
+        points(axes[0], dims, told["largest"][kind], look, error=error, law=np.array(law, dtype=float))
+        name, told = f"best_{kind}", samples["measured"]
+        dims, found = samples["config"][f"{name}_dims"], told["samples"][name]
+        error = np.array(told["samples_error"][name], dtype=float)
+        points(axes[1], dims, found, look, error=error, law=samples["predicted"]["samples"][name])
+        reference_line(axes[1], dims, power, (dims[0], found[0]))
+    frame(axes[0], "dimension $d$", r"largest $\eta$, times $d^2$ or $d^{3/2}$", log="xy", base=2)
+    frame(axes[1], "dimension $d$", "samples", "the best rate of each $d$", log="xy", base=2)
     axes[0].legend()
-    return figure
-
-
-def radius_figure(record: dict) -> Figure:
-    """Samples against the radius of the smoothing, over d^(1/4), on the law. Bars are two standard errors."""
-    figure, (axis,) = new_axes()
-    config, measured = record["config"], record["measured"]
-    ((look, _),) = kinds(["smoothed"], "{}")
-    error = np.array(measured["radius_error"], dtype=float)
-    points(axis, config["multiples"], measured["radius"], look, error=error, law=record["predicted"]["radius"])
-    frame(axis, r"$\lambda/d^{1/4}$", "samples", f"$d = {config['sweep_dim']}$", log="y")
     return figure

@@ -3,15 +3,18 @@
 import numpy as np
 
 from amembook.companions.smoothing import expected
-from amembook.companions.smoothing.measure import EXPONENTS, pull_of
+from amembook.companions.smoothing.measure import EXPONENTS, horizon_of, pull_of
 from amembook.run.base import Results, slope, standard_error
-from amembook.run.claims import count_band, equivalence, exponents, numbers
+from amembook.run.claims import DIFFERENCE, EXPONENT, count_band, equivalence, exponents, numbers
 from amemlib.scaling import fit_exponent
 
 KINDS = ("plain", "smoothed", "sign")
 """At one learning rate c/d^power each, the same c at every d."""
 BEST = {"best_plain": "plain", "best_smoothed": "smoothed"}
 """At the best of several rates for each d."""
+
+LATE = ("plain", "smoothed")
+"""Whose largest rate is sought."""
 
 
 def limit_of(kind: str, dims) -> float:
@@ -24,6 +27,8 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     """By grid: `samples`, their error, `rate`, whether it is `inside` its grid, `slope` with its `interval`; under
     `radius` the samples by multiple. predicted: `samples`, `slope`, `local` between neighbouring d, `limit`, `radius`.
     """
+    if "samples" not in config.parts:
+        return _largest(config, results)
     keys = ("samples", "samples_error", "rate", "inside", "slope", "interval")
     measured = {key: {} for key in keys}
     predicted = {"samples": {}, "slope": {}, "local": {}, "limit": {}}
@@ -53,15 +58,61 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
         _law(pull_of("smoothed", config.sweep_dim, multiple), config.sweep_dim, eta, config.level, config.share)
         for multiple in config.multiples
     ]
+    if "largest" in config.parts:
+        for told, own in zip((measured, predicted), _largest(config, results), strict=True):
+            told |= own
+    return measured, predicted
+
+
+def _largest(config, results: Results) -> tuple[dict, dict]:
+    """By kind: `largest`, c = η_max d^power of the largest rate, with its error; `largest_slope` of η_max in d with its
+    interval; the `shares` late on, by d and rate. predicted: `largest`, `largest_slope`, `shares`.
+    """
+    keys = ("largest", "largest_error", "largest_slope", "largest_interval", "shares")
+    measured, predicted = {key: {} for key in keys}, {key: {} for key in ("largest", "largest_slope", "shares")}
+    for kind in LATE:
+        dims, rates = (np.array(getattr(config, f"late_{kind}_{of}"), dtype=float) for of in ("dims", "rates"))
+        shares = results.array(f"late_{kind}", "shares").astype(float)
+        found = np.array([[expected.largest_rate(rates, one, config.share) for one in row.T] for row in shares])
+        steps = found / dims[:, None] ** EXPONENTS[kind]
+        whole = np.isfinite(steps).all()
+        fit = fit_exponent(dims, steps) if whole else None
+        told = (found.mean(1), standard_error(found), fit.slope if fit else np.nan)
+        told += ([fit.low, fit.high] if fit else [np.nan, np.nan], shares.mean(2))
+        for key, value in zip(keys, told, strict=True):
+            measured[key][kind] = value
+        laws = [
+            [
+                expected.late_share(*pull_of(kind, int(d)), int(d), c / d ** EXPONENTS[kind], config.level,
+                                    horizon_of(kind, int(d)))
+                for c in rates
+            ]
+            for d in dims
+        ]  # fmt: skip
+        law = np.array([expected.largest_rate(rates, row, config.share) for row in laws])
+        predicted["shares"][kind], predicted["largest"][kind] = laws, law
+        predicted["largest_slope"][kind] = slope(dims, law / dims ** EXPONENTS[kind])
     return measured, predicted
 
 
 def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
-    """plain, smoothed, sign, best_plain, best_smoothed: sample sizes and their exponent are the law's; the exponent is
-    its limit. Nothing is judged where the best learning rate of a size is an end of its grid, or one at which a draw
-    did not arrive. radius: sample sizes are the law's at every λ.
+    """largest_plain, largest_smoothed: the largest rate at which a share of the neurons arrives is the law's, and falls
+    as d^(−k/2) on the plain loss and as d^(−3/2) on the smoothed one. plain, smoothed, sign, best_plain, best_smoothed:
+    sample sizes and their exponent are the law's; the exponent is its limit. Nothing is judged where the best learning
+    rate of a size is an end of its grid, or one at which a draw did not arrive. radius: sizes are the law's at every λ.
     """
     verdicts, draws = {}, config.seeds
+    for kind in LATE if "largest" in config.parts else ():
+        dims, limit = getattr(config, f"late_{kind}_dims"), -EXPONENTS[kind]
+        found, error, law = measured["largest"][kind], measured["largest_error"][kind], predicted["largest"][kind]
+        judged = numbers("largest c at d =", found, error, draws, law=law, band=count_band(dims), at=dims)
+        law, (low, high) = predicted["largest_slope"][kind], measured["largest_interval"][kind]
+        rivals = {f"η ∝ d^{power:g}": power for power in (-1.0, -1.25, -1.5, -1.75, -2.0) if abs(power - law) > 0.2}
+        given = {"law": law, "limit": limit, "band": EXPONENT, "scale": DIFFERENCE, "rivals": rivals}
+        judged += numbers("exponent", measured["largest_slope"][kind], draws=draws, low=low, high=high, **given)
+        verdicts[f"largest_{kind}"] = equivalence(judged)
+    if "samples" not in config.parts:
+        return verdicts
     for name, limit in predicted["limit"].items():
         if not measured["inside"][name]:
             verdicts[name] = equivalence([])

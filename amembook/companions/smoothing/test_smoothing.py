@@ -5,9 +5,10 @@ import pytest
 import torch
 
 from amembook.companions import smoothing
-from amembook.companions.smoothing import chains, expected, links
+from amembook.companions.smoothing import expected, links
 from amembook.companions.smoothing.judge import _best
 from amembook.companions.smoothing.measure import pull_of
+from amembook.networks import sphere
 
 CONFIG = smoothing.EXPERIMENT.profiles["smoke"]
 
@@ -47,19 +48,19 @@ def test_one_number_is_one_step_of_sgd_on_the_sphere():
     g = slope(q, squared)
     moved = w + 0.1 * label(z) * g * (x - q * w)
     s = (z - m * q) / (1 - m**2) ** 0.5
-    ours = chains.advance(m, 0.1, label, g, q, s, squared)
+    ours = sphere.advance(m, 0.1, label, g, q, s, squared)
     assert ours[0] == pytest.approx(moved @ theta / np.linalg.norm(moved), rel=1e-12)
 
 
 def test_a_sample_is_what_one_gaussian_vector_has_along_and_across():
     """Means, and E s²r² = k + 2 for r² of k degrees, of which s² is one."""
-    q, s, squared = chains._draw([np.random.default_rng(0)], (1000, 400), 10)
+    q, s, squared = sphere._draw([np.random.default_rng(0)], (1000, 400), 10)
     assert np.abs([q.mean(), s.mean(), (q**2).mean() - 1]).max() < 0.01
     assert squared.mean() == pytest.approx(11, rel=0.01) and (s**2 * squared).mean() == pytest.approx(13, rel=0.01)
 
 
 def test_the_start_is_uniform_on_the_sphere_a_neuron_in_every_part():
-    d, m = 6, chains._start(np.random.default_rng(0), 4000, 6)
+    d, m = 6, sphere._start(np.random.default_rng(0), 4000, 6)
     assert (np.diff(m) > 0).all()
     assert [(m**2).mean(), (m**4).mean()] == pytest.approx([1 / d, 3 / (d * (d + 2))], rel=1e-3)
 
@@ -81,8 +82,20 @@ def test_the_law_keeps_probability_and_is_that_of_the_chain():
     rate = 0.56 / 64**1.5
     L = expected.generator(*pull, 64, rate)
     assert np.abs(L.sum(0)).max() < 1e-12 and (L - np.diag(np.diag(L)) >= 0).all()
-    found, _ = chains.samples_needed(*pull, 64, np.array([rate]), range(4), 96, 0.5, 0.25)
+    found, _ = sphere.samples_needed(*pull, 64, np.array([rate]), range(4), 96, 0.5, 0.25)
     assert found.mean() == pytest.approx(expected.samples_needed(*pull, 64, rate, 0.5, 0.25), rel=0.2)
+
+
+def test_the_largest_rate_is_between_two_of_the_grid():
+    rates = np.array([1.0, 2.0, 4.0])
+    assert expected.largest_rate(rates, np.array([0.9, 0.5, 0.1]), 0.3) == pytest.approx(2 * 2**0.5)
+    assert np.isnan([expected.largest_rate(rates, np.array(row), 0.3) for row in ([0.9, 0.8, 0.7], [0.1, 0.1, 0])]).all()
+
+
+def test_who_is_there_late_is_the_same_of_the_chain_and_of_its_law():
+    pull, rate, horizon = pull_of("smoothed", 48), 0.8 / 48**1.5, 2 * 48**2
+    found = sphere.late_share(*pull, 48, np.array([rate]), range(6), 96, 0.5, horizon)
+    assert found.mean() == pytest.approx(expected.late_share(*pull, 48, rate, 0.5, horizon), abs=0.06)
 
 
 def test_the_best_rate_is_the_same_for_all_draws_and_one_that_all_reach():
@@ -93,6 +106,8 @@ def test_the_best_rate_is_the_same_for_all_draws_and_one_that_all_reach():
 
 
 FLAWS = [
+    (("largest_interval", "plain"), [-1.0, -0.9], "largest_plain", "not reproduced", "largest"),
+    (("largest", "smoothed", 2), 9.0, "largest_smoothed", "not reproduced", "largest"),
     (("slope", "plain"), 2.0, "plain", "not reproduced"),
     (("samples", "plain", 2), 1.0, "plain", "not reproduced"),
     (("slope", "smoothed"), 2.5, "smoothed", "not reproduced"),

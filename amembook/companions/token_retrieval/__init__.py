@@ -10,11 +10,13 @@ from typing import Annotated
 from amembook.companions.token_retrieval.judge import judge, summarise
 from amembook.companions.token_retrieval.measure import (
     measure_attention,
+    measure_finding,
     measure_gain,
     measure_one_hot,
+    measure_product,
     measure_samples,
 )
-from amembook.run.base import Chance, Config, Count, Counts, Experiment, Grid, Natural, Several, draws, each
+from amembook.run.base import Chance, Config, Count, Counts, Experiment, Grid, Natural, Several, draws, each, some_of
 from amemlib.checks import check_dims
 
 PAPER = "arXiv:2603.15923"
@@ -23,6 +25,10 @@ CLAIM = (
     "formulas for its storage capacity with a multiplicative dependence between sample size, embedding dimension and "
     "sequence length, intrinsic under non-orthogonal embeddings (abstract)"
 )
+
+
+PARTS = ("cross", "grid")
+"""V, d and L one at a time, with one-hot vectors, attention and a polar step; length and load together, and finding."""
 
 
 Varied = Annotated[tuple[int, ...], partial(check_dims, least=2)]
@@ -42,8 +48,20 @@ class TokenRetrievalConfig(Config):
     per_label: Counts = (1, 2, 3, 4, 8)  # samples of a label for attention
     # the same for the signal over noise of a polar step on one-hot vectors
     gain_per_label: Counts = (7, 16, 32, 63, 129, 252)
+    product_dim: Several = 256  # where length and V/d vary together
+    product_vocabularies: Varied = (64, 256, 512, 1024)
+    product_lengths: Varied = (32, 512)
+    # V, d and L at which the samples that finding needs are measured, case by case
+    find_tokens: Counts = (64, 64, 64, 64, 128, 256, 256)
+    find_dims: Counts = (256, 64, 128, 64, 64, 64, 256)
+    find_lengths: Counts = (256, 256, 512, 512, 512, 512, 512)
+    parts: Annotated[tuple[str, ...], some_of(*PARTS)] = PARTS
     seeds: Count = 5
     first_seed: Natural = 0
+
+    def limits(self) -> None:
+        if not len(self.find_tokens) == len(self.find_dims) == len(self.find_lengths):
+            raise ValueError(f"find_dims must be as many as find_tokens and find_lengths, got {list(self.find_dims)}")
 
 
 def cases(config: TokenRetrievalConfig) -> dict[str, dict]:
@@ -61,14 +79,27 @@ def one_hot_sizes(config: TokenRetrievalConfig) -> dict[str, dict]:
 
 
 def grids(config: TokenRetrievalConfig) -> dict[str, Grid]:
-    """Samples needed by case, with random and one-hot vectors; attention and a polar step by samples of a label."""
+    """Samples needed by case, with random and one-hot vectors; attention and a polar step by samples of a label; naming
+    by length and load, finding by case."""
     seeds = {"seed": draws(config)}
-    return {
+    finding = zip(config.find_tokens, config.find_dims, config.find_lengths, strict=True)
+    lengths, loads = config.product_lengths, config.product_vocabularies
+    grid = {
+        "product": Grid(measure_product, {"n_tokens": loads, "length": lengths} | seeds, dim=config.product_dim),
+        "finding": Grid(
+            measure_finding,
+            {"case": {f"{V} {d} {L}": {"n_tokens": V, "dim": d, "length": L} for V, d, L in finding}} | seeds,
+        ),
+    }
+    if "cross" not in config.parts:
+        return grid
+    cross = {
         "samples": Grid(measure_samples, {"case": cases(config)} | seeds),
         "one-hot": Grid(measure_one_hot, {"size": one_hot_sizes(config)} | seeds),
         "attention": Grid(measure_attention, {"per_label": config.per_label} | seeds),
         "gain": Grid(measure_gain, {"per_label": config.gain_per_label} | seeds),
     }
+    return cross | grid if "grid" in config.parts else cross
 
 
 EXPERIMENT = Experiment(
@@ -84,12 +115,28 @@ EXPERIMENT = Experiment(
             vocabularies=(8, 16),
             per_label=(1, 2),
             gain_per_label=(2, 4),
+            product_dim=48,
+            product_vocabularies=(8, 16),
+            product_lengths=(4, 8),
+            find_tokens=(8,),
+            find_dims=(16,),
+            find_lengths=(8,),
             seeds=2,
         ),
         "cpu": TokenRetrievalConfig(),
+        "grid": TokenRetrievalConfig(parts=("grid",), seeds=24, first_seed=5324),
     },
     grids=grids,
     summarise=summarise,
     judge=judge,
     unseen_from=3000,
+    added={
+        "parts": ("cross",),
+        "product_dim": 256,
+        "product_vocabularies": (64, 256),
+        "product_lengths": (32, 64),
+        "find_tokens": (64,),
+        "find_dims": (64,),
+        "find_lengths": (64,),
+    },
 )

@@ -38,6 +38,36 @@ def samples_needed(n_tokens: int, dim: int, length: int, level: float) -> float:
     return math.exp(brentq(gap, 0, math.log(_MOST)))
 
 
+def score_variances(n_tokens: int, dim: int, length: int, per_label: float) -> tuple[float, float]:
+    """Variance of a word's score after attention's first step and of the mark's, in units of N², for n = `per_label`:
+
+    with b = n(L − 1)/V and the mark's weight M = (1 − 1/L)(n − 1), c = 2Vb² + 3V²b²/d + V³b²/d² + n²Vb(1 + V/d)/d and
+    a = b(1 + V/d)² + n²(2/d + V/d²), a word has (1 + V/d)c/N² + M²/d, the mark (V/d)c/N² + 2M²/d + a/V.
+    """
+    V, n, load = n_tokens, per_label, n_tokens / dim
+    b, weight = n * (length - 1) / V, (1 - 1 / length) * (n - 1)
+    own = (V * b**2 * (2 + 3 * load + load**2) + n**2 * load * b * (1 + load)) / (n * V) ** 2
+    of_mean = (b * (1 + load) ** 2 + n**2 * (2 + load) / dim) / V
+    return (1 + load) * own + weight**2 / dim, load * own + 2 * weight**2 / dim + of_mean
+
+
+def hit_probability(n_tokens: int, dim: int, length: int, per_label: float) -> float:
+    """That the marked place outscores L − 1 words, in a draw whose mark scores what it should:
+
+    E_g Φ((M + σg)/σ)^{L−1}. The mark's own fluctuation σ_m is one number for all sequences of a draw: draws scatter by
+    it, and their geometric mean is about the number without it.
+    """
+    word, _ = score_variances(n_tokens, dim, length, per_label)
+    own = (1 - 1 / length) * (per_label - 1) + math.sqrt(word) * _NODES
+    return float(_WEIGHTS @ ndtr(own / math.sqrt(word)) ** (length - 1) / _WEIGHTS.sum())
+
+
+def finding_needed(n_tokens: int, dim: int, length: int, level: float) -> float:
+    """The samples of a label at which `hit_probability` is `level`; NaN where no number is enough."""
+    gap = lambda log_n: hit_probability(n_tokens, dim, length, math.exp(log_n)) - level
+    return math.exp(brentq(gap, 0, math.log(_MOST))) if gap(math.log(_MOST)) > 0 else math.nan
+
+
 def one_hot_needed(n_tokens: int, length: int, level: float) -> float:
     """The same for one-hot vectors, where a logit is a count: own n + k, rivals binomial, the largest must be alone."""
     for per_label in range(1, 10**6):

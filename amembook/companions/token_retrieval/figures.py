@@ -1,9 +1,9 @@
-"""Pictures of the study: samples needed, the laws that they refuse, attention's first step, a Muon step."""
+"""Pictures of the study: samples needed, by length and load together, finding, a Muon step."""
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, key, kinds, new_axes, optimizer, points
+from amembook.figures.style import GREY, frame, kinds, new_axes, optimizer, points
 
 
 def samples_figure(record: dict) -> Figure:
@@ -39,40 +39,24 @@ def samples_figure(record: dict) -> Figure:
     return figure
 
 
-def laws_figure(record: dict) -> Figure:
-    """Measured samples over each law, divided by the geometric mean over all sizes: by L, and by V/d at one L."""
+def grid_figure(record: dict) -> Figure:
+    """Left: samples that naming needs over L − 1, by V/d, for two lengths. Right: samples of a label that finding needs
+    against their law, on the line of equality. Bars are two standard errors.
+    """
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
-    figure, axes = new_axes(2, sharey=True)
-    found, cases = (np.array(values, dtype=float) for values in (measured["samples"]["sgd"], measured["cases"]))
-    by_length = (cases[:, :2] == [config["n_tokens"], config["dim"]]).all(1)
-    shown = ((by_length, cases[:, 2]), (cases[:, 2] == config["length"], cases[:, 0] / cases[:, 1]))
-    for look, name in kinds(predicted["laws"], "{}"):
-        ratio = np.log(found / np.array(predicted["laws"][name], dtype=float))
-        for axis, (chosen, x) in zip(axes, shown, strict=True):
-            order = np.flatnonzero(chosen)[np.argsort(x[chosen])]
-            label = name if axis is axes[0] else None
-            line = look.marker + ("-" if axis is axes[0] else "")
-            axis.plot(x[order], np.exp(ratio - ratio.mean())[order], line, color=look.colour, lw=0.8, label=label)
-    for axis in axes:
-        axis.axhline(1, color=GREY, lw=1, ls=":")
-    frame(axes[0], "length $L$", "measured over law, mean 1", log="xy", base=2)
-    frame(axes[1], "load $V/d$", log="xy", base=2)
-    key(axes[0], below=2)
-    return figure
-
-
-def attention_figure(record: dict) -> Figure:
-    """By samples of a label: the mark's weight after attention's first step, and the share of places that it finds."""
-    config, measured = record["config"], record["measured"]
     figure, axes = new_axes(2)
-    ((look, _),) = kinds(["measured"], "{}")
-    n = config["per_label"]
-    for axis, told in ((axes[0], "weight"), (axes[1], "hits")):
-        error = np.array(measured["attention_error"][told], dtype=float)
-        law = record["predicted"]["attention"].get(told)
-        points(axis, n, measured["attention"][told], look, error=error, law=law)
-    frame(axes[0], "samples of a label", "weight of the mark")
-    frame(axes[1], "samples of a label", "share of sequences found", zero=True)
+    load = np.array(config["product_vocabularies"]) / config["product_dim"]
+    for k, (look, L) in enumerate(kinds(config["product_lengths"], "$L = {}$")):
+        told = (measured["product"], measured["product_error"], predicted["product"])
+        found, error, law = (np.array(values, dtype=float)[:, k] / (L - 1) for values in told)
+        points(axes[0], load, found, look, error=error, law=law)
+    ((look, _),) = kinds(["by V, d and L"], "{}")
+    law = np.array(predicted["finding"], dtype=float)
+    order = np.argsort(law)
+    error = np.array(measured["finding_error"], dtype=float)[order]
+    points(axes[1], law[order], np.array(measured["finding"])[order], look, error=error, law=law[order])
+    frame(axes[0], "load $V/d$", "naming: samples over $L - 1$", log="xy", base=2)
+    frame(axes[1], "law", "finding: samples of a label", log="xy", base=2)
     axes[0].legend()
     return figure
 

@@ -6,13 +6,16 @@ import numpy as np
 
 from amembook.companions.token_retrieval import expected
 from amembook.run.base import MAPS, Results, slope, slope_error, standard_error
-from amembook.run.claims import DIFFERENCE, EXPONENT, SIZES, count_band, equivalence, numbers, order
+from amembook.run.claims import DIFFERENCE, EXPONENT, NETWORK, SIZES, count_band, equivalence, numbers, order
+from amemlib.scaling import fit_exponent
 
 
 def summarise(config, results: Results) -> tuple[dict, dict]:
     """By case: `samples[map]` and `one_hot["sgd"]`; by samples of a label: `attention[quantity]` and `gain["polar"]`;
     with their errors. predicted: the same where it can be, and `laws[name]`, what each law says of every case.
     """
+    if "cross" not in config.parts:
+        return _grid(config, results)
     sizes = list(results.grids["samples"].axes["case"].values())
     measured = {"cases": [[size[key] for key in ("n_tokens", "dim", "length")] for size in sizes]}
     counts = {name: results.array("samples", name) for name in MAPS}
@@ -54,7 +57,41 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     along = [k for k, case in enumerate(measured["cases"]) if case[:2] == [config.n_tokens, config.dim]]
     for told, counts in ((measured, measured["samples"]["sgd"]), (predicted, needed)):
         told["length_exponent"] = {"sgd": slope(L[along] - 1, np.array(counts)[along])}
+    if "grid" in config.parts:
+        for told, own in zip((measured, predicted), _grid(config, results), strict=True):
+            told |= own
     return measured, predicted
+
+
+def _grid(config, results: Results) -> tuple[dict, dict]:
+    """`product`: the samples that naming needs by (V, L) and their error; `product_exponent`: of L − 1, by V, with its
+    interval. `finding`: the samples of a label that finding needs, geometric means by case, and their error; over the
+    law, of all cases, `finding_level`. predicted: `product`, `finding`, and `sum_exponent`, that of the best sum of a
+    function of L and one of V.
+    """
+    named, lengths = results.array("product", "count").astype(float), np.array(config.product_lengths)
+    found = results.array("finding", "per_label").astype(float)
+    fits = [fit_exponent(lengths - 1, row) if np.isfinite(row).all() else None for row in named]
+    sizes = [(V, config.product_dim, L) for V in config.product_vocabularies for L in lengths]
+    summed = sum_of_functions(named.mean(2).ravel(), np.array(sizes)).reshape(named.shape[:2])
+    measured = {
+        "product": named.mean(2),
+        "product_error": standard_error(named, 2),
+        "product_exponent": [fit.slope if fit else np.nan for fit in fits],
+        "product_interval": [[fit.low, fit.high] if fit else [np.nan, np.nan] for fit in fits],
+        "finding": np.exp(np.log(found).mean(1)),
+        "finding_error": np.exp(np.log(found).mean(1)) * standard_error(np.log(found)),
+    }
+    cases = zip(config.find_tokens, config.find_dims, config.find_lengths, strict=True)
+    law = np.array([expected.finding_needed(*case, config.level) for case in cases])
+    level = np.log(found / law[:, None]).mean(0)
+    measured |= {"finding_level": math.exp(level.mean()), "finding_level_error": standard_error(np.exp(level), 0)}
+    needed = [expected.samples_needed(V, d, int(L), config.level) for V, d, L in sizes]
+    return measured, {
+        "product": np.reshape(needed, named.shape[:2]),
+        "sum_exponent": [slope(lengths - 1, row) for row in summed],
+        "finding": law,
+    }
 
 
 def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
@@ -62,8 +99,31 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     law and to no rival, a sum of a function of L and one of V and d among them. orthogonal: with one-hot vectors it is
     the exact one. attention: the mark's weight is the law's, and the place is found from two samples of a label on.
     gain: on one-hot vectors a polar step changes signal over noise as predicted. muon: with random vectors a polar step
-    needs fewer samples than the gradient at all sizes; no law is known.
+    needs fewer samples than the gradient at all sizes; no law is known. product: the exponent of L − 1 is one at every
+    load, as that of a product is and that of a sum is not. finding: the samples of a label that finding needs are the
+    law's in their mean over all sizes, and at no size beyond a band of 10 %, for the law counts leading orders.
     """
+    grid = {}
+    if "grid" in config.parts:
+        at = [f"{V}, {config.product_dim}" for V in config.product_vocabularies]
+        rivals = {"of the best sum": predicted["sum_exponent"], "√L": 0.5, "L^(3/4)": 0.75, "L^(5/4)": 1.25}
+        given = {"limit": 1, "band": EXPONENT, "scale": DIFFERENCE, "rivals": rivals, "at": at}
+        low, high = np.moveaxis(measured["product_interval"], -1, 0)
+        given |= {"low": low, "high": high, "draws": config.seeds}
+        grid["product"] = equivalence(numbers("exponent of L − 1 at V, d =", measured["product_exponent"], **given))
+        cases = np.transpose([config.find_tokens, config.find_dims, config.find_lengths]).astype(float)
+        V, d, L = cases.T
+        found, law = measured["finding"], predicted["finding"]
+        rivals = {"two": 2.0, "∝ L": _scaled(L, found), "∝ L (1 + V/d)": _scaled(L * (1 + V / d), found)}
+        rivals |= {"∝ L/V, no d": _scaled(L / V, found)}
+        given = {"law": law, "band": NETWORK, "rivals": rivals, "at": [" ".join(f"{x:.0f}" for x in c) for c in cases]}
+        given |= {"guard": True}
+        finding = numbers("samples of a label at V, d, L =", found, measured["finding_error"], config.seeds, **given)
+        level, error = (measured[f"finding_level{end}"] for end in ("", "_error"))
+        finding += numbers("over the law, all sizes", level, error, config.seeds, law=1, band=NETWORK)
+        grid["finding"] = equivalence(finding)
+    if "cross" not in config.parts:
+        return grid
     draws, laws = config.seeds, predicted["laws"]
     found, error = measured["samples"]["sgd"], measured["samples_error"]["sgd"]
     V, d, L = np.transpose(measured["cases"]).astype(float)
@@ -163,7 +223,7 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     )
     verdicts = {"samples": samples, "multiplicative": product, "orthogonal": orthogonal, "attention": attention}
     verdicts = {name: equivalence(judged) for name, judged in (verdicts | {"gain": gains}).items()}
-    return verdicts | {"muon": order(fewer)}
+    return verdicts | {"muon": order(fewer)} | grid
 
 
 def sum_of_functions(found: np.ndarray, cases: np.ndarray) -> np.ndarray:
@@ -171,3 +231,8 @@ def sum_of_functions(found: np.ndarray, cases: np.ndarray) -> np.ndarray:
     parts = [np.unique(part, axis=0, return_inverse=True)[1].ravel() for part in (cases[:, 2:], cases[:, :2])]
     design = np.hstack([np.eye(part.max() + 1)[part] for part in parts])
     return design @ np.linalg.lstsq(design / found[:, None], np.ones(len(found)), rcond=None)[0]
+
+
+def _scaled(shape: np.ndarray, found: np.ndarray) -> np.ndarray:
+    """A shape times the constant that suits the measured numbers best, as a rival may."""
+    return shape * np.exp(np.log(found / shape).mean())

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -10,6 +11,8 @@ from amembook.run.base import MAPS
 
 """What the first step adds to W_V = 0, by name."""
 _MOST, _RESOLUTION, _FRESH = 2**16, 0.05, 2000
+_MOST_FINDING = 128
+"""A draw whose mark scores too little by chance never finds it: it counts with this number."""
 
 
 def measure_samples(n_tokens: int, dim: int, length: int, level: float, seed: int) -> dict:
@@ -21,6 +24,29 @@ def measure_samples(n_tokens: int, dim: int, length: int, level: float, seed: in
         return samples.recall_share(step(samples.value_gradient(vectors, counts)), vectors)
 
     return {name: n_tokens * _threshold(lambda n, f=f: share(n, f), level) for name, f in MAPS.items()}
+
+
+def measure_product(n_tokens: int, dim: int, length: int, level: float, seed: int) -> dict:
+    """The N at which one gradient step retrieves the share `level` of the tokens."""
+    vectors = samples.sample_vectors(n_tokens, dim, seed)
+
+    def share(per_label: int) -> float:
+        counts = samples.sample_counts(n_tokens, length, per_label, seed)
+        return samples.recall_share(samples.value_gradient(vectors, counts), vectors)
+
+    return {"count": n_tokens * _threshold(share, level)}
+
+
+def measure_finding(n_tokens: int, dim: int, length: int, level: float, seed: int) -> dict:
+    """The samples of a label at which attention's first step finds the marked place in the share `level` of fresh
+    sequences, and 128 where more are too few."""
+    vectors = samples.sample_vectors(n_tokens, dim, seed)
+
+    def share(per_label: int) -> float:
+        w, _ = samples.attention_step(samples.sample_sequences(n_tokens, length, per_label, seed), vectors)
+        return samples.hit_share(w, vectors, length, _FRESH, seed)
+
+    return {"per_label": float(np.nan_to_num(_threshold(share, level, _MOST_FINDING), nan=_MOST_FINDING))}
 
 
 def measure_one_hot(n_tokens: int, length: int, level: float, seed: int) -> dict:
@@ -54,12 +80,12 @@ def measure_gain(n_tokens: int, length: int, per_label: int, seed: int) -> dict:
     return {"gain": ratios["polar"] / ratios["sgd"]}
 
 
-def _threshold(share: Callable[[int], float], level: float) -> float:
+def _threshold(share: Callable[[int], float], level: float, most: int = _MOST) -> float:
     """The number at which the share first is `level`: by doubling, then by halving, then between two neighbours."""
     low, low_share, high = 0, 0.0, 1
     while (high_share := share(high)) < level:
         low, low_share, high = high, high_share, 2 * high
-        if high > _MOST:
+        if high > most:
             return float("nan")
     while high - low > max(1, _RESOLUTION * low):
         middle = (low + high) // 2

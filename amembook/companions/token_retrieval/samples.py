@@ -75,11 +75,10 @@ def attention_step(tokens: Int[np.ndarray, "N L"], vectors: Vectors) -> tuple[Fl
 
     and the coefficient that the mark has in it, over N. The score of a place is wᵀx.
     """
-    n_tokens, (N, L) = len(vectors.U), tokens.shape
+    n_tokens, N = len(vectors.U), len(tokens)
     labels = tokens[:, 0]
-    counts = np.zeros((n_tokens, n_tokens))
-    np.add.at(counts, (np.repeat(labels, L), tokens.ravel()), 1)
-    W = value_gradient(vectors, torch.from_numpy(counts))
+    counts = np.bincount((labels[:, None] * n_tokens + tokens).ravel(), minlength=n_tokens**2).reshape(n_tokens, -1)
+    W = value_gradient(vectors, torch.from_numpy(counts.astype(float)))
     pull = (vectors.centred @ W @ vectors.E.T).numpy()[labels[:, None], tokens]
     pull[:, 0] += (vectors.centred @ W @ vectors.mark).numpy()[labels]
     pull -= pull.mean(1, keepdims=True)

@@ -84,6 +84,22 @@ def test_one_hot_recall_against_simulated_counts():
     assert np.mean(shares) == pytest.approx(expected._one_hot(V, L, n), abs=4 * np.std(shares) / 300**0.5)
 
 
+def test_scores_after_attentions_step_scatter_as_counted():
+    V, d, L, n = 128, 128, 128, 4
+    found = []
+    for seed in range(12):
+        vectors = samples.sample_vectors(V, d, seed)
+        w, _ = samples.attention_step(samples.sample_sequences(V, L, n, seed), vectors)
+        found.append([(vectors.mark @ w).item() / (n * V), (vectors.E @ w / (n * V)).var().item()])
+    (mean, word), (law, _) = np.mean(found, 0), expected.score_variances(V, d, L, n)
+    assert mean == pytest.approx((1 - 1 / L) * (n - 1), rel=0.15) and word == pytest.approx(law, rel=0.25)
+
+
+def test_finding_takes_more_samples_the_longer_and_none_is_enough_in_few_dimensions():
+    needed = [expected.finding_needed(64, 128, L, 0.9) for L in (64, 256, 512)]
+    assert needed == sorted(needed) and math.isnan(expected.finding_needed(64, 8, 256, 0.9))
+
+
 def test_a_crossing_lies_between_its_ends():
     assert expected.crossing(10, 20, 0.5, 0.9, 0.7) == pytest.approx(10 * 2**0.5)
     assert expected.crossing(0, 1, 0.0, 1.0, 0.9) == 1
@@ -122,6 +138,9 @@ def test_a_sum_is_not_told_from_a_product_where_length_and_load_never_vary_toget
 
 
 FLAWS = [
+    (("product_interval", 1), [0.8, 0.9], "product", "not reproduced", "grid"),
+    (("finding", 3), 99.0, "finding", "not reproduced", "grid"),
+    (("finding_level",), 1.6, "finding", "not reproduced", "grid"),
     (
         (),
         lambda m: m | {"cases": [[256, 256, 64]] * 11, "samples": {"sgd": m["samples"]["sgd"][::-1]}},

@@ -6,7 +6,7 @@ import numpy as np
 
 from amembook.companions.zeroth_order import expected
 from amembook.run.base import Results, slope, standard_error
-from amembook.run.claims import DIFFERENCE, count_band, count_error, equivalence, exponents, numbers, order
+from amembook.run.claims import check, count_band, count_error, equivalence, exponents, numbers
 from amemlib import theory
 from amemlib.problem import Problem
 from amemlib.scaling import first_crossing, fit_exponent
@@ -122,12 +122,8 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     what is expected.
     """
     draws, exponent = config.seeds, measured["quadratic_exponent"]
-    steeper = exponent["copies"] - exponent["parameters"]
-    verdicts = {
-        "quadratic": order(
-            numbers("exponent in the copies less that in the parameters", steeper, limit=0, scale=DIFFERENCE)
-        )
-    }
+    less = exponent["parameters"] - exponent["copies"]
+    verdicts = {"quadratic": check(less, name="exponent in the parameters less that in the copies")}
 
     dims = config.rank_dims
     rank = numbers(

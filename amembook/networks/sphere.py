@@ -1,7 +1,8 @@
 """Online SGD on the sphere, exactly in law, as a chain of one number a neuron, the overlap m = ⟨w, θ⟩.
 
-A fresh x has the components q along w, s along the part of θ outside w, and a square length χ² of the other d − 2; with
-z = mq + √(1 − m²) s, r² = s² + χ² and the gradient G(x − qw), G = y(z) g(q, r²),
+Apart, because the studies of one neuron and one direction have no network to train. A fresh sample has the components
+q along w, s along the part of θ outside w, and a square length χ² of the other d − 2; with z = mq + √(1 − m²) s, r² =
+s² + χ² and the gradient G(x − qw), G = y(z) g(q, r²),
 
     m′ = (m + ηG √(1 − m²) s) / √(1 + η²G²r²).
 """
@@ -51,6 +52,33 @@ def samples_needed(
         needed[crossed] = (begin + (k - begin) * part)[crossed]
         before, look = reached, max(look + 1, int(look * _LOOKS))
     return needed, k
+
+
+def late_share(
+    label: Callable[[np.ndarray], np.ndarray],
+    slope: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    dim: int,
+    rates: np.ndarray,
+    seeds: Sequence[int],
+    chains: int,
+    level: float,
+    horizon: int,
+) -> np.ndarray:
+    """The share of `chains` neurons with |m| above `level`, mean over the second half of `horizon` samples.
+
+    (rates, seeds), as in `samples_needed`; looked at a hundred times.
+    """
+    generators = [np.random.default_rng([seed, dim]) for seed in seeds]
+    m = np.tile(np.concatenate([_start(generator, chains, dim) for generator in generators]), (len(rates), 1))
+    eta, every, shares = np.asarray(rates)[:, None], -(-horizon // 200), []
+    for look in range(200):
+        q, s, squared = _draw(generators, (every, chains), dim - 2)
+        g = slope(q, squared)
+        for i in range(every):
+            m = advance(m, eta, label, g[i], q[i], s[i], squared[i])
+        if look >= 100:
+            shares.append((np.abs(m) > level).reshape(len(rates), len(seeds), chains).mean(2))
+    return np.mean(shares, axis=0)
 
 
 def advance(m, eta, label: Callable, g, q, s, squared):

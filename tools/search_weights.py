@@ -1,0 +1,78 @@
+"""Sphinx extension: how much each page has to say about each word, which Sphinx's index does not know.
+
+A word counts by where it stands (title, glossary, first screen, headings) and by how often it occurs, and more if few
+pages have it. The weights stand at the head of searchindex.js, and assets/search-scorer.js adds them up for a query.
+"""
+
+import json
+import math
+from collections import Counter, defaultdict
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.addnodes import glossary, pending_xref
+from sphinx.application import Sphinx
+from sphinx.search.en import SearchEnglish
+
+TITLE, DEFINED, SCREEN, HEADING = 10, 8, 5, 3
+OFTEN = 4
+"""A word that a page has fewer times, and in no place that counts, has no weight."""
+LESS = {"api": 0.1, "all-statements": 0.1, "evidence": 0.3, "checklist": 0.1, "errata": 0.1, "references": 0.1,
+        "README": 0.3, "related-work": 0.5, "notation": 0.3, "seminar": 0.3, "sixty-minutes": 0.3}  # fmt: skip
+
+
+def stems(language: SearchEnglish, text: str) -> list[str]:
+    """The words of a text as the index has them."""
+    words = (word.lower() for word in language.split(text))
+    return [language.stem(word) for word in words if language.word_filter(word)]
+
+
+def places(doctree: nodes.document, count) -> Counter:
+    """The weight of every word of one page by the places where it stands."""
+    found: Counter = Counter()
+    for section in doctree.findall(nodes.section):
+        title = section.next_node(nodes.title)
+        if title is not None:
+            top = isinstance(section.parent, nodes.document)
+            found.update(dict.fromkeys(count(title.astext()), TITLE if top else HEADING))
+    first = next(doctree.findall(nodes.section), doctree)
+    for child in first.children:
+        if isinstance(child, nodes.section):
+            break
+        if isinstance(child, nodes.paragraph) and not child.astext().startswith("You need"):
+            found.update(dict.fromkeys(count(child.astext()), SCREEN))
+    return found
+
+
+def weigh(app: Sphinx, error: Exception | None) -> None:
+    index = Path(app.outdir, "searchindex.js")
+    if error or app.builder.name != "html" or not index.exists():
+        return
+    language = SearchEnglish({})
+    count = lambda text: stems(language, text)
+    weights: dict[str, dict[str, float]] = defaultdict(dict)
+    for doc in sorted(app.env.found_docs):
+        doctree = app.env.get_doctree(doc)
+        text = " ".join(one.astext() for one in doctree.findall(nodes.paragraph))
+        often = {word: math.log2(n) for word, n in Counter(count(text)).items() if n >= OFTEN}
+        where = places(doctree, count)
+        for words in doctree.findall(glossary):
+            for item in words.findall(nodes.definition_list_item):
+                # the first page that an entry names defines its term
+                pages = (link["reftarget"] for link in item.findall(pending_xref) if link["refdomain"] == "doc")
+                if page := next(pages, ""):
+                    for word in count(item[0].astext()):
+                        weights[word][page] = weights[word].get(page, 0) + DEFINED
+        less = LESS.get(doc.rpartition("/")[2], 1)
+        for word in {**often, **where}:
+            weights[word][doc] = weights[word].get(doc, 0) + less * (where.get(word, 0) + often.get(word, 0))
+    rare = {word: math.log2(1 + len(app.env.found_docs) / len(pages)) for word, pages in weights.items()}
+    told = {w: {page: round(x * rare[w], 1) for page, x in pages.items()} for w, pages in sorted(weights.items())}
+    # before the index, which answers a query as soon as it is there
+    text = f"Scorer.weights={json.dumps(told, separators=(',', ':'))};\n{index.read_text(encoding='utf-8')}"
+    index.write_text(text, encoding="utf-8")
+
+
+def setup(app: Sphinx) -> dict:
+    app.connect("build-finished", weigh)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
