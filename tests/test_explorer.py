@@ -191,6 +191,44 @@ def test_a_list_is_read_in_any_order_and_refused_with_its_line():
         "line 1 has no count above 0"]  # fmt: skip
 
 
+def drawn(values, t0):
+    """The map that the page makes of its nodes."""
+    nodes = np.arange(-2, 4.1, 0.25)
+
+    def f(s):
+        x = np.log10(s.numpy() / t0)
+        return torch.from_numpy(np.interp(x, nodes, values) * np.minimum(10 ** (x + 2), 1))
+
+    return f
+
+
+@needs_node
+def test_a_map_of_ones_own_stores_what_the_library_says():
+    nodes = np.arange(-2, 4.1, 0.25)
+    contra, falling = 1.25 - 0.25 * 10 ** np.minimum(nodes - 3, 0), np.clip(1 - nodes / 4, 0.3, 1)
+    maps = {"flat": np.ones(25), "contra": contra / contra.max(), "rising": 10 ** (nodes / 8 - 0.5), "falling": falling}
+    problem = am.Problem.power_law(5000, 128, 1.5)
+    t0 = am.theory.bulk_scale(1.5, 5000, 128)
+    states = [{"source": "power", "alpha": 1.5, "dim": 128, "nItems": 5000, "batchSize": None, "lamOverT0": 1,
+               "optimizer": "own", "map": values.tolist()} for values in maps.values()]  # fmt: skip
+    for (name, values), answer in zip(maps.items(), in_node(in_script(states)), strict=True):
+        expected = am.equivalents.expected_map_capacity(problem, drawn(values, t0))
+        assert answer["capacity"] == pytest.approx(expected, rel=TOLERANCE), name
+
+
+@needs_node
+def test_a_map_is_read_from_points_and_refused_with_its_line():
+    texts = ["1 1\n100 2", "1,2\n\n0.01 0.02", "1", "1 -1\n2 2", "1 0\n2 0"]
+    first, second, *refused = in_node(f"JSON.stringify({json.dumps(texts)}.map(amemEngine.readMap))")
+    nodes = np.arange(-2, 4.1, 0.25)
+    np.testing.assert_allclose(first["values"], np.interp(nodes, [0, 2], [0.5, 1]) * np.minimum(10**nodes, 1))
+    assert second["values"][0] == pytest.approx(0.01) and second["values"][-1] == 1
+    assert [one["error"].split(":")[0] for one in refused] == [
+        "line 1 must be a number above 0 and one that is not negative",
+        "line 1 must be a number above 0 and one that is not negative",
+        "a map needs two lines, and a value above 0"]  # fmt: skip
+
+
 @needs_browser
 def test_spectrum_and_exponents_are_the_librarys(tmp_path):
     script = """JSON.stringify([

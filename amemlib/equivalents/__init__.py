@@ -23,12 +23,13 @@ from amemlib.equivalents.whitened import (
     expected_whitened_capacity,
     whitened_recovery_probabilities,
     Whitener,
+    balanced_whitener,
     KFAC,
     MATCHED,
     MATCHED_AND_NEWTON,
 )
 from amemlib.equivalents.sgd import sgd_recovery_probabilities, sgd_limit_probability, sgd_capacity_constant
-from amemlib.equivalents.law import SpectralLaw, expected_map_capacity
+from amemlib.equivalents.law import SpectralLaw, expected_map_capacity, expected_map_loss
 from amemlib.equivalents.optimal_map import best_map, best_monotone_map, best_smoothing, tail_snr
 from amemlib.equivalents.leading_order import (
     capacity_constant,
