@@ -11,6 +11,7 @@ import torch
 import amemlib as am
 from amembook import read_records
 from amembook.paper.iterates.reference import reference
+from amembook.paper.iterates.surrogate import surrogate_gradient
 from amembook.paper.iterates.trajectory import EXPERIMENT
 from amembook.run.cache import plain
 from amembook.run.claims import UNDECIDED, word
@@ -44,7 +45,7 @@ def test_an_annealed_softmax_follows_w_and_a_frozen_one_does_not():
 
 def test_the_surrogate_at_zero_is_the_gradient_but_for_the_mean_output():
     p = PROBLEM.frequencies
-    G = am.equivalents.surrogate_gradient(torch.zeros(96, 96), EMB, p)
+    G = surrogate_gradient(torch.zeros(96, 96), EMB, p)
     exact = am.initial_gradient(EMB, p)
     assert (G - exact).norm() < 0.05 * exact.norm()
 
@@ -54,7 +55,7 @@ def test_the_surrogate_follows_the_true_iterates():
     exact = list(am.trajectory(EMB, itertools.repeat(p, 3), am.polar, lr))
     W, others = torch.zeros(96, 96, dtype=torch.float64), []
     for _ in range(3):
-        W = am.step(W, am.equivalents.surrogate_gradient(W, EMB, p), am.polar, lr)
+        W = am.step(W, surrogate_gradient(W, EMB, p), am.polar, lr)
         others.append(W)
     counts, found = ([am.capacity(X, EMB) for X in side] for side in (exact[1:], others))
     assert np.abs(np.array(found) / counts - 1).max() < 0.06
