@@ -120,12 +120,12 @@ EXPERIMENT = Experiment(
     purpose="published maps of singular values and rows: items and loss of one step, predicted and counted",
     profiles={
         "smoke": ZooConfig(
-            alphas=(1.5, 2.0),
-            dims=(32,),
-            n_items=(128,),
+            alphas=(1.5,),
+            dims=(16,),
+            n_items=(48,),
             draws_at=(4,),
             loss_dim=16,
-            loss_items=64,
+            loss_items=48,
             loss_seeds=2,
             rates=(2.0,),
             tall_rows=32,

@@ -33,10 +33,11 @@ def expected_items(problem: Problem) -> dict[str, float]:
         solved = _scattered(problem, name)
         found[name] = float(solved.counts @ solved.recovery_probabilities())
     whole = torch.ones(problem.dim, dtype=torch.float64)
-    for name, share in ROWS.items():
+    by_share = {}
+    for share in set(ROWS.values()):
         rows = torch.where(torch.arange(problem.dim) < round(share * problem.dim), whole, NOTHING)
-        found[name] = expected_covariance_capacity(problem, rows, whole)
-    return found
+        by_share[share] = expected_covariance_capacity(problem, rows, whole)
+    return found | {name: by_share[share] for name, share in ROWS.items()}
 
 
 def expected_losses(problem: Problem, rates) -> dict[str, np.ndarray]:
