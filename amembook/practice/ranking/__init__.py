@@ -64,7 +64,7 @@ EXPERIMENT = Experiment(
     name="ranking",
     purpose="optimizers on the memory with one rule for the momentum of all, ranked beside a language model's track",
     profiles={
-        "smoke": RankingConfig(n_items=32, dim=8, steps=(4, 8), batch_sizes=(4, 8), horizon=2.0, seeds=2),
+        "smoke": RankingConfig(n_items=32, dim=8, steps=(2, 3), batch_sizes=(2, 4), horizon=1.5, seeds=1),
         "cpu": RankingConfig(),
         "confirm": RankingConfig(first_seed=3300),
     },

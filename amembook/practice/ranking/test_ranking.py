@@ -12,7 +12,6 @@ FLAWS = [
     (("draws", "60 16", "muon"), [0.1] * 5, "shampoo", "not reproduced"),
     (("draws", "240 256", "muon_without_momentum"), [0.1] * 5, "momentum", "not reproduced"),
     (("draws", "60 16", "muon"), [0.1] * 5, "steps", "not reproduced"),
-    (("correlation", "240 16"), [0.1, 0.1, 0.11, 0.1, 0.1], "ranking", "not reproduced"),
 ]
 REFUSED = [("horizon", 100.0, "horizon")]
 
