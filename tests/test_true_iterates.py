@@ -208,3 +208,10 @@ def test_four_steps_of_the_true_iterates_are_predicted_on_fresh_seeds():
         first = np.s_[:, :5, :5]
         overlaps = [np.array(record[side]["overlaps"])[0][first] for side in ("measured", "predicted")]
         assert np.abs(overlaps[0] - overlaps[1]).max() < 0.07
+
+
+def test_the_late_record_says_what_the_chapter_promises():
+    (record,) = read_records("trajectory", "late")
+    counts, law = (np.array(record[side]["counts"])[0] for side in ("measured", "predicted"))
+    assert counts.shape == (2, 20) and np.abs(counts / law - 1)[:, :5].max() < 0.03
+    assert np.abs(counts / law - 1).max() < 0.05
