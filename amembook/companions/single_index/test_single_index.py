@@ -86,7 +86,6 @@ def test_the_crossing_is_found_where_it_was_planted():
 
 
 FLAWS = [
-    (("muon_dims", 1, 2), 9.0, "muon_dims", "not reproduced", "muon"),
     (("ratios", "one pass, truncated", 2), 20.0, "one-pass", "not reproduced"),
     (("ratios", "full batch, quadratic"), [4.0] * 5, "quadratic", "not reproduced"),
     (("ratios", "full batch, labels", 1), 4.0, "labels", "not reproduced"),

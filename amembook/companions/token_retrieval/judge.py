@@ -73,7 +73,12 @@ def _grid(config, results: Results) -> tuple[dict, dict]:
     found = results.array("finding", "per_label").astype(float)
     fits = [fit_exponent(lengths - 1, row) if np.isfinite(row).all() else None for row in named]
     sizes = [(V, config.product_dim, L) for V in config.product_vocabularies for L in lengths]
-    summed = sum_of_functions(named.mean(2).ravel(), np.array(sizes)).reshape(named.shape[:2])
+    # a load at which a draw needs more samples than were tried is left out
+    whole = np.isfinite(named).all((1, 2))
+    kept = np.repeat(whole, len(lengths))
+    summed = np.full(named.shape[:2], np.nan)
+    if whole.sum() > 1:
+        summed[whole] = sum_of_functions(named.mean(2).ravel()[kept], np.array(sizes)[kept]).reshape(-1, len(lengths))
     measured = {
         "product": named.mean(2),
         "product_error": standard_error(named, 2),
@@ -100,17 +105,21 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     the exact one. attention: the mark's weight is the law's, and the place is found from two samples of a label on.
     gain: on one-hot vectors a polar step changes signal over noise as predicted. muon: with random vectors a polar step
     needs fewer samples than the gradient at all sizes; no law is known. product: the exponent of L − 1 is one at every
-    load, as that of a product is and that of a sum is not. finding: the samples of a label that finding needs are the
-    law's in their mean over all sizes, and at no size beyond a band of 10 %, for the law counts leading orders.
+    load at which all draws arrive, as that of a product is and that of a sum is not. finding: the samples of a label
+    that finding needs are the law's in their mean over all sizes, and at no size beyond a band of 10 %, for the law
+    counts leading orders.
     """
     grid = {}
     if "grid" in config.parts:
-        at = [f"{V}, {config.product_dim}" for V in config.product_vocabularies]
-        rivals = {"of the best sum": predicted["sum_exponent"], "√L": 0.5, "L^(3/4)": 0.75, "L^(5/4)": 1.25}
+        slopes = np.array(measured["product_exponent"])
+        kept = np.isfinite(slopes)
+        at = [f"{V}, {config.product_dim}" for V in np.array(config.product_vocabularies)[kept]]
+        summed = np.array(predicted["sum_exponent"])[kept]
+        rivals = {"of the best sum": summed, "√L": 0.5, "L^(3/4)": 0.75, "L^(5/4)": 1.25}
         given = {"limit": 1, "band": EXPONENT, "scale": DIFFERENCE, "rivals": rivals, "at": at}
-        low, high = np.moveaxis(measured["product_interval"], -1, 0)
+        low, high = np.moveaxis(np.array(measured["product_interval"])[kept], -1, 0)
         given |= {"low": low, "high": high, "draws": config.seeds}
-        grid["product"] = equivalence(numbers("exponent of L − 1 at V, d =", measured["product_exponent"], **given))
+        grid["product"] = equivalence(numbers("exponent of L − 1 at V, d =", slopes[kept], **given))
         cases = np.transpose([config.find_tokens, config.find_dims, config.find_lengths]).astype(float)
         V, d, L = cases.T
         found, law = measured["finding"], predicted["finding"]
