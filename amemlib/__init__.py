@@ -29,7 +29,6 @@ _HOMES = {
     "equivalents": ("expected_capacity", "expected_trajectory", "capacity_limit"),
     "scaling": ("fit_exponent",),
     "theory": (),
-    "expansions": (),
     "plain": (),
 }
 """The public modules in a reader's order, and what `amemlib` itself shows of each."""

@@ -445,6 +445,7 @@
     smoothed: (q, dim, lam) => spectralEquivalent(q, dim, lam),
     newton: (q, dim) => newtonEquivalent(q, dim),
     sgd: (q, dim, lam, draws) => sgdEquivalent(q, dim, draws),
+    own: (q, dim, lam, draws, f) => mapEquivalent(q, dim, f),
   };
 
   function frequencies(state) {
@@ -462,7 +463,8 @@
     const p = frequencies(state), t0 = lambdaUnit(state, p);
     let q = batch(p, tokensOf(state));
     if (state.optimizer === "sgd" || width) q = merged(q, width || SGD_BIN);
-    const probability = OPTIMIZERS[state.optimizer](q, state.dim, state.lamOverT0 * t0, state.draws);
+    const f = state.optimizer === "own" ? drawnMap(state.map, t0) : null;
+    const probability = OPTIMIZERS[state.optimizer](q, state.dim, state.lamOverT0 * t0, state.draws, f);
     return { p, q, t0, probability, capacity: dot(q.counts, probability) };
   }
 
@@ -543,13 +545,93 @@
   const againstDimension = (state, dims) => [...dimensionCounts(state, dims)];
   const againstBatch = (state, sizes) => [...batchCounts(state, sizes)];
 
-  /* Density of ln s: Re M(s(ε − i)) by Newton's method, followed down from large s: equivalents.SpectralLaw. */
+  /* A map of singular values as a reader draws it: values at MAP_NODES, log₁₀ of s in units of t₀, straight between
+     them, in proportion to s below the first and level beyond the last. */
+  const MAP_NODES = Array.from({ length: 25 }, (_, k) => -2 + k / 4);
+  function drawnMap(values, t0) {
+    const first = MAP_NODES[0], step = MAP_NODES[1] - first, last = values.length - 1;
+    return (s) => {
+      const at = (Math.log10(s / t0) - first) / step;
+      if (at <= 0) return values[0] * Math.pow(10, at * step);
+      const k = Math.min(Math.floor(at), last - 1);
+      return at >= last ? values[last] : values[k] + (at - k) * (values[k + 1] - values[k]);
+    };
+  }
+
+  /* Lines of a singular value over t₀ and f of it, as values at MAP_NODES, the largest 1. */
+  function readMap(text) {
+    const rows = [], lines = text.split(/\r?\n/);
+    for (let k = 0; k < lines.length; k++) {
+      const parts = lines[k].split(/[\s,;]+/).filter((part) => part !== "").map(Number);
+      if (parts.length === 0) continue;
+      if (parts.length !== 2 || !(parts[0] > 0) || !(parts[1] >= 0) || !isFinite(parts[0] + parts[1])) {
+        return { error: `line ${k + 1} must be a number above 0 and one that is not negative: ${lines[k].slice(0, 40)}` };
+      }
+      rows.push([Math.log10(parts[0]), parts[1]]);
+    }
+    rows.sort((a, b) => a[0] - b[0]);
+    const most = Math.max(...rows.map((row) => row[1]), 0);
+    if (rows.length < 2 || most === 0) return { error: "a map needs two lines, and a value above 0" };
+    const values = MAP_NODES.map((x) => {
+      const after = rows.findIndex((row) => row[0] >= x);
+      if (after === 0) return rows[0][1] * Math.pow(10, x - rows[0][0]);
+      if (after < 0) return rows[rows.length - 1][1];
+      const [[x0, y0], [x1, y1]] = [rows[after - 1], rows[after]];
+      return x1 === x0 ? y1 : y0 + (x - x0) / (x1 - x0) * (y1 - y0);
+    });
+    return { error: "", values: values.map((y) => y / most) };
+  }
+
+  /* One step W = f(G) for any map: equivalents.expected_map_capacity. */
+  function mapEquivalent(p, dim, f) {
+    const points = resolvents(p, dim, 1e-4, 0.01), K = p.values.length, n = points.length;
+    const values = points.map(([s]) => f(s)), most = Math.max(...values);
+    const weights = points.map(([s], k) => ((k + 1 < n ? points[k + 1][0] - s : 0) + (k > 0 ? s - points[k - 1][0] : s + s)) / 2);
+    const reading = (q) => {
+      let signal = 0, variance = 0;
+      for (let k = 0; k < n; k++) {
+        const [, re, im] = points[k], bRe = 1 + q * q * (re * re - im * im), bIm = 2 * q * q * re * im;
+        const norm = bRe * bRe + bIm * bIm, value = values[k] / most, squareRe = re * re - im * im, squareIm = 2 * re * im;
+        signal += weights[k] * value * q * (squareIm * bRe - squareRe * bIm) / norm;
+        variance += weights[k] * value * value * (re * bRe + im * bIm) / norm;
+      }
+      return [2 / Math.PI * signal, 2 / Math.PI * variance];
+    };
+    const read = Array.from(p.values, reading), rare = reading(0)[1];
+    const excess = read.map(([, variance]) => variance - rare), low = Math.min(...excess), width = Math.max(Math.max(...excess) - low, 1e-9);
+    const overlap = rare < 0.999 ? 1 / (1 - rare) : 0, number = new Float64Array(CLASSES), total = new Float64Array(CLASSES);
+    excess.forEach((one, i) => {
+      const label = Math.round((CLASSES - 1) * (one - low) / width);
+      number[label] += p.counts[i];
+      total[label] += p.counts[i] * one;
+    });
+    const [g, gauss] = DATA.hermite[24], exponent = 1 - 1 / sum(p.counts), result = new Float64Array(K);
+    for (let i = 0; i < K; i++) {
+      const score = Math.sqrt(dim) * read[i][0], noise = Math.sqrt(Math.max(read[i][1], 0)), wins = new Float64Array(g.length);
+      for (let one = 0; one < CLASSES; one++) {
+        if (number[one] === 0) continue;
+        const rival = total[one] / number[one], quiet = (excess[i] < 0 || rival < 0) && rare > 0;
+        const mixed = quiet ? (rare + excess[i]) * (rare + rival) / rare : rare + excess[i] + rival - overlap * excess[i] * rival;
+        const sd = Math.sqrt(Math.max(mixed, 1e-12));
+        for (let k = 0; k < g.length; k++) wins[k] += number[one] * logNdtr((score + noise * g[k]) / sd);
+      }
+      for (let k = 0; k < g.length; k++) result[i] += gauss[k] * Math.exp(wins[k] * exponent) / Math.sqrt(2 * Math.PI);
+    }
+    return result;
+  }
+
+  /* Density of ln s. */
   function spectrum(q, dim, smoothing) {
+    return resolvents(q, dim, smoothing, 0.015).map(([s, re]) => [s, 2 / Math.PI * re * s]);
+  }
+
+  /* [s, Re M, Im M] at M(s(ε − i)) by Newton's method, followed down from large s: equivalents.SpectralLaw. */
+  function resolvents(q, dim, smoothing, step) {
     const p = merged(q, 0.05), { v, c } = positive(p), least = bulkScale(p, dim), points = [];
     let s = 3 * v[0], re = smoothing / (s * (1 + smoothing ** 2)), im = 1 / (s * (1 + smoothing ** 2));
-    for (; s > 3e-3 * least; s *= Math.exp(-0.015)) {
+    for (; s > 3e-3 * least; s *= Math.exp(-step)) {
       const muRe = s * smoothing, muIm = -s;
-      for (let step = 0; step < 60; step++) {
+      for (let round = 0; round < 60; round++) {
         let yRe = 0, yIm = 0, dRe = 0, dIm = 0;
         for (let k = 0; k < v.length; k++) {
           const q2 = v[k] * v[k], xRe = q2 * (re * re - im * im), xIm = q2 * 2 * re * im;
@@ -569,7 +651,7 @@
         im = newIm;
         if (moved < 1e-8 * size) break;
       }
-      points.push([s, 2 / Math.PI * re * s]);
+      points.push([s, re, im]);
     }
     return points.reverse();
   }
@@ -587,6 +669,7 @@
 
   /* κ_t of Theorems 9 and 10: recovered items ~ d^κ after t steps of the thresholded iterates. */
   function exponent(optimizer, alpha, steps) {
+    if (optimizer === "own") return NaN;
     if (optimizer === "newton") return steps === 1 ? 1 + 1 / (2 * alpha) : NaN;
     if (optimizer !== "sgd") return 2 - Math.pow(1 - 1 / (2 * alpha), steps);
     let kappa = 0;
@@ -595,6 +678,6 @@
   }
 
   root.amemEngine = {
-    logNdtr, powerLaw, language, readList, listSize, tokensOf, batch, bulkScale, lambdaUnit, predict, scores, overlaps, dimensionCounts, againstDimension, batchCounts, againstBatch, trueSteps, countedSteps, halfBatch, spectrum, exponent,
+    logNdtr, powerLaw, language, readList, listSize, tokensOf, batch, bulkScale, lambdaUnit, predict, scores, overlaps, dimensionCounts, againstDimension, batchCounts, againstBatch, trueSteps, countedSteps, halfBatch, spectrum, exponent, MAP_NODES, drawnMap, readMap,
   };
 })(globalThis);

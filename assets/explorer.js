@@ -4,10 +4,11 @@
   if (typeof document === "undefined") return;
   const core = root.amemEngine, plots = root.amemPlots, { NAMES, format, short } = plots;
   const DEFAULTS = { source: "power", alpha: 1.5, d: 8, n: 4.7, b: 41, experts: 0, k: 0, lambda: 0, steps: 1, optimizer: "polar", other: "sgd" };
+  const FLAT = core.MAP_NODES.map(() => 1);
   const INFINITE_BATCH = 41;
   const BATCHES = Array.from({ length: 13 }, (_, k) => 4 ** (k + 1));
   const OVERSHOT = "a step of η = √d is too long here, it turns against much of what the steps before it stored, and how much is left the recursion does not know";
-  let box, inputs, timer, job = 0;
+  let box, inputs, timer, job = 0, map = FLAT, plot = null;
 
   /* What the controls stand for. */
   function stateOf(raw) {
@@ -16,7 +17,7 @@
       source: raw.source, optimizer: raw.optimizer, other: raw.other, alpha: raw.alpha, steps: raw.steps,
       dim: Math.round(2 ** raw.d), nItems: Math.min(+(10 ** raw.n).toPrecision(2), listed),
       batchSize: raw.b >= INFINITE_BATCH ? Infinity : Math.round(2 ** raw.b), lamOverT0: 10 ** raw.lambda,
-      experts, topK: Math.min(2 ** raw.k, experts),
+      experts, topK: Math.min(2 ** raw.k, experts), map,
     };
   }
 
@@ -43,8 +44,15 @@
     return raw;
   }
 
+  function mapFromHash() {
+    const values = (new URLSearchParams(location.hash.slice(1)).get("f") || "").split("_").map(Number);
+    const good = values.length === FLAT.length && values.every((one) => one >= 0 && one <= 1) && Math.max(...values) > 0;
+    map = good ? values : FLAT;
+  }
+
   function toHash(raw) {
     const changed = Object.entries(raw).filter(([name, value]) => value !== DEFAULTS[name]);
+    if (map !== FLAT) changed.push(["f", map.map((one) => +one.toFixed(3)).join("_")]);
     const hash = new URLSearchParams(changed).toString();
     history.replaceState(null, "", hash ? "#" + hash : location.pathname + location.search);
   }
@@ -173,7 +181,9 @@
       : `No count is known here for ${NAMES[one.optimizer]} after ${raw.steps} steps${one.history ? `: ${OVERSHOT}` : ""}.`).join(" "));
     box.querySelector(".tiles").classList.remove("stale");
     plots.ranks(svg("ranks"), answers, state.nItems);
-    plots.spectrum(svg("spectrum"), core.spectrum(first.one.q, state.dim, 0.01), first.one.t0, state.lamOverT0, names);
+    const own = names.includes("own") ? core.drawnMap(state.map, 1) : null;
+    plot = plots.spectrum(svg("spectrum"), core.spectrum(first.one.q, state.dim, 0.01), first.one.t0, state.lamOverT0, names, undefined, own);
+    svg("spectrum").classList.toggle("drawn", own !== null);
     box.dataset.capacity = first.capacity;
     box.dataset.other = second ? second.capacity : "";
     const remaining = () => later(mine, () => {
@@ -224,12 +234,49 @@
 
   /* The reader's list becomes one of the sources, and stays on this page: no link holds it. */
   function pasted() {
-    const text = box.querySelector("textarea").value, { size, error } = core.readList(text);
+    const text = box.querySelector("textarea[data-list]").value, { size, error } = core.readList(text);
     show("list", error ? `Not read: ${error}.` : `Read: ${format(size)} items.`);
     if (error) return;
     if (![...inputs.source.options].some(({ value }) => value === "list")) inputs.source.add(new Option("your list", "list"));
     inputs.source.value = "list";
     changed();
+  }
+
+  function pastedMap() {
+    const { values, error } = core.readMap(box.querySelector("textarea[data-map]").value);
+    show("map", error ? `Not read: ${error}.` : "Read.");
+    if (error) return;
+    map = values;
+    inputs.optimizer.value = "own";
+    changed();
+  }
+
+  /* A stroke over the spectrum sets f at the nodes that it passes; f keeps its largest value at 1 or below. */
+  function drawing() {
+    const area = svg("spectrum");
+    let last = null;
+    const place = (event) => {
+      const corner = area.getBoundingClientRect(), view = area.viewBox.baseVal;
+      return plot.at((event.clientX - corner.left) / corner.width * view.width, (event.clientY - corner.top) / corner.height * view.height);
+    };
+    const stroke = (event) => {
+      if (last === null) return;
+      const [s, value] = place(event), to = Math.log10(s), level = Math.min(Math.max(value, 0), 1), from = last;
+      const near = (core.MAP_NODES[1] - core.MAP_NODES[0]) / 2, [a, b] = [Math.min(from, to) - near, Math.max(from, to) + near];
+      const next = map.map((old, k) => core.MAP_NODES[k] >= a && core.MAP_NODES[k] <= b ? level : old);
+      last = to;
+      if (Math.max(...next) > 0) map = next;
+      plots.preview(plot, core.drawnMap(map, 1));
+    };
+    area.addEventListener("pointerdown", (event) => {
+      if (!plot || !area.classList.contains("drawn")) return;
+      event.preventDefault();
+      area.setPointerCapture(event.pointerId);
+      last = Math.log10(place(event)[0]);
+      stroke(event);
+    });
+    area.addEventListener("pointermove", stroke);
+    for (const name of ["pointerup", "pointercancel"]) area.addEventListener(name, () => { if (last !== null) { last = null; changed(); } });
   }
 
   function start() {
@@ -240,10 +287,13 @@
       inputs.source.add(new Option(`words of ${name}`, code));
     }
     write(fromHash());
+    mapFromHash();
     for (const input of Object.values(inputs)) input.addEventListener("input", changed);
-    window.addEventListener("hashchange", () => { write(fromHash()); changed(); });
-    box.querySelector("button[data-do=reset]").addEventListener("click", () => { write(DEFAULTS); changed(); });
+    window.addEventListener("hashchange", () => { write(fromHash()); mapFromHash(); changed(); });
+    box.querySelector("button[data-do=reset]").addEventListener("click", () => { write(DEFAULTS); map = FLAT; changed(); });
     box.querySelector("button[data-do=list]").addEventListener("click", pasted);
+    box.querySelector("button[data-do=map]").addEventListener("click", pastedMap);
+    drawing();
     changed();
   }
 

@@ -3,7 +3,7 @@
   "use strict";
   if (typeof document === "undefined") return;
   const SVG = "http://www.w3.org/2000/svg";
-  const NAMES = { polar: "Muon", smoothed: "Muon (h_λ)", sgd: "SGD", newton: "Newton" };
+  const NAMES = { polar: "Muon", smoothed: "Muon (h_λ)", sgd: "SGD", newton: "Newton", own: "your own f" };
 
   const format = (x) => x >= 9999.5 ? Math.round(x).toLocaleString("en") : String(+x.toPrecision(4));
   const short = (x) => x >= 100 ? format(Math.round(x)) : String(+x.toPrecision(3));
@@ -55,7 +55,8 @@
     element("text", { x: (left + width - right) / 2, y: height - 6, "text-anchor": "middle" }, svg, xLabel);
     const middle = (top + height - bottom) / 2;
     element("text", { x: 14, y: middle, "text-anchor": "middle", transform: `rotate(-90 14 ${middle})` }, svg, yLabel);
-    return { svg, x, y };
+    const at = (px, py) => [10 ** (low + (px - left) / (width - left - right) * (high - low)), (height - bottom - py) / (height - top - bottom) * yMax];
+    return { svg, x, y, at };
   }
 
   function line(plot, points, type) {
@@ -80,12 +81,12 @@
   }
 
   /* The density of ln s, points [s, density] of engine.spectrum, and the map f that each optimizer applies. */
-  function spectrum(svg, points, t0, lamOverT0, names, axis = "singular value / t₀") {
+  function spectrum(svg, points, t0, lamOverT0, names, axis = "singular value / t₀", own = null) {
     const law = points.map(([s, density]) => [s / t0, density]);
     const body = law.filter(([s]) => s < 100), peak = Math.max(...body.map(([, density]) => density));
     const seen = law.filter(([, density]) => density > 1e-3 * peak);
     const range = [Math.max(seen[0][0], 1e-3), seen[seen.length - 1][0] * 1.2];
-    const maps = { polar: () => 1, smoothed: (s) => s / Math.hypot(s, lamOverT0), sgd: (s) => s / range[1] };
+    const maps = { polar: () => 1, smoothed: (s) => s / Math.hypot(s, lamOverT0), sgd: (s) => s / range[1], ...(own && { own }) };
     const shown = names.filter((name) => name in maps);
     const text = "Density of the logarithm of the gradient's singular values in units of t₀, largest value of the bulk 1"
       + (shown.length ? ", with the map f that each optimizer applies to them." : ".");
@@ -93,6 +94,15 @@
     const inside = law.filter(([s]) => s >= range[0]).map(([s, density]) => [s, Math.min(Math.max(density / peak, 0), 1)]);
     line(plot, [[inside[0][0], 0], ...inside, [inside[inside.length - 1][0], 0]], "area");
     for (const name of [...shown].reverse()) line(plot, inside.map(([s]) => [s, maps[name](s)]), "curve " + name);
+    return plot;
+  }
+
+  /* The reader's map while a stroke goes on. */
+  function preview(plot, f) {
+    const old = plot.svg.querySelector(".curve.own");
+    if (old) old.remove();
+    const points = Array.from({ length: 129 }, (_, k) => plot.at(62 + 328 * k / 128, 0)[0]).map((s) => [s, Math.min(f(s), 1)]);
+    line(plot, points, "curve own");
   }
 
   /* What was counted under this name for the same exponent and (to 3 %) the same number of items. */
@@ -133,5 +143,5 @@
     }, 10);
   }
 
-  root.amemPlots = { NAMES, format, short, element, empty, axes, line, key, ranks, spectrum, counted, counts, gathered };
+  root.amemPlots = { NAMES, format, short, element, empty, axes, line, key, ranks, spectrum, preview, counted, counts, gathered };
 })(globalThis);

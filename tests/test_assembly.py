@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import amemlib as am
-from amemlib.expansions import LeadingBlock
+from amembook.paper.lemmas.expansions import LeadingBlock
 
 
 @pytest.mark.parametrize("batch_size", [math.inf, 2048])

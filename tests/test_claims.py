@@ -22,6 +22,7 @@ from amembook.run.claims import (
     equivalence,
     exponents,
     multiplier,
+    noticed,
     numbers,
     order,
     seen,
@@ -139,9 +140,19 @@ def test_a_guard_can_miss_and_need_not_be_inside():
 def test_a_law_off_by_twice_the_power_loses_its_word_both_ways(measured):
     judge = lambda law: equivalence(numbers("items", measured, 0.4, 20, law=law, band=SIZES, rivals={"a": 150.0}))
     made = judge(LAW)
-    assert made["word"] == PREDICTED and 0 < made["power"] < 2 * SIZES
+    assert made["word"] == PREDICTED and 0 < made["power"] < 2 * SIZES and noticed(made) == made["power"]
     for factor in (1 + 2 * made["power"], 1 / (1 + 2 * made["power"])):
         assert judge(LAW * factor)["word"] in (UNDECIDED, NOT_REPRODUCED)
+
+
+@pytest.mark.parametrize(("looks", "error", "rival"), [(1, 2.0, 150.0), (12, 2.0, 150.0), (3, 0.4, 104.0)])
+def test_an_undecided_law_off_by_twice_what_is_noticed_is_missed_both_ways(looks, error, rival):
+    given = {"band": SIZES, "rivals": {"a": rival}}
+    judge = lambda law: equivalence(numbers("items", [100.0] * looks, error, 20, law=law, **given))
+    made = judge(LAW)
+    assert made["word"] == UNDECIDED and noticed(made) > SIZES
+    for factor in (1 + 2 * noticed(made), 1 / (1 + 2 * noticed(made))):
+        assert judge(LAW * factor)["word"] == NOT_REPRODUCED
 
 
 def test_an_order_is_observed_beyond_its_error():

@@ -15,7 +15,9 @@ import pytest
 import torch
 
 import amemlib as am
-from amembook.paper.interactions.variances import PredictedVariances
+from amembook.paper.interactions.variances import PredictedVariances, typical_absolute_maximum
+from amembook.paper.iterates.surrogate import surrogate_gradient
+from amembook.paper.optimality import inverse_sum_limit
 from amemlib import equivalents
 from amemlib.equivalents import descent
 
@@ -116,7 +118,7 @@ def leading_order():
         [equivalents.rare_item_snr(name, 1.4, lam) for name, lam in maps],
         [equivalents.capacity_constant(name, 1.4, 999, lam) for name, lam in maps],
         [f(n) for n in (3, 77, 10**6) for f in (equivalents.typical_maximum, equivalents.typical_maximum_expansion)],
-        [equivalents.typical_absolute_maximum(2.5), equivalents.inverse_sum_limit(1.4, 77, 0.3)],
+        [typical_absolute_maximum(2.5), inverse_sum_limit(1.4, 77, 0.3)],
     )
 
 
@@ -130,7 +132,7 @@ def softmax():
     found = [
         f(sd, n) for f in (equivalents.expected_log_partition, equivalents.mean_tilt) for sd in sds for n in (1, 99)
     ]
-    return found, equivalents.surrogate_gradient(3 * am.polar(am.initial_gradient(emb, P)), emb, P).numpy()
+    return found, surrogate_gradient(3 * am.polar(am.initial_gradient(emb, P)), emb, P).numpy()
 
 
 def capacities():
@@ -218,7 +220,7 @@ LOSSES = equivalents.SpectralEquivalent.solve(SMALL.frequencies, 4)
 BORDERS = {
     "a free energy": (lambda x: equivalents.expected_log_partition(x, 9), 50.0, UP, "sd must be at most 50"),
     "a surrogate": (
-        lambda x: equivalents.surrogate_gradient(x * torch.eye(DIM, dtype=torch.float64), embeddings(), P),
+        lambda x: surrogate_gradient(x * torch.eye(DIM, dtype=torch.float64), embeddings(), P),
         50 * DIM**0.5, UP, "W must give logits",
     ),
     "small rates": (lambda x: mean_field(lr_over_root_dim=x), 1e-6, DOWN, "must lie in [1e-06, 50]"),

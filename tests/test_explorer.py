@@ -191,6 +191,44 @@ def test_a_list_is_read_in_any_order_and_refused_with_its_line():
         "line 1 has no count above 0"]  # fmt: skip
 
 
+def drawn(values, t0):
+    """The map that the page makes of its nodes."""
+    nodes = np.arange(-2, 4.1, 0.25)
+
+    def f(s):
+        x = np.log10(s.numpy() / t0)
+        return torch.from_numpy(np.interp(x, nodes, values) * np.minimum(10 ** (x + 2), 1))
+
+    return f
+
+
+@needs_node
+def test_a_map_of_ones_own_stores_what_the_library_says():
+    nodes = np.arange(-2, 4.1, 0.25)
+    contra, falling = 1.25 - 0.25 * 10 ** np.minimum(nodes - 3, 0), np.clip(1 - nodes / 4, 0.3, 1)
+    maps = {"flat": np.ones(25), "contra": contra / contra.max(), "rising": 10 ** (nodes / 8 - 0.5), "falling": falling}
+    problem = am.Problem.power_law(5000, 128, 1.5)
+    t0 = am.theory.bulk_scale(1.5, 5000, 128)
+    states = [{"source": "power", "alpha": 1.5, "dim": 128, "nItems": 5000, "batchSize": None, "lamOverT0": 1,
+               "optimizer": "own", "map": values.tolist()} for values in maps.values()]  # fmt: skip
+    for (name, values), answer in zip(maps.items(), in_node(in_script(states)), strict=True):
+        expected = am.equivalents.expected_map_capacity(problem, drawn(values, t0))
+        assert answer["capacity"] == pytest.approx(expected, rel=TOLERANCE), name
+
+
+@needs_node
+def test_a_map_is_read_from_points_and_refused_with_its_line():
+    texts = ["1 1\n100 2", "1,2\n\n0.01 0.02", "1", "1 -1\n2 2", "1 0\n2 0"]
+    first, second, *refused = in_node(f"JSON.stringify({json.dumps(texts)}.map(amemEngine.readMap))")
+    nodes = np.arange(-2, 4.1, 0.25)
+    np.testing.assert_allclose(first["values"], np.interp(nodes, [0, 2], [0.5, 1]) * np.minimum(10**nodes, 1))
+    assert second["values"][0] == pytest.approx(0.01) and second["values"][-1] == 1
+    assert [one["error"].split(":")[0] for one in refused] == [
+        "line 1 must be a number above 0 and one that is not negative",
+        "line 1 must be a number above 0 and one that is not negative",
+        "a map needs two lines, and a value above 0"]  # fmt: skip
+
+
 @needs_browser
 def test_spectrum_and_exponents_are_the_librarys(tmp_path):
     script = """JSON.stringify([
@@ -210,13 +248,13 @@ def test_spectrum_and_exponents_are_the_librarys(tmp_path):
 
 @needs_node
 def test_steps_are_those_of_the_recursion_at_and_between_the_stored_solutions():
-    """Four streams of the recursion themselves scatter by one to two per cent."""
+    """The table is of the first recursion, and four streams of this one scatter by two to three per cent."""
     places = [(1.5, 256, 10_000), (1.4, 181, 5000), (1.6, 181, 700), (1.45, 2896, 500_000)]
     states = [{"alpha": a, "dim": d, "nItems": n, "steps": 5} for a, d, n in places]
     shown = in_node(f"JSON.stringify({json.dumps(states)}.map(amemEngine.trueSteps))")
     for (alpha, dim, n_items), counts in zip(places, shown, strict=True):
         expected = am.equivalents.power_law_iterates(alpha, n_items, dim, 1.0, 5, make_steps.STREAMS).counts
-        np.testing.assert_allclose(counts, expected, rtol=0.05)
+        np.testing.assert_allclose(counts, expected, rtol=0.1)
 
 
 def test_counts_at_the_end_of_a_list_are_undone_and_done_again():
@@ -236,8 +274,9 @@ def test_beyond_the_recursions_range_no_number_is_shown_nor_smeared_into_its_nei
 
 
 def test_the_stored_steps_are_the_recursions():
+    """Of its first form, says `amembook/tables/README.md`: up to d = 256 it differs by a few per cent."""
     for place in ((0.7, 64, 316), (2.0, 128, 3162)):
-        np.testing.assert_allclose(make_steps.stored()[make_steps.name(*place)], make_steps.entry(*place), rtol=1e-3)
+        np.testing.assert_allclose(make_steps.stored()[make_steps.name(*place)], make_steps.entry(*place), rtol=0.06)
 
 
 @needs_browser

@@ -10,7 +10,7 @@ import torch
 
 import amemlib as am
 from amembook.paper.interactions import EXPERIMENT as INTERACTIONS
-from amembook.paper.interactions.variances import PredictedVariances
+from amembook.paper.interactions.variances import PredictedVariances, typical_absolute_maximum
 from amembook.paper.lemmas import (
     binomial_series_ratio,
     expansion_error,
@@ -24,11 +24,11 @@ from amembook.paper.lemmas import (
     path_monomials,
     remainder_ratio,
 )
+from amembook.paper.lemmas.expansions import LeadingBlock
 from amembook.paper.lemmas.gaussian import gaussian_expectation
 from amembook.run.claims import CONSISTENT, NOT_REPRODUCED, UNDECIDED
 from amemlib import theory
-from amemlib.equivalents import SpectralEquivalent, interaction_variances, typical_absolute_maximum
-from amemlib.expansions import LeadingBlock
+from amemlib.equivalents import SpectralEquivalent, interaction_variances
 
 
 def normal(*shape, seed=0):

@@ -10,6 +10,7 @@ from pathlib import Path
 import ledger
 import pytest
 
+from amembook.run import claims
 from amembook.run.claims import OPEN, PREDICTED, REPRODUCED, WORDS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -102,6 +103,25 @@ def test_a_line_of_the_csv_is_a_judged_number_on_the_scale_of_its_band():
                 # an entry of a family may straddle its band, its total must not
                 assert low <= mean <= high and low <= law + band and high >= law - band, line
             assert bool(line["rule_commit"]) == bool(line["record_commit"]) == bool(row["parts"])
+
+
+def off_by(one, error, sign):
+    """A judged number whose law and limit are moved by an error on its scale."""
+    move = lambda x: x * (1 + error) ** sign if one["scale"] == claims.RATIO else x + sign * error
+    return one | {key: move(one[key]) for key in ("law", "limit") if one[key] is not None}
+
+
+def test_a_law_off_by_twice_what_its_row_would_notice_loses_its_word():
+    for row in LOADED:
+        for part in row["parts"]:
+            error, numbers = claims.noticed(part), part["numbers"]
+            if error is None or part["word"] == claims.NOT_REPRODUCED:
+                continue
+            those = [one["scale"] for one in claims.decisive(numbers) if not one.get("guard")]
+            scale = claims.RATIO if claims.RATIO in those else claims.DIFFERENCE
+            for sign in (1, -1):
+                moved = [off_by(one, 2 * error, sign) if one["scale"] == scale else one for one in numbers]
+                assert claims.equivalence(moved)["word"] != part["word"], (row["statement"], part["key"])
 
 
 @pytest.mark.parametrize("row", SETTLED, ids=lambda row: row["statement"])

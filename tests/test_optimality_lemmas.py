@@ -11,6 +11,7 @@ from scipy.special import digamma
 import amemlib as am
 from amembook.paper.optimality import EXPERIMENT as OPTIMALITY
 from amembook.paper.optimality import (
+    inverse_sum_limit,
     measure_haar,
     measure_newton_schulz,
     measure_ruler,
@@ -22,7 +23,7 @@ from amembook.paper.optimality import (
 from amembook.paper.optimality.rotations import sample_rotations
 from amembook.run.cache import plain
 from amembook.run.claims import CONSISTENT, UNDECIDED, word
-from amemlib.equivalents import SMALLEST_MEDIAN, SpectralLaw, inverse_sum_limit
+from amemlib.equivalents import SMALLEST_MEDIAN, SpectralLaw
 from amemlib.spectral import newton_schulz_scalar, signal_slopes, spectral_derivative, spectral_maps
 
 

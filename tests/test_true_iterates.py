@@ -10,6 +10,8 @@ import torch
 
 import amemlib as am
 from amembook import read_records
+from amembook.paper.iterates.reference import reference
+from amembook.paper.iterates.surrogate import surrogate_gradient
 from amembook.paper.iterates.trajectory import EXPERIMENT
 from amembook.run.cache import plain
 from amembook.run.claims import UNDECIDED, word
@@ -43,7 +45,7 @@ def test_an_annealed_softmax_follows_w_and_a_frozen_one_does_not():
 
 def test_the_surrogate_at_zero_is_the_gradient_but_for_the_mean_output():
     p = PROBLEM.frequencies
-    G = am.equivalents.surrogate_gradient(torch.zeros(96, 96), EMB, p)
+    G = surrogate_gradient(torch.zeros(96, 96), EMB, p)
     exact = am.initial_gradient(EMB, p)
     assert (G - exact).norm() < 0.05 * exact.norm()
 
@@ -53,7 +55,7 @@ def test_the_surrogate_follows_the_true_iterates():
     exact = list(am.trajectory(EMB, itertools.repeat(p, 3), am.polar, lr))
     W, others = torch.zeros(96, 96, dtype=torch.float64), []
     for _ in range(3):
-        W = am.step(W, am.equivalents.surrogate_gradient(W, EMB, p), am.polar, lr)
+        W = am.step(W, surrogate_gradient(W, EMB, p), am.polar, lr)
         others.append(W)
     counts, found = ([am.capacity(X, EMB) for X in side] for side in (exact[1:], others))
     assert np.abs(np.array(found) / counts - 1).max() < 0.06
@@ -95,6 +97,34 @@ def test_the_recursion_follows_the_true_iterates_item_by_item():
         np.testing.assert_allclose(np.mean(logits, 0)[:, low:high].mean(1), expected, rtol=0.08, atol=0.3)
 
 
+def test_the_recursion_is_its_plain_reference():
+    """Other random streams, so as far as they scatter; without κ_i the interactions are too small from step 8 on."""
+    problem, steps = am.Problem.power_law(400, 32, 1.5), 10
+    law = mean_field_iterates(problem, 2.0, steps, streams=12)
+    p = problem.frequencies.numpy()
+    plain_, without = (
+        np.array([reference(p, 32, 2.0, steps, seed, lowered=kept) for seed in range(2000, 2006)])
+        for kept in (True, False)
+    )
+    counts, sizes = plain_.mean(0)
+    error = np.hypot(law.errors, plain_[:, 0].std(0, ddof=1) / math.sqrt(6))
+    assert (np.abs(counts - law.counts) < 3.5 * error + 0.02 * law.counts).all()
+    np.testing.assert_allclose(sizes, law.interaction_sd, rtol=0.03)
+    assert (without.mean(0)[1, 7:] < 0.95 * law.interaction_sd[7:]).all()
+
+
+def test_late_steps_are_refused_where_nothing_was_compared():
+    for change, name in (
+        ({"problem": am.Problem.power_law(600, 257, 1.5), "steps": 6}, "steps must be at most 5 beyond 256 dimensions"),
+        ({"problem": am.Problem.power_law(65_537, 8, 1.5), "steps": 6}, "steps must be at most 5"),
+        ({"steps": 33}, "steps must be at most 32, got 33"),
+        ({"steps": 6, "lr_over_root_dim": 2.1}, "lr_over_root_dim must be at most 2 for more than 5 steps, got 2.1"),
+    ):
+        arguments = {"problem": PROBLEM} | change
+        with pytest.raises(ValueError, match=f"^{name}"):
+            am.expected_trajectory(**arguments)
+
+
 def test_momentum_and_batches_reach_the_recursion():
     problem, steps = am.Problem.power_law(1024, 64, 1.5), 4
     emb = am.sample_embeddings(problem, 2000)
@@ -110,7 +140,8 @@ def test_momentum_and_batches_reach_the_recursion():
 
 
 def test_a_batch_of_one_is_solved_and_stores_next_to_nothing():
-    counts = am.expected_trajectory(am.Problem.power_law(256, 32, 1.5), 3, batch_size=1)
+    problem = am.Problem.power_law(256, 32, 1.5)
+    counts = mean_field_iterates(problem, 1.0, 3, batch_size=1, streams=64).counts
     # what a batch shows that is not empty, 1 / (1 − 1/e) items, and an item of luck
     assert 0.5 < counts[0] < 3 and np.isfinite(counts).all() and counts[-1] < 10
     with pytest.raises(ValueError, match="^batch_size must"):
@@ -177,3 +208,10 @@ def test_four_steps_of_the_true_iterates_are_predicted_on_fresh_seeds():
         first = np.s_[:, :5, :5]
         overlaps = [np.array(record[side]["overlaps"])[0][first] for side in ("measured", "predicted")]
         assert np.abs(overlaps[0] - overlaps[1]).max() < 0.07
+
+
+def test_the_late_record_says_what_the_chapter_promises():
+    (record,) = read_records("trajectory", "late")
+    counts, law = (np.array(record[side]["counts"])[0] for side in ("measured", "predicted"))
+    assert counts.shape == (2, 20) and np.abs(counts / law - 1)[:, :5].max() < 0.03
+    assert np.abs(counts / law - 1).max() < 0.05

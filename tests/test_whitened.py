@@ -9,7 +9,7 @@ from scipy.special import log_ndtr
 
 import amemlib as am
 from amemlib import equivalents
-from amemlib.equivalents import KFAC, MATCHED, MATCHED_AND_NEWTON, Whitener, whitened
+from amemlib.equivalents import KFAC, MATCHED, MATCHED_AND_NEWTON, Whitener, balanced_whitener, whitened
 from amemlib.whitening import balanced_sum, kfac
 
 SEEDS = range(2000, 2006)
@@ -164,3 +164,42 @@ def test_counts_of_a_batch_are_those_of_its_frequencies():
         laws.append(am.expected_capacity(problem, "kfac", frequencies=q))
     error = np.std(np.subtract(counted, laws), ddof=1) / math.sqrt(len(SEEDS))
     assert abs(np.mean(counted) - np.mean(laws)) < 0.05 * np.mean(laws) + 2 * error
+
+
+def leverages(weights, dim):
+    """λ = a τ / (1 + a τ) with Σ λ = d."""
+    low, high = 1e-30, 1e30
+    for _ in range(300):
+        tau = (low * high) ** 0.5
+        low, high = (tau, high) if (weights * tau / (1 + weights * tau)).sum() < dim else (low, tau)
+    return weights * tau / (1 + weights * tau)
+
+
+@pytest.mark.parametrize("alpha", [1.25, 2.0])
+def test_balanced_weights_are_stationary_and_each_side_is_the_best_against_the_other(alpha):
+    dim, p = 16, am.Problem.power_law(400, 16, alpha).frequencies
+    a = balanced_whitener(p, dim).weights(p.numpy())
+    p, lam = p.numpy(), leverages(a, dim)
+    c = lam / (p**2 * (1 - lam) ** 3)
+    assert np.allclose(c, c[0], rtol=0.03), "bins of a per cent"
+    score = lambda x, y: (dim - (x**2).sum()) * (dim - (y**2).sum()) / (p**2 * (1 - x) ** 2 * (1 - y) ** 2).sum()
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        other = leverages(a * np.exp(rng.normal(size=len(a)) * 0.3), dim)
+        assert score(other, lam) < score(lam, lam) * (1 + 1e-6)
+    # both sides together: a saddle, items are split between them
+    split = leverages(np.where(np.arange(len(p)) % 2, p**2, 0), dim)
+    for _ in range(20):
+        other = leverages(p**2 * (1 - split) ** 2, dim)
+        split = leverages(p**2 * (1 - other) ** 2, dim)
+    assert score(split, other) > 1.1 * score(lam, lam)
+
+
+def test_balanced_weights_need_more_items_than_dimensions():
+    with pytest.raises(ValueError, match="q must have more than dim = 8 weights > 0, got 8"):
+        balanced_whitener(am.Problem.power_law(8, 8, 1.5).frequencies, 8)
+
+
+def test_the_loss_of_any_map_is_refused_a_rate_that_is_not_positive():
+    with pytest.raises(ValueError, match="lr"):
+        am.equivalents.expected_map_loss(am.Problem.power_law(50, 8, 1.5), torch.ones_like, 0.0)

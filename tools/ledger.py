@@ -101,7 +101,7 @@ def log(root: Path) -> list[dict]:
 def worst(numbers: list[dict]) -> dict | None:
     """The number whose interval reaches furthest from its law, in units of its band."""
     gap = lambda one: max(abs(off(one[end], base(one), one["scale"])) for end in ("low", "high")) / reach(one)
-    return max((one for one in numbers if base(one) is not None and one["band"]), key=gap, default=None)
+    return max((one for one in claims.decisive(numbers) if one["band"]), key=gap, default=None)
 
 
 def judged(verdict: dict) -> list[dict]:
@@ -261,7 +261,7 @@ def group(rows: list[dict], name: str, root: Path) -> list[str]:
     for row in rows:
         verdicts = row["parts"]
         told_of = lambda kind, of=verdicts: ", ".join(dict.fromkeys(name for verdict in of for name in verdict[kind]))
-        power = max((verdict["power"] for verdict in verdicts if verdict["power"] is not None), default=None)
+        power = max(filter(None, map(claims.noticed, verdicts)), default=None)
         judged = {
             "refuses": told_of("refused"),
             "not": told_of("surviving"),

@@ -19,8 +19,8 @@ multiplier: Student's t for the draws of the number, at 5 % for one look or shar
 A verdict is plain JSON: `word`, `kind` ("law", "order", "check"), `numbers`, `draws` (the fewest of a number, None if
 nothing is random), `refused`, `surviving` and of these the `near`, which lie no further from the law than the band, and
 `power`: the smallest error of the law (relative; absolute where every number is a difference) in either direction that
-would cost a law its word, or, where the law is not met, that intervals of this width would call missed. None for orders
-and checks. All of it follows from `kind` and `numbers`.
+would cost a law its word, or, where the law is not met, that one interval of this width alone would call missed; what
+all of them together notice says `noticed`. None for orders and checks. All of it follows from `kind` and `numbers`.
 """
 
 import math
@@ -312,6 +312,33 @@ def _met(judged: list[dict], key: str) -> bool | None | str:
 def base(one: dict) -> float | None:
     """What a number is judged by first: the law for its sizes, else its limit."""
     return one["limit"] if one["law"] is None else one["law"]
+
+
+def decisive(judged: list[dict]) -> list[dict]:
+    """The numbers that *met* and *missed* speak of: those with a law for these sizes, else those with a limit."""
+    return [one for one in judged if one["law"] is not None] or [one for one in judged if one["limit"] is not None]
+
+
+def noticed(verdict: dict) -> float | None:
+    """The error of the law that the rule notices: of twice that, in either direction, a law loses its word.
+
+    That is the `power` of a law that is met. Any other needs a miss, so its intervals are as wide as all comparisons
+    ask for; a law that is missed already stays so. None where there is no law, no error is known or draws are too few.
+    """
+    if verdict["draws"] is not None and verdict["draws"] < FEWEST_DRAWS:
+        return None
+    if verdict["kind"] != "law" or word(verdict) in (REPRODUCED, PREDICTED):
+        return verdict["power"]
+    known = decisive(verdict["numbers"])
+    those = [one for one in known if not one.get("guard")]
+    those = [one for one in those if one["scale"] == RATIO] or those
+    least = math.inf
+    for one in those:
+        low, high = (off(end, base(one), one["scale"]) for end in _widened(one, len(known)))
+        least = min(least, reach(one) + (high - low) / 2)
+    if not math.isfinite(least):
+        return None
+    return _plain(math.expm1(least) if those[0]["scale"] == RATIO else least)
 
 
 def _rivals(judged: list[dict]) -> tuple[list[str], list[str], list[str]]:

@@ -34,6 +34,7 @@ PAPER = {
     "gradient-limit": "gradient_limit",
     "trained-map": "trained_map",
     "whitening": "whitening",
+    "zoo": "zoo",
 }
 """The studies of the main book and their modules in `amembook.paper`."""
 

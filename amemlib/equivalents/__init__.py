@@ -23,20 +23,19 @@ from amemlib.equivalents.whitened import (
     expected_whitened_capacity,
     whitened_recovery_probabilities,
     Whitener,
+    balanced_whitener,
     KFAC,
     MATCHED,
     MATCHED_AND_NEWTON,
 )
 from amemlib.equivalents.sgd import sgd_recovery_probabilities, sgd_limit_probability, sgd_capacity_constant
-from amemlib.equivalents.law import SpectralLaw, expected_map_capacity
+from amemlib.equivalents.law import SpectralLaw, expected_map_capacity, expected_map_loss
 from amemlib.equivalents.optimal_map import best_map, best_monotone_map, best_smoothing, tail_snr
 from amemlib.equivalents.leading_order import (
     capacity_constant,
     rare_item_snr,
-    inverse_sum_limit,
     typical_maximum,
     typical_maximum_expansion,
-    typical_absolute_maximum,
     SMALLEST_MEDIAN,
 )
 from amemlib.equivalents.thresholded import (
@@ -53,7 +52,7 @@ from amemlib.equivalents.thresholded import (
 from amemlib.equivalents.mean_field import expected_trajectory, mean_field_iterates, power_law_iterates
 from amemlib.equivalents.descent import descent_iterates
 from amemlib.equivalents.stream import MeanFieldIterates
-from amemlib.equivalents.free_energy import expected_log_partition, mean_tilt, surrogate_gradient
+from amemlib.equivalents.free_energy import expected_log_partition, mean_tilt
 from amemlib.equivalents.covariance import (
     expected_covariance_capacity,
     expected_table_capacity,

@@ -11,7 +11,6 @@ import numpy as np
 
 from amemlib.checks import check_instance
 from amemlib.equivalents.stream import (
-    LEAST_SQUARE,
     MOST_RIVALS,
     MeanFieldIterates,
     Move,
@@ -55,39 +54,31 @@ class _Descent(Stream):
         chosen = self.rivals.chosen
         self.products = self.V[chosen] @ self.V.T
         self.products[np.arange(len(chosen)), chosen] = 0
-        self.stratum = np.repeat(np.arange(len(self.p)), np.diff(np.round(edges)).astype(int))[: self.n_items - 1]
 
     def move(self, state: State, residual: np.ndarray, free: np.ndarray, moment: np.ndarray) -> Move:
-        G = free - state.memory @ moment
+        G = free - state.outputs @ state.memory @ moment
         rate, pull = 1 / np.linalg.norm(G, 2), np.trace(moment) / self.dim
-        root_d, tilt = math.sqrt(self.dim), 1 - state.participation
+        root_d, answers = math.sqrt(self.dim), rate * ((self.V @ G.T) * self.U).sum(1)
         # eq-by-descent
-        own = rate * (residual * (1 - tilt * state.logits / self.dim) - pull * state.signal / root_d)
+        own = rate * (residual * (1 - state.tilt * state.logits / self.dim) - pull * state.signal / root_d)
         return Move(
             update=rate * G,
-            answers=rate * ((self.V @ G.T) * self.U).sum(1),
+            answers=answers,
             own=own,
             gain=self.c * root_d * own,
-            lift=lambda x: self.c * root_d * rate * x,
+            response=self.c * root_d * rate,
             keep=1 - self.c * rate * pull,
         )
 
-    def scales(self, memory: np.ndarray, sd: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        # whoever takes a neighbour's rivals takes its scale with them
-        images, outputs = (self.V @ memory.T)[self.neighbour], self.U[self.neighbour]
-        rivals = _scale((images**2).sum(1), sd**2)
-        own = _scale((images**2).sum(1) - _along(images, outputs), sd**2)
-        # a row for many items has no noise of its own, which would come with its scale
-        return np.where(self.single, 1, own), rivals, own
+    def scales(self, memory: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        # whoever takes a neighbour's rivals takes its scale with them; a row for many items has no noise of its own
+        scale = np.sqrt(self._along_inputs(memory))[self.neighbour]
+        return np.where(self.single, 1, scale), scale, scale
+
+    def rival_scales(self, norms: np.ndarray) -> np.ndarray:
+        # what a rival answers along its own input is in `rival_answers`
+        return np.full_like(norms, math.sqrt(norms.min()))
 
     def rival_answers(self, z: np.ndarray) -> np.ndarray:
-        return (self.products * np.where(self.single, z, 0)).astype(np.float32)[:, self.stratum]
-
-
-def _along(images: np.ndarray, directions: np.ndarray) -> np.ndarray:
-    """Squared length of each row along the direction beside it."""
-    return (images * directions).sum(1) ** 2 / (directions**2).sum(1)
-
-
-def _scale(squares: np.ndarray, mean: float) -> np.ndarray:
-    return np.sqrt(np.maximum(squares / mean, LEAST_SQUARE))
+        rows = np.repeat(np.arange(len(z)), self.ranks)[: self.n_items - 1]
+        return (self.products * np.where(self.single, z, 0)).astype(np.float32)[:, rows]

@@ -28,11 +28,13 @@ from amemlib.equivalents.fixed_point import (
     class_means,
     typical_scale,
 )
+from amemlib.equivalents.smoothed_sign import SCORE_STEP, expected_softplus
 from amemlib.problem import Problem, check_tensor, seen_frequencies
 
 _LAW_BIN_WIDTH = 0.02
 _LAW_STEP = 0.01
 _LAW_SMOOTHING = 1e-4
+_NOISE_STEPS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,6 +168,39 @@ def expected_map_capacity(
     v_i v_j / v₀ where one of v_i, v_j is below v₀ (an f that falls towards the head, as `best_map` does).
     Slower than `expected_capacity`, which knows "polar" and "smoothed_sign".
     """
+    counts, _, _, signal, own, number, rivals = _map_channel(problem, f, frequencies, law)
+    score = math.sqrt(problem.dim) * signal[:, None] + own[:, None] * GAUSS_HERMITE[0]
+    return float(counts @ beating_all(score, rivals, number))
+
+
+def expected_map_loss(
+    problem: Problem, f: Callable[[Tensor], Tensor], lr: float, law: SpectralLaw | None = None
+) -> float:
+    """Expected loss in nats after one step W = η f(G), η = `lr` > 0, scaled so that ‖f(G)‖_F = √d, nothing fitted.
+
+    Signal and interactions as in `expected_map_capacity`, the mean over logits as in
+    `SpectralEquivalent.expected_losses`, whose errors apply.
+    """
+    lr = check_positive("lr", lr)
+    counts, values, law, signal, own, number, rivals = _map_channel(problem, f, None, law)
+    eta = lr / math.sqrt(law.integrate(law._values(f) ** 2) / law.share_below(math.inf))
+    noise = np.sqrt(rivals**2 @ number / number.sum())
+    g, gauss = GAUSS_HERMITE
+    scores = eta * (signal[:, None] + own[:, None] * g / math.sqrt(problem.dim))
+    losses, label = np.zeros(len(values)), np.round(_NOISE_STEPS * np.log(noise))
+    for one in np.unique(label):
+        group = label == one
+        sd = eta / math.sqrt(problem.dim) * (counts[group] @ noise[group] / counts[group].sum())
+        grid = np.arange(scores[group].min() - SCORE_STEP, scores[group].max() + 2 * SCORE_STEP, SCORE_STEP)
+        losses[group] = np.interp(scores[group], grid, expected_softplus(grid, sd, counts.sum() - 1)) @ gauss
+    return float(counts * values @ losses) / math.sqrt(2 * math.pi)
+
+
+def _map_channel(problem, f, frequencies, law):
+    """Counts, values (K,), the law, mean and deviation of the own logit (K,), rivals' number (C,), deviation (K, C).
+
+    Deviations are times √d.
+    """
     q = seen_frequencies(problem, frequencies)
     if law is None:
         law = SpectralLaw.solve(q, problem.dim)
@@ -183,8 +218,8 @@ def expected_map_capacity(
     mixed = rare + own + rivals - overlap * own * rivals
     quiet = ((own < 0) | (rivals < 0)) & (rare > 0)
     np.divide((rare + own) * (rare + rivals), rare, out=mixed, where=quiet)
-    score = math.sqrt(problem.dim) * signal[:, None] + np.sqrt(np.maximum(variance, 0))[:, None] * GAUSS_HERMITE[0]
-    return float(counts @ beating_all(score, np.sqrt(np.maximum(mixed, 1e-12)), number))
+    deviations = np.sqrt(np.maximum(variance, 0)), number, np.sqrt(np.maximum(mixed, 1e-12))
+    return counts, values, law, signal, *deviations
 
 
 def _check_within(name: str, values, most: float) -> np.ndarray:

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import digamma, ndtri
+from scipy.special import ndtri
 
-from amemlib.checks import check_alpha, check_choice, check_count, check_non_negative, check_positive, check_real
+from amemlib.checks import check_alpha, check_choice, check_count, check_non_negative
 
 SMALLEST_MEDIAN = math.sqrt(1 + 2 * math.log(2)) - 1
 """Median of d s_min / t₀: its law is that of √d s_min of a real Gaussian d × d matrix, 1 − exp(−x²/2 − x) (Edelman)."""
@@ -24,24 +24,6 @@ def typical_maximum_expansion(n: int) -> float:
     log_n = math.log(check_count("n", n, least=3))
     b = math.sqrt(2 * log_n)
     return b - (math.log(log_n) + math.log(4 * math.pi) + 2 * math.log(math.log(2))) / (2 * b)
-
-
-def typical_absolute_maximum(n: float) -> float:
-    """Median of the largest |g| among n independent standard normals."""
-    return float(-ndtri(-math.expm1(-math.log(2) / check_positive("n", n)) / 2))
-
-
-def inverse_sum_limit(alpha: float, dim: int, gaussian: float) -> float:
-    """Median of (1/d) Σ 1/s of G in units of 1/t₀: (2/π)(log d + C + H_{1/2} − H_α), H the harmonic numbers.
-
-    C = `gaussian`: (2/π)(log d + C) is the same median for a d × d matrix with entries N(0, 1/d). The two share the law
-    of their smallest singular values in units of t₀, and the rest of the sum is (2/π) ∫ M(μ) dμ/μ above a cut, which is
-    −H_α up to terms that do not know α; the plain Gaussian matrix is α = 1/2.
-    """
-    alpha, gaussian = check_alpha(alpha, above=0.0), check_real("gaussian", gaussian)
-    check_count("dim", dim)
-    harmonic = lambda x: float(digamma(x + 1) + np.euler_gamma)
-    return 2 / math.pi * (math.log(dim) + gaussian + harmonic(0.5) - harmonic(alpha))
 
 
 def rare_item_snr(spectral_map: str, alpha: float, lam_over_t0: float = 0.0) -> float:

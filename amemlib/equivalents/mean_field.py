@@ -1,17 +1,16 @@
-"""Muon's true iterates as one random process an item: no d × d memory, no N² softmax, nothing fitted; no theorem.
+"""Muon's true iterates as one random process an item: no N² softmax, no theorem.
 
-The gradient at W is Σ_i r_i (u_i − (1 − Y) W v_i / d) v_iᵀ (`surrogate_gradient`). Leave item i out: its own logit is
-driven by its residuals r_i(s), by a Gaussian noise whose covariance over steps is that of the updates, and by the pull
-of what W already holds. What all items have in common, resolvents and overlaps of the updates, is self-averaging, so
-it is read off matrices of a *smaller* dimension d′ with N d′/d items: the cost does not depend on d.
+Up to d = 256 and N = 65 536 it is a self-consistent simulation: a memory of dimension d, whose rivals' logits are
+random processes. Beyond, resolvents and overlaps are read off matrices of dimension d′ = 128 with N d′/d items, own
+logits follow cavity formulas with a regression for their higher orders, and the cost does not depend on d.
 Derived in the chapter "The true iterates", whose equations the lines are marked with.
 
-The pull on an item's own signals is kept to first order, so a solution has a range (`_check_range`): it ends where a
-step overshoots, at N far beyond what η = c √d can teach at once (c √d well below log N, most of all at small d and α).
+Beyond those sizes the pull on an item's own signals is kept to first order, so a solution has a range
+(`_check_range`): it ends where a step overshoots, at N far beyond what η = c √d can teach at once (c √d well below
+log N, most of all at small d and α).
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,7 +18,7 @@ import numpy as np
 from amemlib.checks import check_alpha, check_count, check_instance, check_real
 from amemlib.equivalents.fixed_point import solve_fixed_point
 from amemlib.equivalents.stream import (
-    LEAST_SQUARE,
+    MOST_RIVALS,
     MeanFieldIterates,
     Move,
     State,
@@ -31,10 +30,11 @@ from amemlib.equivalents.stream import (
 from amemlib.problem import Problem
 from amemlib.theory import power_law_sum
 
-_MATRIX_DIM = 128
+_WHOLE_DIM, _MATRIX_DIM = 256, 128
+_FEW_STEPS, _MOST_STEPS, _LARGEST_LATE_RATE = 5, 32, 2.0
 _LOG_STEP = 0.2
 _CLASS_WIDTH = 0.02
-_NEGLIGIBLE = 1e-4
+_SOFT = 0.1
 _NO_DIRECTION = 1e-12
 _NO_GRADIENT = 1e-290
 
@@ -66,15 +66,14 @@ def mean_field_iterates(
     with β = `momentum`, φ_t the signal of a matrix of weights ρ(t) that W_t already pulls at, back_i what the pull
     takes of item i's own signals, and ω_st the overlaps of the updates. Up to N = 65 536 an item has N − 1 rivals, each
     a process too, which the softmax lowers when it comes close; beyond, they have their mean free energy.
-    batch_size: B ≥ d / 128, a fresh batch every step; `None` for the population. Batches of fewer than d items are
-        forgotten faster than it says, from about the fourth step on.
+    batch_size: B ≥ d / 128, a fresh batch every step; `None` for the population.
     streams: independent solutions, whose scatter gives `errors`.
-    The time grows with `steps`², with N up to 65 536, and not with d.
-    Range: as long as in every step what first order leaves out of the pull is smaller than the signals that the memory
-    holds, and the signals of an update hold no more than its energy, Σ_i (E u_iᵀ O v_i)² ≤ d. Beyond, where steps
-    overshoot (η is large and little of many items is learnt), the counts would be those of the error.
+    Range: 5 steps, and 32 at d ≤ 256, N ≤ 65 536 and c ≤ 2, where draws were compared with up to 20. At larger sizes
+        as long as what first order leaves out of the pull is smaller than the signals that the memory holds, and those
+        of an update hold no more than its energy, Σ_i (E u_iᵀ O v_i)² ≤ d. Beyond, where steps overshoot, the counts
+        would be those of the error.
     Raises `ValueError` for a momentum outside [0, 1), a smaller batch, logits whose standard deviation exceeds 50, and
-    more `steps` than the range has.
+    more `steps` or a larger rate than the range has.
     """
     check_instance("problem", problem, Problem)
     p = np.sort(problem.frequencies.numpy(force=True))[::-1]
@@ -101,15 +100,32 @@ def _solve(frequency_at, n_items, dim, lr_over_root_dim, steps, momentum, batch_
     momentum = float(check_real("momentum", momentum))
     if not 0 <= momentum < 1:
         raise ValueError(f"momentum must lie in [0, 1), got {momentum!r}")
+    whole = dim <= _WHOLE_DIM and n_items <= MOST_RIVALS
+    _check_domain(steps, c, dim, n_items, whole)
+    matrix_dim = dim if whole else min(dim, _MATRIX_DIM)
     if batch_size is not None:
-        check_count("batch_size", batch_size, least=math.ceil(dim / min(dim, _MATRIX_DIM)))
-    matrix_dim = min(dim, _MATRIX_DIM)
+        check_count("batch_size", batch_size, least=math.ceil(dim / matrix_dim))
     edges = strata(n_items, dim, matrix_dim)
     generators = (np.random.default_rng([stream, n_items, dim]) for stream in range(streams))
     solutions = (_Muon(frequency_at, edges, dim, matrix_dim, c, rng, momentum, batch_size) for rng in generators)
     courses, states = zip(*(stream.run(steps) for stream in solutions), strict=True)
-    _check_range(np.mean([state.past.squares for state in states], 0), dim)
+    if not whole:
+        _check_range(np.mean([state.past.squares for state in states], 0), dim)
     return averaged(list(courses), edges)
+
+
+def _check_domain(steps: int, c: float, dim: int, n_items: int, whole: bool) -> None:
+    """Raise `ValueError` for late steps that nothing has been compared with."""
+    if steps <= _FEW_STEPS:
+        return
+    if not whole:
+        sizes = f"beyond {_WHOLE_DIM} dimensions or {MOST_RIVALS:,} items"
+        raise ValueError(f"steps must be at most {_FEW_STEPS} {sizes}, got {steps} at {dim} and {n_items:,}")
+    if steps > _MOST_STEPS:
+        raise ValueError(f"steps must be at most {_MOST_STEPS}, got {steps}")
+    if c > _LARGEST_LATE_RATE:
+        late = f"for more than {_FEW_STEPS} steps"
+        raise ValueError(f"lr_over_root_dim must be at most {_LARGEST_LATE_RATE:g} {late}, got {c:g}")
 
 
 def _check_range(squares: np.ndarray, dim: int) -> None:
@@ -156,7 +172,7 @@ class _Earlier:
 
 @dataclass(frozen=True, eq=False)
 class _Past:
-    """Heavy-ball sums over the steps, of the gradient without W, of what W adds and of the weights ρ_i; every step.
+    """Heavy-ball sums over the steps, of the gradient without W, of what W adds, of ρ_i and of the moments; every step.
 
     held: (K,) the signals of all updates together. squares: those of `_check_range`.
     """
@@ -164,6 +180,7 @@ class _Past:
     free: np.ndarray | float = 0.0
     pulled: np.ndarray | float = 0.0
     weights: np.ndarray | float = 0.0
+    moments: np.ndarray | float = 0.0
     steps: tuple[_Earlier, ...] = ()
     held: np.ndarray | float = 0.0
     squares: tuple[list[float], ...] = ()
@@ -176,53 +193,69 @@ class _Muon(Stream):
         return replace(super().start(), past=_Past())
 
     def move(self, state: State, residual: np.ndarray, free: np.ndarray, moment: np.ndarray) -> Move:
-        beta, past, participation = self.momentum, state.past, state.participation
+        beta, past = self.momentum, state.past
         free = beta * past.free + free
-        pulled = beta * past.pulled + state.memory @ moment
+        pulled = beta * past.pulled + state.outputs @ state.memory @ moment
         weights = beta * past.weights + residual
+        moments = beta * past.moments + moment
         left, values, right = self._directions(free - pulled, len(past.steps))
         update = left @ right
-        spectrum, M = self._spectrum(left, values, right.T, free, weights * np.sqrt(1 + participation))
-        earlier = [replace(s, pull=beta * s.pull, moment=beta * s.moment + self.c * moment) for s in past.steps]
-        pull = residual * (1 - participation)
-        # r_i m of eq-it-signal, a sum over steps with momentum
-        memories = [(s.pull, s.memory) for s in earlier] + [(pull, state.memory)]
-        pairs = [(one, -((left * (W @ right.T)).sum(0) @ spectrum.crossing) / self.matrix_dim) for one, W in memories]
-        tilted = sum(np.outer(*pair) for pair in pairs) / math.sqrt(self.dim)
-        kernels = [self._kernel(spectrum, s.spectrum, s.moment) for s in earlier]
-        # eq-it-back; its factor c (1 − Y) / √d is in the moments
-        back = sum((s.response @ k for s, k in zip(earlier, kernels, strict=True)), np.zeros(len(residual)))
-        fading = [k @ s.spectrum.quadrature / s.spectrum.slope for s, k in zip(earlier, kernels, strict=True)]
         answers = ((self.V @ update.T) * self.U).sum(1)
-        direct, own = self._own_signal(weights, tilted, participation, back, M, spectrum, answers)
-        held = past.held + own
-        squares = [float(self.numbers @ x**2) for x in (own - (direct - back), held, own)]
-        # how the update answers to the item, the fraction in eq-it-back, at the weight that the pull leaves of it
-        effective = weights - back / spectrum.slope
-        damped = (1 + tilted) ** 2 + (effective[:, None] * M) ** 2
-        response = effective[:, None] * (1 + tilted) / damped * spectrum.quadrature
-        newest = _Earlier(state.memory, pull, spectrum, response, np.zeros_like(moment))
+        shared = state.participation
+        spectrum, M = self._spectrum(left, values, right.T, free, weights * np.sqrt(1 + shared))
+        # what a direction of W, as any other, loses in this step
+        rate = ((right @ moments) * right).sum(1) @ spectrum.diagonal / self.matrix_dim
+        keep = 1 - self.c * float(rate * M @ spectrum.quadrature)
+        steps, squares, held = (), past.squares, past.held
+        if self.dim <= _WHOLE_DIM and self.n_items <= MOST_RIVALS:
+            direct = self._direct(weights, 0.0, shared, M, spectrum)
+            faded = (1 - keep) * state.signal / (self.c * math.sqrt(self.dim))
+            own = np.where(self.single, answers, direct - faded)
+        else:
+            steps, direct, back, tilted = self._pulled(state, residual, weights, moment, spectrum, M)
+            own = self._higher_orders(direct, back, answers)
+            held = held + own
+            squares = (*squares, [float(self.numbers @ x**2) for x in (own - (direct - back), held, own)])
+            # how the update answers to the item, the fraction in eq-it-back, at the weight that the pull leaves of it
+            effective = weights - back / spectrum.slope
+            damped = (1 + tilted) ** 2 + (effective[:, None] * M) ** 2
+            response = effective[:, None] * (1 + tilted) / damped * spectrum.quadrature
+            pull = residual * state.tilt
+            steps = (*steps, _Earlier(state.memory, pull, spectrum, response, np.zeros_like(moment)))
+        root_d = math.sqrt(self.dim)
+        lengths = np.where(self.single, 0, self._share() * ((self.V**2).sum(1) - 1))
         return Move(
             update,
             answers,
             own,
-            gain=self._gain(own),
-            lift=self._lift(M, spectrum),
-            keep=1 - float(np.mean(fading)) if fading else 1.0,
-            past=_Past(free, pulled, weights, (*earlier, newest), held, (*past.squares, squares)),
+            gain=self.c * root_d * own * (1 + lengths),
+            response=self.c * root_d * direct / np.maximum(weights, 1e-300),
+            keep=keep,
+            past=_Past(free, pulled, weights, moments, steps, held, squares),
         )
 
-    def _gain(self, own: np.ndarray) -> np.ndarray:
-        """c √d (φ_t(ρ_i) − back_i(t)) for an input of its own length."""
-        lengths = math.sqrt(self.matrix_dim / self.dim) * ((self.V**2).sum(1) - 1)
-        return self.c * math.sqrt(self.dim) * own * (1 + (1 - np.clip(own, 0, 1) / 2) * lengths)
+    def _pulled(self, state: State, residual, weights, moment, spectrum: _Spectrum, M: np.ndarray) -> tuple:
+        """The steps before, the signals as if W had not yet answered to the item, what it takes of them, and r_i m."""
+        beta = self.momentum
+        earlier = [replace(s, pull=beta * s.pull, moment=beta * s.moment + self.c * moment) for s in state.past.steps]
+        # r_i m of eq-it-signal, a sum over steps with momentum
+        memories = [(s.pull, s.memory) for s in earlier] + [(residual * state.tilt, state.memory)]
+        left, right = spectrum.left, spectrum.right
+        pairs = [(one, -((left * (W @ right)).sum(0) @ spectrum.crossing) / self.matrix_dim) for one, W in memories]
+        tilted = sum(np.outer(*pair) for pair in pairs) / math.sqrt(self.dim)
+        # eq-it-back; its factor c κ / √d is in the moments
+        kernels = [self._kernel(spectrum, s.spectrum, s.moment) for s in earlier]
+        back = sum((s.response @ k for s, k in zip(earlier, kernels, strict=True)), np.zeros(len(residual)))
+        return earlier, self._direct(weights, tilted, state.participation, M, spectrum), back, tilted
 
-    def scales(self, memory: np.ndarray, sd: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def scales(self, memory: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         # |W v_i| scatters as it does in d dimensions; W is larger along some directions, so it is not that of |v_i|
-        share = math.sqrt(self.matrix_dim / self.dim)
-        images = ((self.V @ memory.T) ** 2).sum(1) / (memory**2).sum() * self.matrix_dim
-        scale = np.sqrt(np.maximum(1 + share * (images - 1), LEAST_SQUARE))
-        return scale, scale, scale
+        scale = np.sqrt(self._along_inputs(memory))
+        return np.where(self.single, 1, scale), scale, scale
+
+    def contest(self, z: np.ndarray, expected: np.ndarray, spread: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        # what is drawn has no spread; a little makes counts continuous in it
+        return np.where(self.single, z, expected), spread * np.where(self.single, _SOFT, 1)
 
     def _directions(self, G: np.ndarray, t: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Singular triples of a gradient; a batch of few items gives no direction that they do not have."""
@@ -266,23 +299,15 @@ class _Muon(Stream):
         mixed *= new.crossing.T @ (outputs * held) @ old.crossing
         return new.quadrature @ (equal + mixed) / self.matrix_dim**2
 
-    def _own_signal(self, weights, tilted, shared, back, M, spectrum, answers) -> tuple[np.ndarray, np.ndarray]:
-        """E u_iᵀ O v_i without the pull on the item's own signals, and with it.
-
-        The cavity's formula to first order in the pull, its higher orders read off the matrix.
-        """
-        # eq-it-signal
+    def _direct(self, weights, tilted, shared, M, spectrum: _Spectrum) -> np.ndarray:
+        """eq-it-signal: E u_iᵀ O v_i without the pull on the item's own signals."""
         damped = (1 + tilted) ** 2 + (1 + shared[:, None]) * (weights[:, None] * M) ** 2
-        direct = weights * (M**2 / damped @ spectrum.quadrature)
+        return weights * (M**2 / damped @ spectrum.quadrature)
+
+    def _higher_orders(self, direct: np.ndarray, back: np.ndarray, answers: np.ndarray) -> np.ndarray:
+        """E u_iᵀ O v_i: the pull to first order, and its higher orders by a regression on the matrix's own items."""
         if not back.any():
-            return direct, direct
+            return direct
         features = np.stack([back, back * direct, back * direct**2, back * np.abs(back)], 1)
         orders = np.linalg.lstsq(features[self.single], (answers - direct)[self.single], rcond=None)[0]
-        return direct, direct + features @ orders
-
-    def _lift(self, M: np.ndarray, spectrum: _Spectrum) -> Callable[[np.ndarray], np.ndarray]:
-        """What a weight r π_ij on (j, i) adds to a logit, c √d φ; 0 below `_NEGLIGIBLE` of the bulk."""
-        least = _NEGLIGIBLE / M.max()
-        grid = np.exp(np.linspace(math.log(least), math.log(1e3 * max(least, self.p.max())), 200))
-        signals = self.c * math.sqrt(self.dim) * grid * (M**2 / (1 + (grid[:, None] * M) ** 2) @ spectrum.quadrature)
-        return lambda x: np.where(x > least, np.interp(x, grid, signals), 0.0)
+        return direct + features @ orders

@@ -107,9 +107,9 @@ def capacity_limit(problem: Problem, frequencies: Float[Tensor, " N"] | None = N
     signal-to-noise ratio q_i² τ): `MatchedFilterEquivalent.limit`. About c d (d / 2 log N)^{1/2α} for a power law,
     c = sin(π/2α) / (π/2α).
     frequencies: the minibatch frequencies q that the gradient saw, (N,); `None` for the population.
-    It is the limit's value at these sizes, sharp as d → ∞ with many rare items; no certificate at a finite d, which is
-    Theorem A's in the chapter "The limit of one gradient". It does not hold for maps that see the outputs, nor for
-    gradients at W ≠ 0.
+    It is the limit's value at these sizes. For a power law it is proved as d → ∞ in the chapter "The limit of one
+    gradient", from above for every rule and from below for the matched filter; no certificate at a finite d, which is
+    Theorem A's there. It does not hold for maps that see the outputs, nor for gradients at W ≠ 0.
     """
     equivalent = _solve(problem, frequencies)
     return float(equivalent.counts @ equivalent.limit())

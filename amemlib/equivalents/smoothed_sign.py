@@ -23,7 +23,7 @@ from amemlib.equivalents.fixed_point import (
 from amemlib.equivalents.winning import InputSpread, classes, winning_probabilities
 from amemlib.problem import check_tensor
 
-_SCORE_STEP = 0.1
+SCORE_STEP = 0.1
 _ROWS = 4096
 _LARGEST_LOGIT, _LARGEST_SPREAD = 1e4, 1e3
 
@@ -145,8 +145,8 @@ class SpectralEquivalent:
         for one in np.unique(label):
             group = label == one
             spread = lr / math.sqrt(self.dim) * (self.counts[group] @ rival[group] / self.counts[group].sum())
-            grid = np.arange(scores[group].min() - _SCORE_STEP, scores[group].max() + 2 * _SCORE_STEP, _SCORE_STEP)
-            curve = _expected_softplus(grid, spread, n_items - 1)
+            grid = np.arange(scores[group].min() - SCORE_STEP, scores[group].max() + 2 * SCORE_STEP, SCORE_STEP)
+            curve = expected_softplus(grid, spread, n_items - 1)
             losses[group] = np.interp(scores[group], grid, curve) @ weights / math.sqrt(2 * math.pi)
         return losses
 
@@ -180,7 +180,7 @@ def interaction_variances(
     return 4 / math.pi**2 * result
 
 
-def _expected_softplus(scores: np.ndarray, spread: float, n_rivals: float) -> np.ndarray:
+def expected_softplus(scores: np.ndarray, spread: float, n_rivals: float) -> np.ndarray:
     """E log(1 + e^{−s} Z) with Z = Σ_{j ≤ n} e^{c z_j}, for equally spaced s = `scores` and c = `spread`.
 
     By log(1 + X) = ∫ (1 − e^{−tX}) e^{−t} dt/t with t = e^x it is ∫ (1 − Λ(x − s)) e^{−e^x} dx, where
@@ -188,8 +188,8 @@ def _expected_softplus(scores: np.ndarray, spread: float, n_rivals: float) -> np
     """
     # below this x no rival is left whatever s; above 5 the kernel is 0
     low = scores[0] - math.log(n_rivals) - 9 * spread - 40
-    x = np.arange(min(low, -40), 5, _SCORE_STEP)
-    y = x[0] - scores[-1] + _SCORE_STEP * np.arange(len(x) + len(scores) - 1)
+    x = np.arange(min(low, -40), 5, SCORE_STEP)
+    y = x[0] - scores[-1] + SCORE_STEP * np.arange(len(x) + len(scores) - 1)
     misses = np.empty_like(y)
     for start in range(0, len(y), _ROWS):
         part = slice(start, start + _ROWS)
@@ -198,7 +198,7 @@ def _expected_softplus(scores: np.ndarray, spread: float, n_rivals: float) -> np
     # the kernel is 1 to rounding up to x = −40, where a running sum takes the place of products
     flat = int(np.searchsorted(x, -40))
     below = np.cumsum(np.append(0.0, beaten))[flat : flat + len(scores)]
-    return _SCORE_STEP * (below + np.correlate(beaten[flat:], np.exp(-np.exp(x[flat:])), "valid"))[::-1]
+    return SCORE_STEP * (below + np.correlate(beaten[flat:], np.exp(-np.exp(x[flat:])), "valid"))[::-1]
 
 
 def _grid(v: np.ndarray, c: np.ndarray, dim: int, lam: float) -> tuple[np.ndarray, ...]:

@@ -1,16 +1,18 @@
 """The true iterates of an optimizer as one random process an item: the loop that all optimizers share.
 
 Every item has an own logit, its rivals' logits, and a residual weight r_i; what the items have in common is read off
-matrices of a dimension d′ with N d′/d items. `mean_field` and `descent` say what a step does to them.
+matrices of a dimension d′ with N d′/d items. `mean_field` and `descent` say what a step does to them. Up to d = 256
+d′ is d: own logits are those of the matrix, and only the N² logits of rivals are random processes.
 Equations are those of the chapter "The true iterates".
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.ndimage import uniform_filter1d
 from scipy.special import log_ndtr, ndtr
 
 from amemlib.checks import check_count, check_positive
@@ -23,6 +25,7 @@ _WHOLE_ITEMS = 8
 MOST_RIVALS = 65_536
 _RIVAL_LOGITS = 2_000_000
 _POOL = 2**20
+_MOST_OUTPUTS, _ALIKE = 32_768, 33
 _GROUPS = 64
 """The rivals of an item share this many output vectors in the matrices: two that matter rarely share one."""
 LEAST_SQUARE = 0.2
@@ -88,7 +91,9 @@ class State:
     """Where a solution stands after t steps.
 
     memory: (d′, d′) W_t. logits: (K,) own logits z_i, signal: (K,) the same without their noise.
-    left: (K,) 1 − p̂_ii. participation: (K,) Y_i of the item's rivals. rival_means: (K, d′) their softmax mean.
+    left: (K,) 1 − p̂_ii. participation: (K,) Y_i of the item's rivals. tilt: (K,) κ_i, how far their softmax mean still
+        follows W v_i. rival_means: (K, d′) what is left of that mean. outputs: (d′, d′) covariance of the outputs that
+        the softmax favours, times d.
     noise: (K, t) g_i of every step. updates: (t, d′²) O of every step.
     past: whatever else an optimizer carries from step to step.
     """
@@ -98,7 +103,9 @@ class State:
     signal: np.ndarray
     left: np.ndarray
     participation: np.ndarray
+    tilt: np.ndarray
     rival_means: np.ndarray
+    outputs: np.ndarray
     noise: np.ndarray
     updates: np.ndarray
     past: Any = None
@@ -109,15 +116,15 @@ class Move:
     """What one step does.
 
     update: (d′, d′) O_t. answers: (K,) u_iᵀ O_t v_i of the matrices' vectors, own: (K,) its mean over them.
-    gain: (K,) what an item's signal gains. lift: of a weight r_i π_ij on the pair (j, i) what it adds to that logit.
-    keep: the part of a logit's own history that the pull leaves. past: as in `State`.
+    gain: (K,) what an item's signal gains. response: (K,) the same over its weight, which its rivals share by π_ij.
+    keep: the part of a rival's own history that the pull leaves. past: as in `State`.
     """
 
     update: np.ndarray
     answers: np.ndarray
     own: np.ndarray
     gain: np.ndarray
-    lift: Callable[[np.ndarray], np.ndarray]
+    response: np.ndarray | float
     keep: float
     past: Any = None
 
@@ -150,7 +157,14 @@ class Stream:
         self.single = self.multiplicity < 1.5
         shape = len(ranks), self.matrix_dim
         self.U, self.V = (rng.standard_normal(shape) / math.sqrt(self.matrix_dim) for _ in range(2))
+        # eq-it-outputs: the rare items' output vectors matter only together
+        self.crowd = np.where(self.single, 1, self.multiplicity)
+        rare = max(round(self.n_items * matrix_dim / dim) - self.single.sum(), 1)
+        outputs = rng.standard_normal((min(rare, _MOST_OUTPUTS), matrix_dim))
+        self.rare_outputs = outputs.T @ outputs / len(outputs)
+        self.outputs = self._outputs(self.crowd / self.crowd.sum())
         self.outputs_of_rivals = rng.integers(0, len(ranks), (_GROUPS, len(ranks)))
+        self.ranks = np.diff(np.round(edges)).astype(int)
         rivals = _SampledRivals if self.n_items <= MOST_RIVALS else _TypicalRivals
         self.rivals = rivals(self.n_items, ranks, rng)
 
@@ -172,7 +186,9 @@ class Stream:
             signal=np.zeros(n),
             left=np.ones(n),
             participation=np.zeros(n),
+            tilt=np.ones(n),
             rival_means=np.zeros((n, d)),
+            outputs=self.outputs,
             noise=np.zeros((n, 0)),
             updates=np.zeros((0, d * d)),
         )
@@ -182,57 +198,104 @@ class Stream:
         residual, mean_weight, root_weight = self._residuals(state.left)
         # eq-it-surrogate: the part of the gradient without W, and what W is multiplied by
         free = ((self.U - state.rival_means) * root_weight[:, None]).T @ self.V
-        moment = (self.V * (mean_weight * (1 - state.participation))[:, None]).T @ self.V / math.sqrt(self.dim)
+        moment = (self.V * (mean_weight * state.tilt)[:, None]).T @ self.V / math.sqrt(self.dim)
         move = self.move(state, residual, free, moment)
         memory = state.memory + self.c * move.update
-        sd = self._interaction_sd(memory)
+        self._check_sd(memory)
         updates = np.vstack([state.updates, move.update.ravel()])
-        known, fresh, factors = self._conditional(self._overlaps(updates), state.noise)
+        known, fresh, factors = self._conditional(self._overlaps(updates, self.outputs), state.noise)
         noise = np.column_stack([state.noise, self._noise(move.answers - move.own, known, fresh)])
+        sd, norms, favoured, excess = self._rivals_of(memory, residual, state.tilt)
+        own_scale, rival_scale, win_scale = self.scales(memory)
         # eq-it-recursion, z_i(t + 1), and what is expected of it before the newest noise is drawn
-        own_scale, rival_scale, win_scale = self.scales(memory, sd)
         signal = state.signal + move.gain
         z = signal + own_scale * self.c * noise.sum(1)
         expected = signal + own_scale * self.c * (state.noise.sum(1) + known)
-        energy, wins, participation, masses = self.rivals.advance(
+        rivals = self.rivals.advance(
             self.c * factors,
             rival_scale,
             sd,
+            np.repeat(self.rival_scales(norms), self.ranks)[: self.n_items - 1],
             residual,
-            move.lift,
+            move.response,
             move.keep,
             self.momentum,
-            expected,
-            win_scale * self.c * fresh,
+            self.contest(z, expected, win_scale * self.c * fresh),
             self.rival_answers(z),
         )
-        left, row = self._row(z, energy, wins, sd)
-        rival_means = self._rival_means(masses)
-        return State(memory, z, signal, left, participation, rival_means, noise, updates, move.past), row
+        left, row = self._row(z, rivals.energy, rivals.wins, math.sqrt((memory**2).sum() / self.matrix_dim))
+        # eq-it-tilt: what the softmax has lowered before it need not lower again
+        tilt = rivals.mean_logit / (np.maximum(rival_scale * sd, 1e-12) ** 2 * excess)
+        means = self._rival_means(rivals.masses, self.V @ memory.T)
+        return State(
+            memory, z, signal, left, rivals.participation, tilt, means, favoured, noise, updates, move.past
+        ), row
 
     def move(self, state: State, residual: np.ndarray, free: np.ndarray, moment: np.ndarray) -> Move:
         """The step of an optimizer. residual: (K,) r_i. free, moment: (d′, d′) the gradient is free − W moment."""
         raise NotImplementedError
 
-    def scales(self, memory: np.ndarray, sd: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def scales(self, memory: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of each input the noise of the own logit, of its rivals', and of the own one that may win; 1 in the mean."""
         raise NotImplementedError
+
+    def contest(self, z: np.ndarray, expected: np.ndarray, spread: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and standard deviation of the own logits that are held against rivals."""
+        return expected, spread
+
+    def rival_scales(self, norms: np.ndarray) -> np.ndarray:
+        """Of each output the noise of its logits as a rival; its square is 1 in the mean."""
+        return np.sqrt(norms)
 
     def rival_answers(self, z: np.ndarray) -> np.ndarray | None:
         """What the rivals' own logits z add to theirs here, (chosen, N − 1), if that is no part of the noise."""
         return None
 
-    def _overlaps(self, updates: np.ndarray) -> np.ndarray:
-        """ω_st = (1/d) tr O_sᵀ O_t."""
-        return updates @ updates.T / self.matrix_dim
+    def _overlaps(self, updates: np.ndarray, outputs: np.ndarray | None = None) -> np.ndarray:
+        """ω_st = (1/d) tr O_sᵀ O_t, or (1/d) tr O_sᵀ C O_t as the items' own outputs see it."""
+        d = self.matrix_dim
+        seen = updates if outputs is None else (outputs @ updates.reshape(-1, d, d)).reshape(len(updates), -1)
+        return updates @ seen.T / d
 
-    def _interaction_sd(self, W: np.ndarray) -> float:
-        """σ, the standard deviation of a logit between rare items; `ValueError` where float64 would be left."""
+    def _check_sd(self, W: np.ndarray) -> None:
+        """Raise `ValueError` where logits would leave float64."""
         sd = math.sqrt((W**2).sum() / self.matrix_dim)
         if sd > LARGEST_SD:
             least = f"logits of a standard deviation of at most {LARGEST_SD:g}"
             raise ValueError(f"lr_over_root_dim must give {least}, got {self.c!r} and {sd:.3g}")
-        return sd
+
+    def _outputs(self, weights: np.ndarray) -> np.ndarray:
+        """d Σ_j w_j u_j u_jᵀ over all outputs, Σ_j w_j = 1."""
+        U, w = self.U[self.single], weights[self.single]
+        return self.matrix_dim * (U * w[:, None]).T @ U + weights[~self.single].sum() * self.rare_outputs
+
+    def _rivals_of(self, W: np.ndarray, residual: np.ndarray, tilt: np.ndarray):
+        """σ of a logit of an item's own outputs, their |Wᵀ u_j|² over the mean, and by eq-it-outputs the covariance of
+        those that the softmax favours and the mean of |Wᵀ u_j|² over them.
+        """
+        mean = (W * (self.outputs @ W)).sum() / self.matrix_dim
+        # a mean over outputs that have learnt as much: given W v_i those of one kind are Gaussian and of one variance
+        order = np.argsort((self.U * (self.V @ W.T)).sum(1)[self.single])
+        norms = np.full(len(self.U), (W * (self.rare_outputs @ W)).sum() / self.matrix_dim)
+        lengths = (((self.U @ W) ** 2).sum(1) / (self.U**2).sum(1))[self.single][order]
+        norms[np.nonzero(self.single)[0][order]] = uniform_filter1d(lengths, _ALIKE, mode="nearest")
+        norms = np.maximum(norms / np.average(norms, weights=self.crowd), LEAST_SQUARE)
+        level = np.clip(np.average(tilt, weights=residual), 0, 1) ** 2 * mean / 2 if residual.any() else 0
+        log_weights = level * (1 - 1 / norms)
+        weights = self.crowd * np.exp(log_weights - log_weights.max())
+        weights /= weights.sum()
+        return math.sqrt(mean), norms, self._outputs(weights), weights @ norms
+
+    def _share(self) -> float:
+        """What the dimension d′ adds to fluctuations of relative order 1/√d is divided out."""
+        return math.sqrt(self.matrix_dim / self.dim)
+
+    def _along_inputs(self, W: np.ndarray) -> np.ndarray:
+        """|W v_i|² as the items' own outputs see it, over its mean, (K,)."""
+        images = self.V @ W.T
+        squares = ((images @ self.outputs) * images).sum(1)
+        mean = (W * (self.outputs @ W)).sum() / self.matrix_dim
+        return np.maximum(1 + self._share() * (squares / mean - 1), LEAST_SQUARE)
 
     def _conditional(self, overlaps: np.ndarray, noise: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
         """Of the newest noise, given those before, (K, t): its mean, its standard deviation, its Cholesky factors."""
@@ -241,10 +304,11 @@ class Stream:
         known = noise @ np.linalg.solve(overlaps[:t, :t] + 1e-9 * np.eye(t), overlaps[:t, t])
         return known, factors[t], factors
 
-    def _rival_means(self, masses: np.ndarray) -> np.ndarray:
-        """What the softmax means of its rivals add to an item's output, (K, d′)."""
+    def _rival_means(self, masses: np.ndarray, images: np.ndarray) -> np.ndarray:
+        """What the softmax means of its rivals have across W v_i, (K, d′); along it they have the tilt."""
         pairs = zip(masses.T, self.outputs_of_rivals, strict=True)
-        return sum(mass[:, None] * self.U[rival] for mass, rival in pairs)
+        means = sum(mass[:, None] * self.U[rival] for mass, rival in pairs)
+        return means - ((means * images).sum(1) / np.maximum((images**2).sum(1), 1e-300))[:, None] * images
 
     def _row(self, z, energy, wins, sd) -> tuple[np.ndarray, tuple[float, float, float, float]]:
         """1 − p̂_ii, (K,), and the count, loss, σ and number of learnt items."""
@@ -272,12 +336,24 @@ class Stream:
         )
 
     def _noise(self, scatter, known, fresh) -> np.ndarray:
-        """g_i(t): the matrix's noise as far as d′ gives it the right share, the rest independent, given the past."""
+        """g_i(t): the matrix's scatter as far as d′ gives it the right share; the rest is that of another item."""
         independent = known + fresh * self.rng.standard_normal(len(known))
         measured = math.sqrt(self.matrix_dim) * scatter
-        share = math.sqrt(self.matrix_dim / self.dim)
-        mixed = share * measured + math.sqrt(1 - share**2) * independent
+        # a neighbour in rank, whose lengths and whose history of noise are those of an item like this one
+        other = np.arange(len(scatter)) ^ 1
+        other[other >= self.single.sum()] = 0
+        mixed = self._share() * measured + math.sqrt(1 - self._share() ** 2) * measured[other]
         return np.where(self.single, mixed, independent)
+
+
+class _Rivals(NamedTuple):
+    """Of every input: free energy, probability to be recovered, Y = Σ_j π_ij², Σ_j π_ij z_ij, π_i on groups (K, 64)."""
+
+    energy: np.ndarray
+    wins: np.ndarray
+    participation: np.ndarray
+    mean_logit: np.ndarray
+    masses: np.ndarray
 
 
 class _TypicalRivals:
@@ -286,15 +362,15 @@ class _TypicalRivals:
     def __init__(self, n_items: int, ranks: np.ndarray, rng: np.random.Generator):
         self.rng, self.n_rivals = rng, n_items - 1
 
-    def advance(self, factors, scale, sd, residual, lift, keep, momentum, expected, fresh, answers=None):
-        """Free energies, probabilities to be recovered, Y = Σ_j π_ij², (K,) each; π_i on groups of rivals (K, 64)."""
+    def advance(self, factors, scale, sd, norms, residual, response, keep, momentum, own, answers=None) -> _Rivals:
+        expected, fresh = own
         tilt = mean_tilt(sd, self.n_rivals)  # eq-it-tilt
         energy = expected_log_partition(sd, self.n_rivals) + tilt * sd**2 * (scale - 1)
         g, gauss = GAUSS_HERMITE
         scores = (expected[:, None] + fresh[:, None] * g) / (scale[:, None] * sd)
         wins = np.exp(self.n_rivals * log_ndtr(scores)) @ gauss / math.sqrt(2 * math.pi)
         masses = math.sqrt((1 - tilt) / _GROUPS) * self.rng.standard_normal((len(scale), _GROUPS))
-        return energy, wins, np.full(len(scale), 1 - tilt), masses
+        return _Rivals(energy, wins, np.full(len(scale), 1 - tilt), tilt * (sd * scale) ** 2, masses)
 
 
 class _SampledRivals:
@@ -316,24 +392,21 @@ class _SampledRivals:
         self.pool, self.draws = np.zeros(size, np.float32), []
         self.windows = rng.integers(0, size - n_items, len(self.chosen))
         self.lowered = np.zeros((len(self.chosen), self.n_rivals), np.float32)
-        self.softmax, self.pressure = None, None
+        self.softmax, self.pressure = None, np.float32(0)
 
-    def advance(self, factors, scale, sd, residual, lift, keep, momentum, expected, fresh, answers=None):
-        """Free energies, probabilities to be recovered, Y = Σ_j π_ij², (K,) each; π_i on groups of rivals (K, 64).
-
-        answers: what the rivals' own logits add to theirs here, (chosen, N − 1).
-        """
+    def advance(self, factors, scale, sd, norms, residual, response, keep, momentum, own, answers=None) -> _Rivals:
+        """answers: what the rivals' own logits add to theirs here, (chosen, N − 1)."""
         if self.softmax is not None:
+            self.pressure = momentum * self.pressure + residual[self.chosen, None].astype(np.float32) * self.softmax
             self.lowered *= np.float32(keep)
-            pressure = residual[self.chosen, None] * self.softmax
-            self.pressure = pressure if self.pressure is None or not momentum else momentum * self.pressure + pressure
-            near = np.nonzero(self.softmax > 1e-6)
-            self.lowered[near] += lift(self.pressure[near]).astype(np.float32)
+            # eq-it-lowered
+            slope = np.broadcast_to(response, residual.shape)[self.chosen, None]
+            self.lowered += slope.astype(np.float32) * self.pressure
         self.draws.append(self.rng.standard_normal(len(self.pool), dtype=np.float32))
         for factor, draw in zip(factors, self.draws, strict=True):
             self.pool += np.float32(factor) * draw
         windows = np.lib.stride_tricks.sliding_window_view(self.pool, self.n_rivals)[self.windows]
-        logits = windows * scale[self.chosen, None].astype(np.float32)
+        logits = windows * scale[self.chosen, None].astype(np.float32) * norms.astype(np.float32)
         if answers is not None:
             logits += answers
         logits -= self.lowered
@@ -349,6 +422,8 @@ class _SampledRivals:
         mean_logit = np.einsum("ij,ij->i", self.softmax, logits)
         participation = np.einsum("ij,ij->i", self.softmax, self.softmax)
         ratio = scale / scale[self.chosen][self.nearest]
+        expected, fresh = own
         beaten = ndtr((expected - top[:, 0][self.nearest] * ratio) / fresh)
-        energy = energy[self.nearest] + mean_logit[self.nearest] * (ratio - 1)
-        return energy, beaten, participation[self.nearest], masses[self.nearest]
+        mean_logit = mean_logit[self.nearest] * ratio
+        energy = energy[self.nearest] + mean_logit * (1 - 1 / ratio)
+        return _Rivals(energy, beaten, participation[self.nearest], mean_logit * ratio, masses[self.nearest])

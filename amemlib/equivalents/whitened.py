@@ -49,6 +49,31 @@ MATCHED_AND_NEWTON = (Whitener(np.square), Whitener(np.asarray, coefficient=0.6)
 """W* and W* + 0.6 G Σ_v⁻¹, each at the same Frobenius norm (`whitening.balanced_sum`), as right sides."""
 
 
+def balanced_whitener(q: Float[Tensor, " N"], dim: int) -> Whitener:
+    """The symmetric stationary weights of both sides, a = q² (1 − λ)² with λ = c q² (1 − λ)³ and Σ λ = d.
+
+    λ is the leverage of these weights. Each side is the best for rare items against the other, and the pair is a
+    saddle: items that are split between the sides have more (chapter "What beats Muon").
+    Raises `ValueError` where d items or fewer have a weight.
+    """
+    dim = check_count("dim", dim)
+    values, counts = binned(q, BIN_WIDTH)
+    if counts[values > 0].sum() <= dim:
+        raise ValueError(f"q must have more than dim = {dim} weights > 0, got {counts[values > 0].sum():.0f}")
+    excess = lambda log_c: counts @ _cubic(math.exp(log_c) * values**2) - dim
+    low = -2 * math.log(values[0]) - 40
+    c = math.exp(brentq(excess, low, -2 * math.log(values[values > 0].min()) + 40))
+    return Whitener(lambda x: x**2 * (1 - _cubic(c * x**2)) ** 2)
+
+
+def _cubic(x: np.ndarray) -> np.ndarray:
+    """λ in [0, 1) with λ = x (1 − λ)³, by Newton's method for g = 1 − λ, x g³ + g = 1, from above."""
+    g = np.minimum(1.0, (1 + x) ** (-1 / 3) * 1.5)
+    for _ in range(60):
+        g = g - (x * g**3 + g - 1) / (3 * x * g**2 + 1)
+    return 1 - g
+
+
 @dataclass(frozen=True, eq=False)
 class _Side:
     """Σ_n c_n (Σ_k a_nk x_k x_kᵀ + t_n)⁻¹ by leaving items out, for (n,) nodes and (K,) classes of equal frequency.

@@ -9,13 +9,13 @@ from typing import Annotated
 import numpy as np
 import torch
 
-from amembook.paper.interactions.variances import PredictedVariances
+from amembook.paper.interactions.variances import PredictedVariances, typical_absolute_maximum
 from amembook.run import runtime
 from amembook.run.base import Alpha, Config, Count, Experiment, Grid, Natural, Positive, Results, draws, standard_error
 from amembook.run.claims import MAXIMUM_BAND, SHARP_DIM, SIZES, check, equivalence, numbers
 from amemlib import theory
 from amemlib.checks import check_dims
-from amemlib.equivalents import SpectralEquivalent, typical_absolute_maximum
+from amemlib.equivalents import SpectralEquivalent
 from amemlib.gradients import thresholded_gradient
 from amemlib.problem import Problem
 from amemlib.sampling import sample_embeddings

@@ -1,9 +1,11 @@
-"""The predicted variance of every interaction, by interpolation between those of some sixty ranks."""
+"""The predicted variance of every interaction, by interpolation between those of some sixty ranks; their maximum."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import torch
+from scipy.special import ndtri
 
 from amemlib.equivalents import interaction_variances
 from amemlib.problem import Problem
@@ -35,3 +37,8 @@ class PredictedVariances:
             L = self.weights[rows]
             total, count = total - ((L @ self.values) * L).sum(), count - len(L)
         return float((total / count).sqrt())
+
+
+def typical_absolute_maximum(n: float) -> float:
+    """Median of the largest |g| among n independent standard normals."""
+    return float(-ndtri(-math.expm1(-math.log(2) / n) / 2))

@@ -16,13 +16,13 @@ from jaxtyping import Float
 from scipy.integrate import trapezoid
 from torch import Tensor
 
+from amembook.paper.lemmas.expansions import LeadingBlock
 from amembook.paper.lemmas.gaussian import gaussian_expectation
 from amembook.paper.lemmas.second_derivative import spectral_second_derivative
 from amembook.run.base import Config, Count, Experiment, Grid, Natural, Positive, Results, SteepAlpha, draws
 from amembook.run.claims import MAXIMUM_BAND, check
 from amemlib import theory
 from amemlib.checks import check_dims
-from amemlib.expansions import LeadingBlock
 from amemlib.gradients import thresholded_gradient
 from amemlib.problem import Embeddings, Problem
 from amemlib.sampling import sample_embeddings

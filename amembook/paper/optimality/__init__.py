@@ -7,6 +7,7 @@ from typing import Annotated
 
 import numpy as np
 import torch
+from scipy.special import digamma
 
 from amembook.paper.optimality.rotations import sample_rotations
 from amembook.run import runtime
@@ -37,7 +38,7 @@ from amembook.run.claims import (
 )
 from amemlib import theory
 from amemlib.checks import check_count, check_dims, check_positive
-from amemlib.equivalents import SMALLEST_MEDIAN, expected_capacity, inverse_sum_limit
+from amemlib.equivalents import SMALLEST_MEDIAN, expected_capacity
 from amemlib.gradients import gradient_rank, initial_gradient, thresholded_gradient
 from amemlib.problem import Embeddings, Problem
 from amemlib.recovery import capacity
@@ -89,6 +90,17 @@ class OptimalityConfig(Config):
     def limits(self) -> None:
         if self.spectrum_items <= max(self.spectrum_dims):
             raise ValueError(f"spectrum_items must exceed every dimension, got {self.spectrum_items}")
+
+
+def inverse_sum_limit(alpha: float, dim: int, gaussian: float) -> float:
+    """Median of (1/d) Σ 1/s of G in units of 1/t₀: (2/π)(log d + C + H_{1/2} − H_α), H the harmonic numbers.
+
+    C = `gaussian`: (2/π)(log d + C) is the same median for a d × d matrix with entries N(0, 1/d). The two share the law
+    of their smallest singular values in units of t₀, and the rest of the sum is (2/π) ∫ M(μ) dμ/μ above a cut, which is
+    −H_α up to terms that do not know α; the plain Gaussian matrix is α = 1/2.
+    """
+    harmonic = lambda x: float(digamma(x + 1) + np.euler_gamma)
+    return 2 / math.pi * (math.log(dim) + gaussian + harmonic(0.5) - harmonic(alpha))
 
 
 def slope_maps(t0: float) -> dict[str, tuple]:

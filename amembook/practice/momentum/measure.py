@@ -1,26 +1,17 @@
 """What a cell measures: a run at its best rate, and the least loss of a memory."""
 
-from collections.abc import Callable
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from amembook.networks.long_runs import BATCHES, best_of_ladder, dense_gradient
 from amembook.run import runtime
 from amemlib.gradients import loss
 from amemlib.problem import Embeddings, Problem
 from amemlib.sampling import sample_embeddings, sample_minibatch
 from amemlib.spectral import polar
 
-_BATCHES = 10**6
 _MOST = 100.0
-
-
-def dense_gradient(W: Float[Tensor, "d d"], emb: Embeddings, q: Float[Tensor, " N"]) -> Float[Tensor, "d d"]:
-    """−∇L(W) under q, the softmax in float32: `gradients.gradient` for small memories and few items seen."""
-    seen = q.nonzero()[:, 0]
-    left = torch.softmax((emb.V[seen] @ W.float().mT) @ emb.U.mT, 1) @ emb.U
-    return (q[seen, None] * (emb.U[seen].double() - left.double())).mT @ emb.V[seen].double()
 
 
 def run_muon(
@@ -35,25 +26,11 @@ def run_muon(
     M, q = W, problem.frequencies.to(W.device)
     for t in range(n_steps):
         if batch_size:
-            q = sample_minibatch(problem, batch_size, _BATCHES * (seed + 1) + t).to(W.device)
+            q = sample_minibatch(problem, batch_size, BATCHES * (seed + 1) + t).to(W.device)
         G = dense_gradient(W, emb, q)
         M = torch.lerp(G, M, beta)
         W = W + rate * (1 - t / n_steps) * polar(torch.lerp(G, M, beta))
     return min(loss(W, emb, problem.frequencies), _MOST)
-
-
-def best_of_ladder(function: Callable[[float], float], start: float) -> tuple[float, float]:
-    """The least value of a function of a rate on the ladder start · 2^k, and the rate: down the hill from the start.
-
-    Ends where both neighbours are larger, so a second valley further off is not found.
-    """
-    values = {0: function(start)}
-    while True:
-        best = min(values, key=values.get)
-        missing = [k for k in (best + 1, best - 1) if k not in values]
-        if not missing:
-            return values[best], start * 2.0**best
-        values[missing[0]] = function(start * 2.0 ** missing[0])
 
 
 def measure_run(
@@ -99,7 +76,7 @@ def measure_minimum(
     for batch_size in batch_sizes:
         halves = torch.zeros(2, dim, dim, dtype=torch.float64, device=W.device)
         for t in range(drift_batches):
-            q = sample_minibatch(problem, batch_size, _BATCHES * (seed + 1) + t).to(W.device)
+            q = sample_minibatch(problem, batch_size, BATCHES * (seed + 1) + t).to(W.device)
             halves[t % 2] += polar(dense_gradient(W, emb, q)) / (drift_batches // 2)
         drift.append(float((halves[0] * halves[1]).sum()) / dim)
     return {"least": least, "gradient": gradient, "drift": drift}

@@ -45,7 +45,7 @@ def test_a_run_is_torchs_muon_with_an_exact_map():
     W = torch.nn.Parameter(torch.zeros(8, 8, dtype=torch.float64))
     muon = am.Muon([W], lr=0.3, momentum=0.8, weight_decay=0.0, schedule=am.polar)
     for t in range(5):
-        W.grad = -measure.dense_gradient(W.detach(), emb, am.sample_minibatch(problem, 16, measure._BATCHES * 4 + t))
+        W.grad = -measure.dense_gradient(W.detach(), emb, am.sample_minibatch(problem, 16, measure.BATCHES * 4 + t))
         for group in muon.param_groups:
             group["lr"] = 0.3 * (1 - t / 5)
         muon.step()

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
+from amembook.networks.updates import UPDATES
 from amembook.practice.optimizers.judge import judge, summarise
 from amembook.practice.optimizers.measure import measure_first, measure_rank, measure_run, measure_sign
-from amembook.practice.optimizers.updates import UPDATES
 from amembook.run.base import Alpha, Alphas, Config, Count, Experiment, Grid, Natural, Positives, draws, each
 from amemlib.checks import check_choice, check_dims
 
@@ -82,7 +82,7 @@ Large = Annotated[tuple[int, ...], partial(check_dims, count=1, least=8)]
 
 @dataclass(frozen=True)
 class OptimizersConfig(Config):
-    """One step and many of the optimizers of `updates.UPDATES`."""
+    """One step and many of the optimizers of `networks.updates.UPDATES`."""
 
     optimizers: Annotated[tuple[str, ...], each(partial(check_choice, allowed=tuple(UPDATES)))] = tuple(UPDATES)
     alphas: Alphas = (1.25, 1.5, 2.0)  # of the sign and of low ranks

@@ -4,20 +4,18 @@ import math
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
-from amembook.practice.optimizers.updates import UPDATES, dion, soap_at_once
+from amembook.networks.long_runs import BATCHES, dense_gradient
+from amembook.networks.updates import UPDATES, dion, soap_at_once
 from amembook.run import runtime
 from amemlib.gradients import gradient_rank, initial_gradient, loss
-from amemlib.problem import Embeddings, Problem
+from amemlib.problem import Problem
 from amemlib.recovery import capacity
 from amemlib.sampling import sample_embeddings, sample_minibatch
 from amemlib.spectral import polar, singular_triples
 
 WARM_STEPS = 4
 """Power iterations on one gradient after which Dion counts as warm."""
-_BATCHES = 10**6
 
 
 def measure_sign(alpha: float, n_items: int, dim: int, seed: int, device: str) -> dict:
@@ -79,13 +77,6 @@ def measure_rank(alpha: float, n_items: int, dim: int, fractions: Sequence[float
     return found
 
 
-def seen_gradient(W: Float[Tensor, "d d"], emb: Embeddings, q: Float[Tensor, " N"]) -> Float[Tensor, "d d"]:
-    """−∇L(W) under q, dense, the softmax in float32: `gradients.gradient` for small memories."""
-    seen = q.nonzero()[:, 0]
-    left = torch.softmax((emb.V[seen] @ W.float().mT) @ emb.U.mT, 1) @ emb.U
-    return (q[seen, None] * (emb.U[seen].double() - left.double())).mT @ emb.V[seen].double()
-
-
 def measure_run(
     run_alpha: float,
     run_items: int,
@@ -110,8 +101,8 @@ def measure_run(
     q = problem.frequencies.to(W.device)
     for t in range(steps):
         if batch_size:
-            q = sample_minibatch(problem, batch_size, _BATCHES * (seed + 1) + t).to(W.device)
-        state, step = update(state, seen_gradient(W, emb, q))
+            q = sample_minibatch(problem, batch_size, BATCHES * (seed + 1) + t).to(W.device)
+        state, step = update(state, dense_gradient(W, emb, q))
         W = W + rate * factor * (1 - t / steps) * step
         if not torch.isfinite(W).all():
             return {"loss": 100.0, "items": 0}

@@ -1,0 +1,256 @@
+"""The tables of the chapter "The best map": printed, and held to what the chapter says of them."""
+
+import math
+
+import numpy as np
+import torch
+
+import amemlib as am
+from amembook.paper import spectral_maps
+from amemlib import equivalents
+
+ALPHAS = (1.25, 1.5, 2.0)
+FORMATS = {"bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+def smooth(lam: float):
+    """h_λ."""
+    return lambda s: s / torch.hypot(s, s.new_tensor(lam))
+
+
+def monotone(best: dict) -> None:
+    """R of the best nondecreasing map and of the best h_λ over the polar map's; best: α ↦ that of the best map."""
+    print("R over polar's:   nondecreasing   h_lambda, best   at lambda / t0")
+    for alpha in ALPHAS:
+        unit = equivalents.SpectralLaw.power_law(alpha)
+        lam = equivalents.best_smoothing(unit)
+        maps = equivalents.best_monotone_map(unit), smooth(lam), torch.ones_like
+        flat, smoothed, polar = (equivalents.tail_snr(unit, f) for f in maps)
+        assert 1 < smoothed / polar < flat / polar < 1.03 < best[alpha]
+        print(f"  alpha = {alpha:4}   {flat / polar - 1:12.1%} {smoothed / polar - 1:16.1%} {lam:16.3f}")
+
+
+def gains(records: dict, names) -> None:
+    """Items over the polar map's beside the sharp counts'."""
+    print("more than polar (predicted), at d =", *next(iter(records.values()))["config"]["dims"])
+    for alpha, record in records.items():
+        large = np.array(record["config"]["dims"]) >= 256
+        counts, sharp = record["measured"]["seed_counts"], record["predicted"]["counts"]
+        for name in names:
+            ratio = np.divide(counts[name], counts["polar"])
+            error = 2 * ratio.std(1, ddof=1) / ratio.shape[1] ** 0.5
+            gain, expected = ratio.mean(1) - 1, np.divide(sharp[name], sharp["polar"]) - 1
+            # paired draws, and the predictor's errors largely cancel
+            assert (abs(gain - expected) < 0.02 + error)[large].all()
+            pairs = (f"{g:+6.1%} ({e:+.1%})" for g, e in zip(gain, expected, strict=True))
+            print(f"alpha = {alpha:4}  {name:14s}", *pairs)
+
+
+def floors(records: dict) -> None:
+    """What the best map gives the commonest item; items and best loss over the polar map's by floor, d = 256."""
+    case, unit = am.Problem.power_law(2048, 256, 1.5), am.theory.bulk_scale(1.5, 2048, 256)
+    falling, first = equivalents.best_map(equivalents.SpectralLaw.power_law(1.5, unit)), case.frequencies[:1]
+    least = 1 / falling(first).item()
+    assert least > 1000
+    print(f"alpha = 1.5, d = 256: p_1 / t0 = {first.item() / unit:.0f}, peak / f(p_1) = {least:.0f}")
+    print(*(f"d = {dim}: log N / (2 sqrt d) = {math.log(2048) / 2 / dim**0.5:.2f}" for dim in (128, 256)), sep="; ")
+    for alpha, record in records.items():
+        measured, config = record["measured"], record["config"]
+        at = config["loss_dims"].index(256)
+        relative = {
+            name: [measured[key][name][at] / measured[key]["polar"][at] for key in ("floor_counts", "floor_losses")]
+            for name in measured["floor_losses"]
+        }
+        print(f"alpha = {alpha}, d = 256:  floor, items, best loss over polar's")
+        for floor in config["floors"]:
+            items, loss = relative[f"floor_{floor:g}"]
+            print(f"  {floor:5g} {items:6.2f} {loss:8.2f}")
+        assert relative["floor_0"][0] > 1.05 and relative["floor_0"][1] > 3
+        assert relative["floor_0.3"][0] > 1.05 and relative["floor_0.3"][1] < 1
+
+
+def after_iterations(s: torch.Tensor, t0: float) -> dict:
+    """Iteration ↦ singular values after it, of a gradient with these before; three quantiles are printed."""
+    norm, shipped = s.norm().item(), spectral_maps.SCHEDULES["muon5"]
+    used = {
+        "quintic, 5 steps": shipped,
+        "Polar Express for 0.001, 5 steps": spectral_maps.SCHEDULES["polar_express5"],
+        "quintic, 8 steps": shipped[:1] * 8,
+        "Polar Express for the bulk, 7 steps": am.spectral.polar_express_coefficients(0.3 * t0 / norm, 7),
+    }
+    after = {label: am.spectral.compose_quintics(s / norm, steps) for label, steps in used.items()}
+    print("5, 50 and 95 per cent of the directions lie below")
+    for label, values in after.items():
+        print(f"{label:36s}", *(f"{x:.2f}" for x in np.quantile(values, [0.05, 0.5, 0.95])))
+    return after
+
+
+def reach(records: dict) -> dict:
+    """Λ t₀ / ‖G‖_F of every scanned schedule: α ↦ family ↦ a row for each d."""
+    found = {}
+    for alpha, record in records.items():
+        config = record["config"]
+        found[alpha], n_items = {}, config["n_items"]
+        for dim in config["scan_dims"]:
+            norm = am.Problem.power_law(n_items, dim, alpha).frequencies.norm().item()
+            unit = am.theory.bulk_scale(alpha, n_items, dim) / norm
+            scans = spectral_maps.scanned_schedules(alpha, n_items, dim, norm, config["steps"])
+            for family, runs in scans.items():
+                row = [unit * math.prod(a for a, _, _ in run) for run in runs]
+                found[alpha].setdefault(family, []).append(row)
+    return found
+
+
+def kept(records: dict, reached: dict) -> None:
+    """The share of polar's items above and below the knee."""
+    print("share of polar's items, by slope x t0 / |G|")
+    for alpha, record in records.items():
+        dims, measured = np.array(record["config"]["scan_dims"]), record["measured"]
+        polar, large = np.array(measured["counts"]["polar"])[: len(dims), None], dims >= 128
+        above, below = [], []
+        for family, table in measured["counts_by_steps"].items():
+            share, x = (np.array(table) / polar)[large], np.array(reached[alpha][family])[large]
+            above += share[x >= 2].tolist()
+            below += share[x <= 0.3].tolist()
+        assert min(above) > 0.93 and max(below) < 0.85
+        print(f"alpha = {alpha:4}: {min(above):.2f} or more above 2, {max(below):.2f} or less below 0.3")
+
+
+def steps_needed(records: dict) -> None:
+    """The steps that keep 97 % of polar's items, counted and by the rule."""
+    for alpha, record in records.items():
+        print(f"alpha = {alpha}   d =", *record["config"]["scan_dims"])
+        for family, slope in (("muon", 3.4445), ("cubic", 1.5)):
+            counted, rule = (record[part]["steps_needed"][family] for part in ("measured", "predicted"))
+            print(f"  {family:6s} counted ", *("  -  " if x is None else f"{x:5.1f}" for x in counted))
+            print(f"  {family:6s} rule    ", *(f"{n:5d}" for n in rule))
+            pairs = [(n, x) for n, x in zip(rule, counted, strict=True) if x is not None]
+            off = np.subtract(*np.transpose(pairs)) * np.log(slope)
+            assert pairs and (off > -1.24).all() and (off < 2.6).all()
+
+
+def quintic_share(case: am.Problem, steps: int) -> float:
+    """What so many quintic steps keep of polar's items."""
+    norm, run = case.frequencies.norm().item(), spectral_maps.SCHEDULES["muon5"][:1] * steps
+    iterated = lambda s: am.spectral.compose_quintics((s / norm).clamp(max=1), run)
+    count = equivalents.expected_map_capacity
+    return count(case, iterated) / count(case, torch.ones_like)
+
+
+def steps_by_dim() -> None:
+    """χ, the steps by the rule, the least adapted Polar Express, and what the shipped five keep."""
+    print("    d     chi  quintic  cubic  Polar Express  shipped keeps")
+    for alpha in ALPHAS:
+        median = equivalents.SpectralLaw.power_law(alpha).quantile(0.5)
+        print(f"alpha = {alpha}, median singular value {median:.2f} t0")
+        for dim in (64, 256, 1024, 4096):
+            case = am.Problem.power_law(32_768, dim, alpha)
+            norm = case.frequencies.norm().item() / am.theory.bulk_scale(alpha, 32_768, dim)
+            slopes = [a for a, _, _ in am.spectral.polar_express_coefficients(0.3 / norm, 14)]
+            chi, adapted = norm / median, 1 + int(np.argmax(np.cumprod(slopes) >= 2 * norm))
+            assert abs(adapted - math.log(4 * chi) / 1.45) < 0.6
+            quintic, cubic = (am.theory.newton_schulz_steps(alpha, 32_768, dim, a) for a in (3.4445, 1.5))
+            share = quintic_share(case, 5)
+            print(f"{dim:5d} {chi:7.0f} {quintic:8d} {cubic:6d} {adapted:14d} {share:14.0%}")
+    case = am.Problem.power_law(32_768, 1024, 1.5)
+    shares = {n: quintic_share(case, n) for n in (9, 8, 7, 6, 5, 4)}
+    print("quintic steps keep, of polar's items at alpha = 1.5, d = 1024:")
+    print(", ".join(f"{n}: {share:.0%}" for n, share in shares.items()))
+    print(f"a^(-1/alpha) = {3.4445 ** (-1 / 1.5):.2f}")
+
+
+def fixed_schedules(records: dict) -> None:
+    """The share of polar's items that fixed schedules of five steps keep, counted."""
+    for alpha, record in records.items():
+        counts, dims = record["measured"]["counts"], record["config"]["dims"]
+        at = dims.index(256)
+        print(f"alpha = {alpha}: d =", *dims)
+        for name in ("muon5", "dion5", "polar_express5"):
+            slope = math.prod(a for a, _, _ in spectral_maps.SCHEDULES[name])
+            share = np.divide(counts[name], counts["polar"])
+            print(f"  {name:15s} slope {slope:6.0f}: ", *(f"{r:4.2f}" for r in share))
+            draws = np.array(record["measured"]["seed_counts"][name])[at:]
+            error = np.maximum(draws.std(1, ddof=1) / draws.shape[1] ** 0.5, 1)
+            sharp = np.array(record["predicted"]["counts"][name])[at:]
+            assert (abs(draws.mean(1) - sharp) < 0.05 * sharp + 2 * error).all()
+        assert counts["polar_express5"][-1] > counts["muon5"][-1]
+
+
+def kept_after_rounding(case: am.Problem, noise: float) -> float:
+    """Items of polar(G + E) over polar(G)'s, ‖E‖_F = noise √d: E as very many items that nobody asks about."""
+    q, spurious = case.frequencies, 8 * case.n_items
+    small = noise * (case.dim / spurious) ** 0.5
+    mixed = torch.cat([q, torch.full((spurious,), small, dtype=q.dtype)])
+    g, weights = np.polynomial.hermite_e.hermegauss(40)
+    counts = []
+    for weight in (mixed, q):
+        solved = equivalents.SpectralEquivalent.solve(weight, case.dim)
+        score = case.dim**0.5 * solved.signal_of(q)[:, None] + g
+        log_wins = torch.special.log_ndtr(torch.tensor(score))
+        counts.append((torch.exp((case.n_items - 1) * log_wins).numpy() @ weights).sum())
+    return counts[0] / counts[1]
+
+
+def rounded_counts(case: am.Problem, dtype: torch.dtype) -> tuple[float, float, float]:
+    """The noise of rounding G / ‖G‖_F, and what that and even noise leave of polar's items, one draw."""
+    emb = am.sample_embeddings(case, seed=0)
+    G, dim = am.initial_gradient(emb, case.frequencies), case.dim
+    E = (G / G.norm()).to(dtype).double() * G.norm() - G
+    noise = E.norm().item() / dim**0.5
+    normal = torch.randn(dim, dim, dtype=G.dtype, generator=torch.Generator().manual_seed(dim))
+    memories = (am.polar(G + X) for X in (0, E, normal * noise / dim**0.5))
+    whole, rounded, even = (am.capacity(W, emb) for W in memories)
+    return noise, rounded / whole, even / whole
+
+
+def rounding() -> dict:
+    """Kind of noise ↦ (noise / t₀, share of polar's items), counted at four sizes and held to the prediction."""
+    points = {name: [] for name in ("as much noise, spread evenly", *FORMATS)}
+    for alpha, dim in ((1.5, 128), (1.5, 256), (2.0, 128), (2.0, 256)):
+        case, unit = am.Problem.power_law(8192, dim, alpha), am.theory.bulk_scale(alpha, 8192, dim)
+        for name, dtype in FORMATS.items():
+            noise, rounded, even = rounded_counts(case, dtype)
+            expected = kept_after_rounding(case, noise)
+            assert abs(even - expected) < 0.06 and abs(rounded - expected) < 0.12
+            points[name].append((noise / unit, rounded))
+            points["as much noise, spread evenly"].append((noise / unit, even))
+    print("even noise: within 0.06 of the prediction; rounding: within 0.12")
+    return points
+
+
+def formats(G: torch.Tensor) -> None:
+    """ε of three formats on G / ‖G‖_F, and what σ = 0.2 s_{d/2} leaves."""
+    X = G / G.norm()
+    for name, dtype in (FORMATS | {"float32": torch.float32}).items():
+        print(f"{name:8s} epsilon = {(X.to(dtype).double() - X).norm():.1e}")
+    for alpha in ALPHAS:
+        case, unit = am.Problem.power_law(8192, 256, alpha), am.theory.bulk_scale(alpha, 8192, 256)
+        median = equivalents.SpectralLaw.power_law(alpha, unit).quantile(0.5)
+        print(f"alpha = {alpha:4}: sigma = 0.2 s_(d/2) leaves {kept_after_rounding(case, 0.2 * median):.1%}")
+
+
+def confirmed_floor(record: dict) -> None:
+    """A floor of 0.3 on the seeds of a record made after it was chosen."""
+    measured, config = record["measured"], record["config"]
+    at = config["loss_dims"].index(256)
+    items, loss = (
+        measured[key]["floor_0.3"][at] / measured[key]["polar"][at] for key in ("floor_counts", "floor_losses")
+    )
+    assert items > 1.05 and loss < 1
+    print(f"seeds from {config['first_seed']}, a floor of 0.3 at d = 256:")
+    print(f"{items:.2f} times polar's items, {loss:.2f} times its loss")
+
+
+def bent_cubic() -> None:
+    """R of 30 cubic steps over the polar map's beyond the knee."""
+    reached, cubic = (2, 3, 4, 6, 10, 20), spectral_maps.SCHEDULES["cubic5"][:1] * 30
+    print("R of the cubic over polar's")
+    print("slope x t0 / |G|", *(f"{x:6d}" for x in reached))
+    compose = am.spectral.compose_quintics
+    for alpha in ALPHAS:
+        unit = equivalents.SpectralLaw.power_law(alpha)
+        bent = [lambda s, x=x: compose((s * x / 1.5**30).clamp(max=1), cubic) for x in reached]
+        values = np.array([equivalents.tail_snr(unit, f) for f in bent])
+        values /= equivalents.tail_snr(unit, torch.ones_like)
+        assert (values[3:] > 1).all() and values.max() < 1.03
+        print(f"alpha = {alpha:4}    ", *(f"{value:6.3f}" for value in values))

@@ -1,0 +1,143 @@
+"""`zoo`: published maps of singular values and rows, items and loss of one step, predicted and then counted."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from amembook.paper.zoo.expected import expected_items, expected_losses
+from amembook.paper.zoo.judge import judge_zoo
+from amembook.paper.zoo.maps import NAMES, RANDOM, ROWS
+from amembook.paper.zoo.measure import BALANCED, measure_items, measure_losses, measure_tall
+from amembook.run.base import (
+    Config,
+    Counts,
+    Experiment,
+    Grid,
+    Natural,
+    Positives,
+    Results,
+    Several,
+    Sizes,
+    SteepAlphas,
+    draws,
+    standard_error,
+)
+from amemlib import theory
+from amemlib.equivalents import SpectralLaw, best_map, expected_capacity, expected_map_capacity, expected_map_loss
+from amemlib.problem import Problem
+
+PAPER = "arXiv:2603.26554"
+CLAIM = (
+    "ours, on the paper's model: what a published map of singular values or rows stores in one step, and its loss at "
+    "the best rate, follow from the law of the spectrum; none but a mildly negative power stores more than Muon"
+)
+STEPS = (*NAMES, *RANDOM, *ROWS)
+
+
+@dataclass(frozen=True)
+class ZooConfig(Config):
+    """One population step on power laws, every map on the same draws; losses; and tall matrices."""
+
+    alphas: SteepAlphas = (1.25, 1.5, 2.0)
+    dims: Sizes = (128, 256)
+    n_items: Counts = (8192, 8192)  # at each of `dims`
+    draws_at: Counts = (16, 8)  # at each of `dims`
+    loss_dim: Several = 128
+    loss_items: Several = 2048
+    loss_seeds: Several = 4
+    rates: Positives = (1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0)  # η/√d at the Frobenius norm √d
+    tall_rows: Several = 256
+    tall_columns: Several = 64
+    tall_items: Several = 2048
+    tall_seeds: Several = 16
+    first_seed: Natural = 0
+
+    def limits(self) -> None:
+        if not len(self.n_items) == len(self.draws_at) == len(self.dims):
+            raise ValueError(f"n_items and draws_at must hold {len(self.dims)} numbers, as dims does")
+
+
+def zoo_grids(config: ZooConfig) -> dict[str, Grid]:
+    """Every draw, all α on the draws of a seed."""
+    seeds, grids = lambda n: {"seed": draws(config, n)}, {}
+    for dim, n_items, n in zip(config.dims, config.n_items, config.draws_at, strict=True):
+        grids[f"d{dim}"] = Grid(measure_items, seeds(n), dim=dim, n_items=n_items)
+    return grids | {
+        "losses": Grid(measure_losses, seeds(config.loss_seeds)),
+        "tall": Grid(measure_tall, seeds(config.tall_seeds)),
+    }
+
+
+def zoo_summary(config: ZooConfig, results: Results) -> tuple[dict, dict]:
+    """Items, items over Muon's on the same draws, losses at the best rate, and items of balanced steps over Muon's.
+
+    counts, ratio, ratio_error: step ↦ [dim][alpha]. loss, loss_error, best_rate: step ↦ [alpha]. tall, tall_error:
+    balancing ↦ [alpha]. predicted: counts, ratio ("best" beside them), loss ("sgd" beside them).
+    """
+    measured = {key: {} for key in ("counts", "ratio", "ratio_error", "loss", "loss_error", "best_rate")}
+    counts = {n: [results.array(f"d{dim}", "counts", n).astype(float) for dim in config.dims] for n in STEPS}
+    for name, by_dim in counts.items():
+        ratios = [a / b for a, b in zip(by_dim, counts["polar"], strict=True)]
+        measured["counts"][name] = [c.mean(0) for c in by_dim]
+        measured["ratio"][name] = [r.mean(0) for r in ratios]
+        measured["ratio_error"][name] = [standard_error(r, 0) for r in ratios]
+    losses = {name: results.array("losses", "losses", name) for name in STEPS}
+    for name, of in losses.items():
+        best = of.min(-1)
+        measured["loss"][name], measured["loss_error"][name] = best.mean(0), standard_error(best, 0)
+        measured["best_rate"][name] = np.array(config.rates)[of.mean(0).argmin(-1)]
+    tall = {name: results.array("tall", "counts", name).astype(float) for name in BALANCED}
+    ratios = {name: of / tall["polar"] for name, of in tall.items()}
+    measured["tall"] = {name: ratio.mean(0) for name, ratio in ratios.items()}
+    measured["tall_error"] = {name: standard_error(ratio, 0) for name, ratio in ratios.items()}
+    return measured, _predicted(config)
+
+
+def _predicted(config: ZooConfig) -> dict:
+    rows, losses = [], []
+    for dim, n_items in zip(config.dims, config.n_items, strict=True):
+        for alpha in config.alphas:
+            problem = Problem.power_law(n_items, dim, alpha)
+            best = best_map(SpectralLaw.power_law(alpha, theory.bulk_scale(alpha, n_items, dim)))
+            rows.append(expected_items(problem) | {"best": expected_map_capacity(problem, best)})
+    for alpha in config.alphas:
+        problem = Problem.power_law(config.loss_items, config.loss_dim, alpha)
+        largest = problem.frequencies[0].item()
+        # at its best rate a step of SGD leaves about what it began with
+        sgd = [expected_map_loss(problem, lambda s, x=largest: s / x, rate * config.loss_dim**0.5) for rate in (1, 1.4)]
+        losses.append(expected_losses(problem, config.rates) | {"sgd": np.array(sgd)})
+    shaped = lambda name: np.reshape([row[name] for row in rows], (len(config.dims), len(config.alphas)))
+    counts = {name: shaped(name) for name in rows[0]}
+    return {
+        "counts": counts,
+        "ratio": {name: of / counts["polar"] for name, of in counts.items()},
+        "loss": {name: np.array([of[name].min() for of in losses]) for name in losses[0]},
+    }
+
+
+EXPERIMENT = Experiment(
+    name="zoo",
+    purpose="published maps of singular values and rows: items and loss of one step, predicted and counted",
+    profiles={
+        "smoke": ZooConfig(
+            alphas=(1.5,),
+            dims=(16,),
+            n_items=(48,),
+            draws_at=(4,),
+            loss_dim=16,
+            loss_items=48,
+            loss_seeds=2,
+            rates=(2.0,),
+            tall_rows=32,
+            tall_columns=16,
+            tall_items=128,
+            tall_seeds=4,
+        ),
+        "cpu": ZooConfig(),
+        "confirm": ZooConfig(first_seed=3900),
+    },
+    grids=zoo_grids,
+    summarise=zoo_summary,
+    judge=judge_zoo,
+    unseen_from=3900,
+)

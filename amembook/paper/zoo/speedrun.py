@@ -1,0 +1,44 @@
+"""Predictions for a public speed run beside what its table says: hits and misses."""
+
+import csv
+from importlib.resources import files
+
+SAME = 0.01
+"""The largest share of the steps that counts as no change."""
+NATS_A_STEP = 8e-5
+"""The slope of the table's baseline near its end, fixed with the predictions."""
+
+
+def read(name: str) -> list[dict]:
+    """The rows of speedrun-predictions or speedrun-outcomes, README.md beside them."""
+    text = (files("amembook.tables") / f"speedrun-{name}.csv").read_text(encoding="utf-8")
+    return list(csv.DictReader(text.splitlines()))
+
+
+def outcomes() -> list[dict]:
+    """The rows of outcomes with `share`, the steps more over those before, the word `found`, `predicted` and `seen`."""
+    said = {row["change"]: row for row in read("predictions")}
+    rows = []
+    for row in read("outcomes"):
+        steps = int(row["steps"])
+        share = (int(row["after"]) - steps if row["after"] else float(row["loss"]) / NATS_A_STEP) / steps
+        found = "same" if abs(share) <= SAME else "more" if share > 0 else "fewer"
+        rows.append(row | said[row["change"]] | {"share": share, "found": found})
+    return rows
+
+
+def show() -> None:
+    """The table, and what hits at equal recipe come to."""
+    rows = outcomes()
+    print(f"{'change':26} {'pair':39} {'steps':>6}  found  predicted")
+    for row in rows:
+        change = row["change"].split(" in place")[0].replace("SOAP or Shampoo or KL-Shampoo", "both sides")
+        change = change.replace("fewer than seven Newton–Schulz steps", "Newton–Schulz, fewer")
+        marks = "  known" * (row["seen"] == "yes") + "  (recipe differs)" * (row["equal"] == "no")
+        print(f"{change:26} {row['pair'][:39]:39} {row['share']:+6.1%}  {row['found']:6} {row['predicted']}{marks}")
+    fair = [row for row in rows if row["equal"] == "yes"]
+    hits, same = (
+        sum(row["found"] == word(row) for row in fair) for word in (lambda r: r["predicted"], lambda r: "same")
+    )
+    known = sum(row["seen"] == "yes" for row in fair)
+    print(f"at equal recipe {hits} hits of {len(fair)}; 'same' every time: {same}; known in kind before: {known}")
