@@ -89,7 +89,7 @@ def _largest(config, results: Results) -> tuple[dict, dict]:
             ]
             for d in dims
         ]  # fmt: skip
-        law = np.array([expected.largest_rate(rates, row, config.share) for row in laws])
+        law = np.array([expected.largest_rate(rates, np.array(row), config.share) for row in laws])
         predicted["shares"][kind], predicted["largest"][kind] = laws, law
         predicted["largest_slope"][kind] = slope(dims, law / dims ** EXPONENTS[kind])
     return measured, predicted
