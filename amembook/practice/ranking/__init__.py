@@ -66,10 +66,10 @@ EXPERIMENT = Experiment(
     profiles={
         "smoke": RankingConfig(n_items=32, dim=8, steps=(2, 3), batch_sizes=(2, 4), horizon=1.5, seeds=1),
         "cpu": RankingConfig(),
-        "confirm": RankingConfig(first_seed=3300),
+        "confirm": RankingConfig(first_seed=6750),
     },
     grids=grids,
     summarise=summarise,
     judge=judge,
-    unseen_from=3300,
+    unseen_from=6750,
 )

@@ -88,10 +88,10 @@ EXPERIMENT = Experiment(
             seeds=1,
         ),
         "cpu": StepSizesConfig(),
-        "confirm": StepSizesConfig(first_seed=3700),
+        "confirm": StepSizesConfig(first_seed=3850),
     },
     grids=grids,
     summarise=summarise,
     judge=judge,
-    unseen_from=3700,
+    unseen_from=3850,
 )
