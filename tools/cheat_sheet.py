@@ -34,7 +34,7 @@ reach = {slope:.0f} * s.quantile(0.5) / s.norm()
 lifted = ({slope:.0f} * s > s.norm()).float().mean()
 ```
 
-or for a whole checkpoint, with rank and noise, `python -m amemlib doctor CHECKPOINT.pt` ([Doctor](doctor.md)).
+or for a whole checkpoint `python -m amemlib doctor CHECKPOINT.pt` ([Doctor](doctor.md)).
 
 *Items* are what one linear memory recalls, with Gaussian embeddings and frequencies $i^{{-\\alpha}}$. Numbers come \
 from records, with 95\u00a0% intervals in brackets; where the [ledger](../evidence.md) does not confirm a statement, \
