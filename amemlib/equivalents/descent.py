@@ -76,8 +76,8 @@ class _Descent(Stream):
         return np.where(self.single, 1, scale), scale, scale
 
     def rival_scales(self, norms: np.ndarray) -> np.ndarray:
-        # what a rival answers along its own input is in `rival_answers`
-        return np.full_like(norms, math.sqrt(norms.min()))
+        # what a rival answers along its own input is in `rival_answers`; the rest is the mean one for all
+        return np.ones_like(norms)
 
     def rival_answers(self, z: np.ndarray) -> np.ndarray:
         rows = np.repeat(np.arange(len(z)), self.ranks)[: self.n_items - 1]

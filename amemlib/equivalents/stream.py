@@ -27,7 +27,7 @@ _RIVAL_LOGITS = 2_000_000
 _POOL = 2**20
 _MOST_OUTPUTS, _ALIKE = 32_768, 33
 _GROUPS = 64
-"""The rivals of an item share this many output vectors in the matrices: two that matter rarely share one."""
+"""The rivals of an item share at most this many output vectors in the matrices: two that matter rarely share one."""
 LEAST_SQUARE = 0.2
 """No logit has a smaller variance, in units of the mean one: beside it a neighbour's free energy would say nothing."""
 
@@ -163,7 +163,7 @@ class Stream:
         outputs = rng.standard_normal((min(rare, _MOST_OUTPUTS), matrix_dim))
         self.rare_outputs = outputs.T @ outputs / len(outputs)
         self.outputs = self._outputs(self.crowd / self.crowd.sum())
-        self.outputs_of_rivals = rng.integers(0, len(ranks), (_GROUPS, len(ranks)))
+        self.outputs_of_rivals = rng.integers(0, len(ranks), (min(_GROUPS, self.n_items - 1), len(ranks)))
         self.ranks = np.diff(np.round(edges)).astype(int)
         rivals = _SampledRivals if self.n_items <= MOST_RIVALS else _TypicalRivals
         self.rivals = rivals(self.n_items, ranks, rng)
@@ -401,7 +401,8 @@ class _SampledRivals:
             self.lowered *= np.float32(keep)
             # eq-it-lowered
             slope = np.broadcast_to(response, residual.shape)[self.chosen, None]
-            self.lowered += slope.astype(np.float32) * self.pressure
+            # the product in double: an item that is learnt has a slope beyond float32, and no weight
+            self.lowered += (slope * self.pressure).astype(np.float32)
         self.draws.append(self.rng.standard_normal(len(self.pool), dtype=np.float32))
         for factor, draw in zip(factors, self.draws, strict=True):
             self.pool += np.float32(factor) * draw
@@ -415,7 +416,7 @@ class _SampledRivals:
         total = softmax.sum(1, keepdims=True, dtype=np.float64)
         softmax /= total.astype(np.float32)
         self.softmax = softmax
-        cuts = np.linspace(0, self.n_rivals, _GROUPS, endpoint=False).astype(int)
+        cuts = np.linspace(0, self.n_rivals, min(_GROUPS, self.n_rivals), endpoint=False).astype(int)
         even = np.diff(cuts, append=self.n_rivals) / self.n_rivals
         masses = np.add.reduceat(softmax, cuts, axis=1, dtype=np.float64) - even
         energy = (top + np.log(total))[:, 0]
