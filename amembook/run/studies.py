@@ -35,6 +35,7 @@ PAPER = {
     "trained-map": "trained_map",
     "whitening": "whitening",
     "zoo": "zoo",
+    "two-sided": "two_sided",
 }
 """The studies of the main book and their modules in `amembook.paper`."""
 
