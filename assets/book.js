@@ -52,6 +52,10 @@
       }, 250);
     });
     for (const details of document.querySelectorAll("details")) details.addEventListener("toggle", fitAll);
+    // the theme's arrows in the sidebar have no name of their own
+    for (const arrow of document.querySelectorAll("li.has-children > details > summary")) {
+      arrow.setAttribute("aria-label", "Pages under " + arrow.closest("li").querySelector("a").textContent.trim());
+    }
     document.addEventListener("click", (event) => event.target.closest(".toggle-button") && setTimeout(fitAll, 400));
   }
 

@@ -103,7 +103,7 @@ EXPERIMENT = Experiment(
             law_draws=2,
             seeds=2,
         ),
-        "cpu": SingleIndexConfig(),
+        "cpu": SingleIndexConfig(parts=("samples",)),
         "muon": SingleIndexConfig(parts=("muon",), seeds=16, first_seed=5632),
     },
     grids=grids,
