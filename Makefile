@@ -70,8 +70,9 @@ weekly: $(SETUP)  ## the tests that are too slow for every day
 portable: $(SETUP)  ## notebooks and tests as other machines would run them (an hour and a half)
 	for machine in "--noise 1" "--noise 2" "--setting avx2" "--setting smallest" "--setting threads2" \
 	    "--setting avx2 --tests" "--setting smallest --tests"; do \
-	  $(BIN)/python tools/rounding.py $$machine --log $(CURDIR)/tests/portability.csv || exit 1; \
+	  $(BIN)/python tools/rounding.py $$machine --log $(CURDIR)/_build/portability.csv || exit 1; \
 	done
+	cp _build/portability.csv tests/
 
 # The book's environment, and the peers on top of it in a place of their own: nothing of them reaches .venv.
 bench: $(SETUP)  ## time the kernels beside their peers (minutes)

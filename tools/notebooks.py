@@ -218,6 +218,8 @@ def execute(path: Path, root: Path) -> list[str]:
     client = NotebookClient(
         notebook,
         timeout=300,
+        # the default, 4 s, loses in silence what comes late on a busy machine
+        iopub_timeout=60,
         kernel_name="python3",
         record_timing=False,
         # how a kernel cuts its output into messages is chance
