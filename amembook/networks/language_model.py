@@ -4,7 +4,6 @@
 known of the words before has to be learnt by the matrices.
 """
 
-import math
 from collections.abc import Callable
 
 import numpy as np
@@ -15,19 +14,12 @@ from torch import Tensor
 
 from amembook.networks.attention import Network, forward, initial_weights
 from amembook.networks.text import Text
-from amembook.networks.training import VECTORS, adamw
+from amembook.networks.training import train_matrices
 
 EVALUATED = 1024
 """Held-out pieces, every other one for the choice of a rate, the rest for the loss that is told."""
 READOUT_LR = 0.01
 """AdamW's rate of the readout, `unembedding`."""
-
-Gradients = dict[str, Tensor]
-
-
-def cooled(step: int, steps: int) -> float:
-    """A rate that is 1 for the first half of a run and falls in a line to 0 over the second."""
-    return min(1.0, 2 * (1 - step / steps))
 
 
 def word_losses(weights: dict[str, Tensor], rows: Int[Tensor, "B L1"]) -> Float[Tensor, " n"]:
@@ -45,39 +37,27 @@ def train_language_model(
     batch: int,
     steps: int,
     lr: float,
-    update: Callable[[int, Gradients], Gradients] | None,
+    update: Callable[[int, dict[str, Tensor]], dict[str, Tensor]] | None,
     seed: int,
     device,
 ) -> dict[str, Tensor] | None:
-    """The trained weights, W ← W + η √max(1, m/n) · update, rates `cooled`; None where a loss was not finite.
-
-    update: number of the step and −∇L of every matrix ↦ what is added to it; None leaves the matrices as they were
-    drawn. Start and batches are the seed's, whatever the update.
-    """
+    """`train_matrices` of the matrices and the readout; start and batches are the seed's, whatever the update."""
     words = torch.from_numpy(text.train).to(device)
     start = initial_weights(Network(vocabulary, length, dim, 4 * dim), seed)
-    weights = {name: W.to(device) for name, W in start.items()}
-    matrices = [] if update is None else [name for name in weights if name not in VECTORS]
-    learnt = ["unembedding", *matrices]
-    for name in learnt:
-        weights[name].requires_grad_()
-    (readout,) = adamw({"unembedding": weights["unembedding"]}, READOUT_LR)
-    for step in range(steps):
+
+    def batches(step: int) -> Int[Tensor, "B L1"]:
         places = np.random.default_rng([seed, step]).integers(0, len(words) - length, batch)
-        rows = words[torch.from_numpy(places).to(device)[:, None] + torch.arange(length + 1, device=device)]
-        loss = word_losses(weights, rows).mean()
-        if not torch.isfinite(loss):
-            return None
-        found = dict(zip(learnt, torch.autograd.grad(loss, [weights[name] for name in learnt]), strict=True))
-        weights["unembedding"].grad = found["unembedding"]
-        readout.param_groups[0]["lr"] = READOUT_LR * cooled(step, steps)
-        readout.step()
-        with torch.no_grad():
-            added = update(step, {name: -found[name] for name in matrices}) if matrices else {}
-            for name, move in added.items():
-                m, n = move.shape
-                weights[name] += lr * cooled(step, steps) * math.sqrt(max(1, m / n)) * move
-    return {name: W.detach() for name, W in weights.items()}
+        return words[torch.from_numpy(places).to(device)[:, None] + torch.arange(length + 1, device=device)]
+
+    return train_matrices(
+        {name: W.to(device) for name, W in start.items()},
+        {"unembedding": READOUT_LR},
+        lambda weights, rows: word_losses(weights, rows).mean(),
+        batches,
+        steps,
+        lr,
+        update,
+    )
 
 
 @torch.no_grad()

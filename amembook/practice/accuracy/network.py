@@ -12,10 +12,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from amembook.networks.attention import Network, accuracy, forward, initial_weights, recall_loss, value_memory
-from amembook.networks.language_model import cooled
 from amembook.networks.tasks import RecallTask, sample_sequences, uniform
 from amembook.networks.text import bigram_loss, documentation, frequency_groups
-from amembook.networks.training import VECTORS, adamw, train
+from amembook.networks.training import VECTORS, adamw, cooled, train
 from amembook.practice.accuracy.expected import slope
 from amembook.practice.accuracy.memory import EXACT, SHIPPED, relative_median, share_below
 from amembook.run import runtime

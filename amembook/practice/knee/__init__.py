@@ -4,7 +4,6 @@ A question of practice: the slope of the steps is dialled, their plateau and the
 """
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated
 
 from amembook.practice.knee.judge import judge, summarise
@@ -22,7 +21,7 @@ CLAIM = (
 class KneeConfig(Config):
     """Runs of every arm at the best rate of a ladder, chosen for every seed on one half of the held-out text."""
 
-    arms: Annotated[tuple[str, ...], partial(some_of(*ARMS))] = tuple(ARMS)
+    arms: Annotated[tuple[str, ...], some_of(*ARMS)] = tuple(ARMS)
     steps: Several = 200
     batch: Count = 32  # sequences
     length: Several = 32
