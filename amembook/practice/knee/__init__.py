@@ -42,7 +42,9 @@ def grids(config: KneeConfig) -> dict[str, Grid]:
     return {"runs": Grid(measure_run, {"arm": config.arms, "seed": draws(config)})}
 
 
-LONG = ("frozen", "normalized", "jordan 64", "jordan 16", "jordan 1")
+SHORT = (
+    "frozen", "normalized", "jordan 256", "jordan 64", "jordan 16", "cans 34.6", "jordan 4", "jordan 1",
+)  # fmt: skip
 EXPERIMENT = Experiment(
     name="knee",
     purpose="the slope of five Newton-Schulz steps dialled: loss of a small language model against the reach",
@@ -52,8 +54,7 @@ EXPERIMENT = Experiment(
             steps=2, batch=2, length=8, dim=8, n_words=4000, vocabulary=32, seeds=1,
         ),
         "cpu": KneeConfig(),
-        "confirm": KneeConfig(first_seed=6900),
-        "confirm-long": KneeConfig(arms=LONG, steps=800, seeds=4, first_seed=6910),
+        "confirm": KneeConfig(arms=SHORT, first_seed=6900),
     },
     grids=grids,
     summarise=summarise,

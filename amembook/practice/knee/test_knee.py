@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
@@ -9,8 +10,17 @@ import amemlib as am
 from amembook.networks import language_model
 from amembook.networks.text import documentation
 from amembook.practice.knee import measure
+from amembook.run.records import read_records
+from amemlib.doctor import MEANING
 
-FLAWS = []
+FLAWS = [
+    (("share", "jordan 64"), [0.01 * k for k in range(5)], "order", "not reproduced"),
+    (("share", "jordan 4"), [0.5 + 0.01 * k for k in range(5)], "whole", "not reproduced"),
+    (("share", "jordan 64"), [0.8 + 0.01 * k for k in range(5)], "part", "not reproduced"),
+    (("share", "jordan 256"), [0.4 + 0.01 * k for k in range(5)], "linear", "not reproduced"),
+    (("share", "cans 34.6"), [0.5 + 0.01 * k for k in range(5)], "twins", "not reproduced"),
+    (("test_draws", "frozen"), [4.8 + 0.01 * k for k in range(5)], "matters", "not reproduced"),
+]
 REFUSED = [("arms", ("jordan 1", "exact"))]
 ROWS = torch.randn(2, 6, 9, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 
@@ -56,3 +66,11 @@ def test_frozen_matrices_and_fixed_inputs_stay_and_the_halves_are_apart():
         assert torch.equal(moved[name], W) == (name in ("embedding", "position"))
     held = language_model.held_out_losses(frozen, text, 8)
     assert held["validation"] != held["test"]
+
+
+def test_the_doctors_thresholds_are_those_of_the_record():
+    (record,) = read_records("knee", "confirm")
+    reach, share = (record["measured"][key] for key in ("reach", "share"))
+    for arm, most, text in (("jordan 4", 4, "99% of what"), ("jordan 16", 1, "91% kept"), ("jordan 64", 0.2, "(56%)")):
+        assert f"{np.mean(share[arm]):.0%}" in text and text in MEANING.replace("\n", " ") and reach[arm] < most
+    assert f"{np.mean(share['jordan 256']):.0%} kept at {reach['jordan 256']:.2f}" in MEANING.replace("\n", " ")

@@ -8,7 +8,10 @@ import torch
 import amemlib as am
 from amembook.practice.siblings import measure
 
-FLAWS = []
+FLAWS = [
+    (("lead", "recall", "siblings"), [-0.1 - 0.01 * k for k in range(5)], "recall", "not reproduced"),
+    (("lead", "text"), {"siblings": [-0.1 - 0.01 * k for k in range(5)]}, "text", "not reproduced"),
+]
 REFUSED = [("updates", ("muon", "own"))]
 
 
