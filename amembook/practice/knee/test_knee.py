@@ -14,7 +14,7 @@ from amembook.run.records import read_records
 from amemlib.doctor import MEANING
 
 FLAWS = [
-    (("share", "jordan 64"), [0.01 * k for k in range(5)], "order", "not reproduced"),
+    (("share", "jordan 64"), [-0.5 - 0.01 * k for k in range(5)], "order", "not reproduced"),
     (("share", "jordan 4"), [0.5 + 0.01 * k for k in range(5)], "whole", "not reproduced"),
     (("share", "jordan 64"), [0.8 + 0.01 * k for k in range(5)], "part", "not reproduced"),
     (("share", "jordan 256"), [0.4 + 0.01 * k for k in range(5)], "linear", "not reproduced"),
