@@ -125,6 +125,17 @@ EXPERIMENT = Experiment(
         ),
         "cpu": TokenRetrievalConfig(),
         "grid": TokenRetrievalConfig(parts=("grid",), seeds=24, first_seed=5324),
+        # the load V/d = 4 in dimensions in which the capacity is far, beside one; finding at V/d = 4 and 8
+        "loads": TokenRetrievalConfig(
+            parts=("grid",),
+            product_dim=512,
+            product_vocabularies=(512, 2048),
+            find_tokens=(512, 512),
+            find_dims=(128, 64),
+            find_lengths=(512, 512),
+            seeds=8,
+            first_seed=6620,
+        ),
     },
     grids=grids,
     summarise=summarise,
