@@ -107,16 +107,10 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
 
     groups, at = np.array(config.groups, dtype=float), [f"{b:g}, {K}" for b in config.betas for K in config.groups]
     rivals = {"(K − 1)/K at every β": np.broadcast_to((groups - 1) / groups, measured["variance"].shape), "even": 1.0}
+    given = {"law": predicted["variance"], "band": SMALL, "at": at, "rivals": rivals}
     verdicts["variance"] = equivalence(
         numbers(
-            "variance over that of a group at β, K =",
-            measured["variance"],
-            measured["variance_error"],
-            draws,
-            law=predicted["variance"],
-            band=SMALL,
-            at=at,
-            rivals=rivals,
+            "variance over that of a group at β, K =", measured["variance"], measured["variance_error"], draws, **given
         )
     )
 

@@ -256,15 +256,8 @@ def _judge_floor(config, measured: dict, predicted: dict) -> list[dict]:
 
 def _judge_sgd(config, measured: dict, predicted: dict) -> list[dict]:
     beta, told, law = config.first_exponent, measured["sgd"], predicted["sgd"]["exponent"]
-    gap = numbers(
-        "mean log T_p less the flow's",
-        told["gap"],
-        told["gap_error"],
-        config.seeds,
-        law=0,
-        band=np.log1p(NETWORK),
-        scale=DIFFERENCE,
-    )
+    given = {"law": 0, "band": np.log1p(NETWORK), "scale": DIFFERENCE}
+    gap = numbers("mean log T_p less the flow's", told["gap"], told["gap_error"], config.seeds, **given)
     rivals = {"β/2": beta / 2, "β + 1/4": beta + 0.25, "2β": 2 * beta}
     return gap + _exponents("exponent", told["exponent"], told["exponent_error"], config.seeds, law, beta, rivals)
 

@@ -79,15 +79,14 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     powers = {"D^(5/4)": 1.25, "√D ∝ d": 0.5, "D^(3/2) ∝ d³": 1.5}
     fit = lambda name: (measured["slope"][name], measured["interval"][name])
 
+    beside = {"law": predicted["curve"]["layerwise"], "band": SIZES, "scale": DIFFERENCE}
+    beside |= {"at": [f"{d}, {ratio:g}" for d in np.array(config.dims)[held] for ratio in config.ratios]}
     layers = numbers(
         "error at d, n/D =",
         measured["curve"]["layerwise"][held],
         measured["curve_error"]["layerwise"][held],
         draws,
-        law=predicted["curve"]["layerwise"],
-        band=SIZES,
-        scale=DIFFERENCE,
-        at=[f"{d}, {ratio:g}" for d in np.array(config.dims)[held] for ratio in config.ratios],
+        **beside,
     )
     layers += exponents("exponent of D", *fit("layerwise"), None, 1, powers, draws)
 

@@ -111,28 +111,13 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     of_times = {"α/2": alphas / 2, "2α": 2 * alphas, "α + 1/4": alphas + 0.25}
 
     first, error = measured["first"], measured["first_error"]
-    judged = numbers(
-        "T_1 at d =",
-        first,
-        error,
-        config.first_draws,
-        law=predicted["first"],
-        band=count_band(config.dims),
-        at=config.dims,
-    )
+    given = {"law": predicted["first"], "band": count_band(config.dims), "at": config.dims}
+    judged = numbers("T_1 at d =", first, error, config.first_draws, **given)
     unit, middle = 4 * expected.coefficients(1.0, config.first_rank)[0], first.mean()
     rivals = {"½ log d": 0.5, "5/4 log d": 1.25, "d^(1/4)": unit * middle / 4}
     error = unit * middle * slope_error(config.dims, np.full(len(first), middle), error)
-    judged += numbers(
-        "4λ₁ dT₁/d log d",
-        measured["first_slope"],
-        error,
-        config.first_draws,
-        law=predicted["first_slope"],
-        limit=1,
-        band=SIZES,
-        rivals=rivals,
-    )
+    given = {"law": predicted["first_slope"], "limit": 1, "band": SIZES, "rivals": rivals}
+    judged += numbers("4λ₁ dT₁/d log d", measured["first_slope"], error, config.first_draws, **given)
 
     off = max(np.abs(measured["floor"][case] - 1).max() for case in names)
     told, flow = measured["sgd"], predicted["sgd"]["loss"]

@@ -141,31 +141,15 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     along = (V == config.n_tokens) & (d == config.dim)
     law, spread = predicted["length_exponent"]["sgd"], slope_error(L[along] - 1, found[along], error[along])
     rivals = {"L^(3/4)": law - 0.25, "√L": law - 0.5, "L²": law + 1}
-    samples += numbers(
-        "exponent of L",
-        measured["length_exponent"]["sgd"],
-        spread,
-        draws,
-        law=law,
-        limit=1,
-        band=EXPONENT,
-        scale=DIFFERENCE,
-        rivals=rivals,
-    )
+    given = {"law": law, "limit": 1, "band": EXPONENT, "scale": DIFFERENCE, "rivals": rivals}
+    samples += numbers("exponent of L", measured["length_exponent"]["sgd"], spread, draws, **given)
 
     others = {name: law for name, law in laws.items() if name != "ours" and (law > 0).all()}
     others["any sum"] = sum_of_functions(found, measured["cases"])
     level = lambda law: law * np.exp(np.log(found / law).mean())
-    product = numbers(
-        "samples at V, d, L =",
-        found,
-        error,
-        draws,
-        law=level(laws["ours"]),
-        band=band,
-        at=at,
-        rivals={name: level(np.abs(law)) for name, law in others.items()},
-    )
+    given = {"law": level(laws["ours"]), "band": band, "at": at}
+    given |= {"rivals": {name: level(np.abs(law)) for name, law in others.items()}}
+    product = numbers("samples at V, d, L =", found, error, draws, **given)
 
     single, error = measured["one_hot"]["sgd"], measured["one_hot_error"]["sgd"]
     rivals = {
@@ -173,62 +157,34 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
         "2 L log V": 2 * L * np.log(V),
         "random vectors": laws["ours"],
     }
-    orthogonal = numbers(
-        "one-hot samples at V, d, L =",
-        single,
-        error,
-        draws,
-        law=predicted["one_hot"]["sgd"],
-        band=count_band(V),
-        at=at,
-        rivals=rivals,
-    )
+    given = {"law": predicted["one_hot"]["sgd"], "band": count_band(V), "at": at, "rivals": rivals}
+    orthogonal = numbers("one-hot samples at V, d, L =", single, error, draws, **given)
 
     counts, told, errors = np.array(config.per_label), measured["attention"], measured["attention_error"]
     some, law = counts > 1, predicted["attention"]["weight"]
+    given = {"law": law[some], "band": count_band(config.dim), "at": counts[some]}
+    given |= {"rivals": {"as many as samples": counts[some]}}
     attention = numbers(
-        "weight of the mark at samples of a label =",
-        told["weight"][some],
-        errors["weight"][some],
-        draws,
-        law=law[some],
-        band=count_band(config.dim),
-        at=counts[some],
-        rivals={"as many as samples": counts[some]},
+        "weight of the mark at samples of a label =", told["weight"][some], errors["weight"][some], draws, **given
     )
     enough = {"least": 2, "three": 3}
     rivals = {"three samples": (counts >= enough["three"])[some].astype(float)}
+    given = {"law": 1, "band": SIZES, "scale": DIFFERENCE, "at": counts[some], "rivals": rivals}
     attention += numbers(
-        "share of places found at samples of a label =",
-        told["hits"][some],
-        errors["hits"][some],
-        draws,
-        law=1,
-        band=SIZES,
-        scale=DIFFERENCE,
-        at=counts[some],
-        rivals=rivals,
+        "share of places found at samples of a label =", told["hits"][some], errors["hits"][some], draws, **given
     )
 
     gain, error = measured["gain"]["polar"], measured["gain_error"]["polar"]
     rivals = {"one in its rest": 1 + 0 * gain, "(8/3π)²": (8 / (3 * np.pi)) ** 2}
-    gains = numbers(
-        "gain at samples of a label =",
-        gain,
-        error,
-        draws,
-        law=predicted["gain"]["polar"],
-        band=SIZES,
-        at=config.gain_per_label,
-        rivals=rivals,
-    )
+    given = {"law": predicted["gain"]["polar"], "band": SIZES, "at": config.gain_per_label, "rivals": rivals}
+    gains = numbers("gain at samples of a label =", gain, error, draws, **given)
+    given = {"limit": 1, "at": at}
     fewer = numbers(
         "gradient's over polar's samples at V, d, L =",
         1 / measured["ratio"],
         measured["ratio_error"] / measured["ratio"] ** 2,
         draws,
-        limit=1,
-        at=at,
+        **given,
     )
     verdicts = {"samples": samples, "multiplicative": product, "orthogonal": orthogonal, "attention": attention}
     verdicts = {name: equivalence(judged) for name, judged in (verdicts | {"gain": gains}).items()}

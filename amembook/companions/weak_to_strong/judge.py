@@ -75,15 +75,8 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     accuracy, error = measured["accuracy"], np.hypot(*measured["accuracy_error"].values())
     labels = [f"{overlap}, {copies}" for overlap in config.overlaps for copies in np.array(config.copies)[at]]
     lead = (accuracy["polar"] - accuracy["sgd"])[:, at]
-    ahead = numbers(
-        "Muon's accuracy less SGD's at overlap, paraphrases =",
-        lead,
-        error[:, at],
-        draws,
-        limit=0,
-        scale=DIFFERENCE,
-        at=labels,
-    )
+    given = {"limit": 0, "scale": DIFFERENCE, "at": labels}
+    ahead = numbers("Muon's accuracy less SGD's at overlap, paraphrases =", lead, error[:, at], draws, **given)
     closed = measured["recovered"]["polar"][:, 0] - measured["recovered"]["sgd"][:, 0]
     return {
         "inherited": equivalence(judged),

@@ -126,15 +126,8 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     verdicts = {"quadratic": check(less, name="exponent in the parameters less that in the copies")}
 
     dims = config.rank_dims
-    rank = numbers(
-        "tr H/h at d =",
-        measured["rank"],
-        measured["rank_error"],
-        draws,
-        law=predicted["rank"],
-        band=count_band(dims),
-        at=dims,
-    )
+    given = {"law": predicted["rank"], "band": count_band(dims), "at": dims}
+    rank = numbers("tr H/h at d =", measured["rank"], measured["rank_error"], draws, **given)
     fit = measured["rank_exponent"], measured["rank_interval"]
     powers = {"√d": 0.5, "d^(5/4)": 1.25, "d²": 2.0}
     law = slope(dims, predicted["rank"])
@@ -146,17 +139,9 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
         "slowdown by the parameters": measured["slowdown"] / (parameters + 2),
         "no slowdown": measured["slowdown"],
     }
+    given = {"law": 1, "band": count_band(config.gain_dims)[:, None], "at": at, "rivals": rivals}
     verdicts["gain"] = equivalence(
-        numbers(
-            "gain over a quadratic's at d, loss =",
-            gain,
-            measured["gain_error"],
-            draws,
-            law=1,
-            band=count_band(config.gain_dims)[:, None],
-            at=at,
-            rivals=rivals,
-        )
+        numbers("gain over a quadratic's at d, loss =", gain, measured["gain_error"], draws, **given)
     )
 
     def counted(found, error, law, at, draws: int, rivals: dict | None = None, name: str = "items at") -> list[dict]:
@@ -164,16 +149,8 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
         enough = law >= FEWEST
         others = {key: np.asarray(own)[enough] for key, own in (rivals or {}).items()}
         band = count_band(config.dims[0])
-        return numbers(
-            name,
-            found[enough],
-            error[enough],
-            draws,
-            law=law[enough],
-            band=band,
-            rivals=others,
-            at=np.array(at)[enough.ravel()],
-        )
+        given = {"law": law[enough], "band": band, "rivals": others, "at": np.array(at)[enough.ravel()]}
+        return numbers(name, found[enough], error[enough], draws, **given)
 
     def passes(name: str, dims, limit: float, rivals: dict, draws: int) -> list[dict]:
         at = [f"{name}, {d}, {K:.2g}" for d, row in zip(dims, measured["estimates"][name], strict=True) for K in row]
