@@ -95,19 +95,9 @@ EXPERIMENT = Experiment(
     purpose="edges of a causal graph in the first gradient of attention: scores, sample size, training, a Muon step",
     profiles={
         "smoke": CausalGraphConfig(
-            graphs=("chain", "tree"),
-            n_states=4,
-            length=8,
-            gap_alphas=(1.0,),
-            lengths=(8, 16),
-            n_sequences=(64, 256, 1024),
-            profile_sequences=1000,
-            n_blocks=2,
-            n_kernels=20,
-            n_noise=1000,
-            steps=20,
-            batch_size=64,
-            seeds=2,
+            graphs=("chain", "tree"), n_states=4, length=8, gap_alphas=(1.0,), lengths=(8, 16),
+            n_sequences=(64, 256, 1024), profile_sequences=1000, n_blocks=2, n_kernels=20, n_noise=1000, steps=20,
+            batch_size=64, seeds=2,
         ),
         "cpu": CausalGraphConfig(),
     },
@@ -115,4 +105,4 @@ EXPERIMENT = Experiment(
     summarise=summarise,
     judge=judge,
     unseen_from=3000,
-)
+)  # fmt: skip

@@ -81,23 +81,9 @@ EXPERIMENT = Experiment(
     "of Muon writes its weights",
     profiles={
         "smoke": ChainOfThoughtConfig(
-            dim=3,
-            contexts=(4, 8),
-            dims=(2, 4),
-            kept=(1, 2, 4),
-            thoughts=3,
-            steps=40,
-            batch_size=8,
-            answer_batch=32,
-            n_prompts=50,
-            step_dim=6,
-            step_examples=64,
-            exponents=(0.0, 1.0),
-            chains=(1, 3),
-            step_batch=64,
-            step_kept=(1, 4, 8),
-            few=(3, 6),
-            seeds=2,
+            dim=3, contexts=(4, 8), dims=(2, 4), kept=(1, 2, 4), thoughts=3, steps=40, batch_size=8, answer_batch=32,
+            n_prompts=50, step_dim=6, step_examples=64, exponents=(0.0, 1.0), chains=(1, 3), step_batch=64,
+            step_kept=(1, 4, 8), few=(3, 6), seeds=2,
         ),
         "cpu": ChainOfThoughtConfig(),
     },
@@ -105,4 +91,4 @@ EXPERIMENT = Experiment(
     summarise=summarise,
     judge=judge,
     unseen_from=3000,
-)
+)  # fmt: skip

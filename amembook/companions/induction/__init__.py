@@ -87,19 +87,9 @@ EXPERIMENT = Experiment(
     purpose="the scale of positions at which a shortcut beats the induction head, by max-sum ratio; SGD and Muon",
     profiles={
         "smoke": InductionConfig(
-            n_tokens=10,
-            first_length=3,
-            counts=(1, 2),
-            powers=(1.0, 0.0),
-            n_sequences=500,
-            scales=(0.8, 2.0),
-            sample_lengths=2,
-            sample_sizes=(50, 100),
-            cost_scale=1.05,
-            cost_powers=(1.0, 2.0),
-            train_lengths=2,
-            train_steps=(1, 10),
-            seeds=2,
+            n_tokens=10, first_length=3, counts=(1, 2), powers=(1.0, 0.0), n_sequences=500, scales=(0.8, 2.0),
+            sample_lengths=2, sample_sizes=(50, 100), cost_scale=1.05, cost_powers=(1.0, 2.0), train_lengths=2,
+            train_steps=(1, 10), seeds=2,
         ),
         "cpu": InductionConfig(),
     },
@@ -107,4 +97,4 @@ EXPERIMENT = Experiment(
     summarise=summarise,
     judge=judge,
     unseen_from=3000,
-)
+)  # fmt: skip

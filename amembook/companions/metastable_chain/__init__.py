@@ -117,22 +117,9 @@ EXPERIMENT = Experiment(
     purpose="walks among clusters: times between them, a search for rare steps, policy gradients and a Muon step",
     profiles={
         "smoke": MetastableChainConfig(
-            clusters=3,
-            states=8,
-            degree=4,
-            edges=(0.05, 0.2),
-            sizes=(6, 12),
-            rings=(3, 5),
-            budgets=(1.0, 2.0),
-            walkers=2,
-            often=0.3,
-            rare=0.05,
-            step_clusters=3,
-            step_states=12,
-            step_edges=(0.05,),
-            samples=(100, 1000),
-            degrees=(4,),
-            seeds=2,
+            clusters=3, states=8, degree=4, edges=(0.05, 0.2), sizes=(6, 12), rings=(3, 5), budgets=(1.0, 2.0),
+            walkers=2, often=0.3, rare=0.05, step_clusters=3, step_states=12, step_edges=(0.05,), samples=(100, 1000),
+            degrees=(4,), seeds=2,
         ),
         "cpu": MetastableChainConfig(),
     },
@@ -140,4 +127,4 @@ EXPERIMENT = Experiment(
     summarise=summarise,
     judge=judge,
     unseen_from=3000,
-)
+)  # fmt: skip

@@ -81,24 +81,9 @@ EXPERIMENT = Experiment(
     purpose="machines that read words: how pairs decorrelate, alphabets, words that letters need, a memory of letters",
     profiles={
         "smoke": SemiautomataConfig(
-            states=(4, 6),
-            per_state=32,
-            renamed_turns=6,
-            gap_states=(5,),
-            gap_per_state=(8, 32),
-            few_per_state=(1, 3),
-            machines=10,
-            learn_states=(5,),
-            letters=256,
-            turns_learnt=(0.5, 1.0),
-            price_states=4,
-            price_letters=32,
-            price_dim=16,
-            price_lengths=(3, 5),
-            price_looks=(3.0, 30.0),
-            zipf_dim=8,
-            zipfs=(1.2,),
-            seeds=2,
+            states=(4, 6), per_state=32, renamed_turns=6, gap_states=(5,), gap_per_state=(8, 32), few_per_state=(1, 3),
+            machines=10, learn_states=(5,), letters=256, turns_learnt=(0.5, 1.0), price_states=4, price_letters=32,
+            price_dim=16, price_lengths=(3, 5), price_looks=(3.0, 30.0), zipf_dim=8, zipfs=(1.2,), seeds=2,
         ),
         "cpu": SemiautomataConfig(),
     },
@@ -106,4 +91,4 @@ EXPERIMENT = Experiment(
     summarise=summarise,
     judge=judge,
     unseen_from=6250,
-)
+)  # fmt: skip

@@ -65,21 +65,8 @@ EXPERIMENT = Experiment(
     purpose="what a student keeps of its teacher's errors, by what both see; two memories, SGD against Muon",
     profiles={
         "smoke": StrongConfig(
-            n_labels=20,
-            weak_dim=6,
-            strong_dim=4,
-            shared=(0, 4),
-            half_shared=4,
-            pseudo=(8, 16),
-            repeats=4,
-            n_items=16,
-            width=24,
-            weak_width=8,
-            strong_width=16,
-            overlaps=(0, 8),
-            copies=(1, 4),
-            tests=4,
-            seeds=2,
+            n_labels=20, weak_dim=6, strong_dim=4, shared=(0, 4), half_shared=4, pseudo=(8, 16), repeats=4, n_items=16,
+            width=24, weak_width=8, strong_width=16, overlaps=(0, 8), copies=(1, 4), tests=4, seeds=2,
         ),
         "cpu": StrongConfig(),
     },
@@ -87,4 +74,4 @@ EXPERIMENT = Experiment(
     summarise=summarise,
     judge=judge,
     unseen_from=3000,
-)
+)  # fmt: skip
