@@ -89,11 +89,8 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
         for told in (measured["floor"], predicted["first"], predicted["next"], predicted["squared_error"])
     )
     rates, at = np.array(config.rates)[:, None], [f"{rate:g}, {name}" for rate in config.rates for name in offline]
-    rivals = {
-        "proportional to |δ|": _level(squared**-0.5),
-        "as η^(3/4)": _level(rates**-0.25 * np.ones_like(gap)),
-        "first order, at every rate": first / following,
-    }
+    rivals = {"proportional to |δ|": _level(squared**-0.5), "as η^(3/4)": _level(rates**-0.25 * np.ones_like(gap))}
+    rivals |= {"first order, at every rate": first / following}
     floor = numbers("V* − J over the law at η, samples =", ratio, error, draws, law=1, band=SMALL, at=at, rivals=rivals)
     slow = following[0] / first[0]
     floor += numbers(

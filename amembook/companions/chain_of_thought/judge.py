@@ -116,19 +116,15 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
 
     step = measured["step"]
     muon, exact = (step[name]["errors"] for name in ("polar", "exact"))
-    over = {
-        "errors": (np.abs(muon - exact) / exact).max() / EQUAL,
-        "cosine": (1 - step["polar"]["least_cosine"].min()) / (1 - COSINE),
-        "rank": np.abs(measured["rank"] - predicted["rank"]).max() / EQUAL,
-    }
+    over = {"errors": (np.abs(muon - exact) / exact).max() / EQUAL}
+    over |= {"cosine": (1 - step["polar"]["least_cosine"].min()) / (1 - COSINE)}
+    over |= {"rank": np.abs(measured["rank"] - predicted["rank"]).max() / EQUAL}
     same = check(max(over.values()), 1, draws * len(config.chains) * len(config.exponents), "deviation over rounding's")
 
     law, at = predicted["step"]["error"], [f"{k}, {a:g}" for k in config.chains for a in config.exponents]
-    rivals = {
-        "as Muon": predicted["step"]["exact"],
-        "one thought, however many there are": np.broadcast_to(law[:1], law.shape),
-        "a long chain, however short it is": np.broadcast_to(law[-1:], law.shape),
-    }
+    rivals = {"as Muon": predicted["step"]["exact"]}
+    rivals |= {"one thought, however many there are": np.broadcast_to(law[:1], law.shape)}
+    rivals |= {"a long chain, however short it is": np.broadcast_to(law[-1:], law.shape)}
     given = {"band": SIZES, "scale": DIFFERENCE, "at": at}
     sgd = numbers(
         "error at thoughts, exponent =",

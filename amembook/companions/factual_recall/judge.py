@@ -89,11 +89,8 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
         found.append(mlp[f"{axis}_exponent"])
         errors.append(_exponent_error(sizes, held, spread))
         without.append(_exponent(sizes, held[0] * sizes / sizes[0]))
-    rivals = {
-        "the width alone": (1.0, 0.0),
-        "the dimension alone": (0.0, 1.0),
-        "N ~ m d without the logarithm": without,
-    }
+    rivals = {"the width alone": (1.0, 0.0), "the dimension alone": (0.0, 1.0)}
+    rivals |= {"N ~ m d without the logarithm": without}
     of_mlp = numbers(
         "exponent of N log N in the", found, errors, draws, limit=1, at=("width", "dimension"), rivals=rivals, **given
     )

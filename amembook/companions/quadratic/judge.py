@@ -29,15 +29,10 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
         inside = (at >= law[3]) & (at <= law[config.rank // 4 - 1])
         slopes = np.array([slope(ranks[1:], row[1:]) for row in times])
         losses = np.array([slope(at[inside], row[inside] + tail) for row in found])
-        told = {
-            "exponent": slopes.mean(),
-            "exponent_error": standard_error(slopes, 0),
-            "loss": losses.mean(),
-            "loss_error": standard_error(losses, 0),
-            "raw": np.mean([slope(at[inside], row[inside]) for row in found]),
-            "times": times.mean(0),
-            "times_error": standard_error(times, 0),
-        }
+        told = {"exponent": slopes.mean(), "exponent_error": standard_error(slopes, 0), "loss": losses.mean()}
+        told |= {"loss_error": standard_error(losses, 0)}
+        told |= {"raw": np.mean([slope(at[inside], row[inside]) for row in found]), "times": times.mean(0)}
+        told |= {"times_error": standard_error(times, 0)}
         for name, value in told.items():
             measured[name][case] = np.asarray(value)
         additive = expected.loss(lam, mass, at)

@@ -93,12 +93,10 @@ def grids(config: TokenRetrievalConfig) -> dict[str, Grid]:
     }
     if "cross" not in config.parts:
         return grid
-    cross = {
-        "samples": Grid(measure_samples, {"case": cases(config)} | seeds),
-        "one-hot": Grid(measure_one_hot, {"size": one_hot_sizes(config)} | seeds),
-        "attention": Grid(measure_attention, {"per_label": config.per_label} | seeds),
-        "gain": Grid(measure_gain, {"per_label": config.gain_per_label} | seeds),
-    }
+    cross = {"samples": Grid(measure_samples, {"case": cases(config)} | seeds)}
+    cross |= {"one-hot": Grid(measure_one_hot, {"size": one_hot_sizes(config)} | seeds)}
+    cross |= {"attention": Grid(measure_attention, {"per_label": config.per_label} | seeds)}
+    cross |= {"gain": Grid(measure_gain, {"per_label": config.gain_per_label} | seeds)}
     return cross | grid if "grid" in config.parts else cross
 
 

@@ -79,14 +79,11 @@ def _grid(config, results: Results) -> tuple[dict, dict]:
     summed = np.full(named.shape[:2], np.nan)
     if whole.sum() > 1:
         summed[whole] = sum_of_functions(named.mean(2).ravel()[kept], np.array(sizes)[kept]).reshape(-1, len(lengths))
-    measured = {
-        "product": named.mean(2),
-        "product_error": standard_error(named, 2),
-        "product_exponent": [fit.slope if fit else np.nan for fit in fits],
-        "product_interval": [[fit.low, fit.high] if fit else [np.nan, np.nan] for fit in fits],
-        "finding": np.exp(np.log(found).mean(1)),
-        "finding_error": np.exp(np.log(found).mean(1)) * standard_error(np.log(found)),
-    }
+    measured = {"product": named.mean(2), "product_error": standard_error(named, 2)}
+    measured |= {"product_exponent": [fit.slope if fit else np.nan for fit in fits]}
+    measured |= {"product_interval": [[fit.low, fit.high] if fit else [np.nan, np.nan] for fit in fits]}
+    measured |= {"finding": np.exp(np.log(found).mean(1))}
+    measured |= {"finding_error": np.exp(np.log(found).mean(1)) * standard_error(np.log(found))}
     cases = zip(config.find_tokens, config.find_dims, config.find_lengths, strict=True)
     law = np.array([expected.finding_needed(*case, config.level) for case in cases])
     level = np.log(found / law[:, None]).mean(0)
@@ -152,11 +149,8 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     product = numbers("samples at V, d, L =", found, error, draws, **given)
 
     single, error = measured["one_hot"]["sgd"], measured["one_hot_error"]["sgd"]
-    rivals = {
-        "V log V, every label seen": V * np.log(V),
-        "2 L log V": 2 * L * np.log(V),
-        "random vectors": laws["ours"],
-    }
+    rivals = {"V log V, every label seen": V * np.log(V), "2 L log V": 2 * L * np.log(V)}
+    rivals |= {"random vectors": laws["ours"]}
     given = {"law": predicted["one_hot"]["sgd"], "band": count_band(V), "at": at, "rivals": rivals}
     orthogonal = numbers("one-hot samples at V, d, L =", single, error, draws, **given)
 
