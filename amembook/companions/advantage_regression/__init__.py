@@ -104,8 +104,5 @@ EXPERIMENT = Experiment(
         ),
         "cpu": RegressionConfig(),
     },
-    grids=grids,
-    summarise=summarise,
-    judge=judge,
-    unseen_from=6350,
+    grids=grids, summarise=summarise, judge=judge, unseen_from=6350,
 )  # fmt: skip

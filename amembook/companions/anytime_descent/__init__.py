@@ -85,8 +85,5 @@ EXPERIMENT = Experiment(
         ),
         "cpu": AnytimeConfig(),
     },
-    grids=grids,
-    summarise=summarise,
-    judge=judge,
-    unseen_from=3000,
+    grids=grids, summarise=summarise, judge=judge, unseen_from=3000,
 )  # fmt: skip

@@ -101,8 +101,5 @@ EXPERIMENT = Experiment(
         ),
         "cpu": CausalGraphConfig(),
     },
-    grids=grids,
-    summarise=summarise,
-    judge=judge,
-    unseen_from=3000,
+    grids=grids, summarise=summarise, judge=judge, unseen_from=3000,
 )  # fmt: skip

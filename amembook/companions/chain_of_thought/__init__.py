@@ -87,8 +87,5 @@ EXPERIMENT = Experiment(
         ),
         "cpu": ChainOfThoughtConfig(),
     },
-    grids=grids,
-    summarise=summarise,
-    judge=judge,
-    unseen_from=3000,
+    grids=grids, summarise=summarise, judge=judge, unseen_from=3000,
 )  # fmt: skip

@@ -121,8 +121,5 @@ EXPERIMENT = Experiment(
         ),
         "cpu": CompositionConfig(),
     },
-    grids=grids,
-    summarise=summarise,
-    judge=judge,
-    unseen_from=3000,
+    grids=grids, summarise=summarise, judge=judge, unseen_from=3000,
 )  # fmt: skip

@@ -162,9 +162,6 @@ EXPERIMENT = Experiment(
         "cpu": EmergenceConfig(),
         "first": EmergenceConfig(parts=("first",), first_step=0.1, first_seed=5675),
     },
-    grids=grids,
-    summarise=summarise,
-    judge=judge,
-    unseen_from=4650,
+    grids=grids, summarise=summarise, judge=judge, unseen_from=4650,
     added={"parts": PARTS},
 )  # fmt: skip

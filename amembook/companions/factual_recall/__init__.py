@@ -122,8 +122,5 @@ EXPERIMENT = Experiment(
         ),
         "cpu": FactualRecallConfig(),
     },
-    grids=grids,
-    summarise=summarise,
-    judge=judge,
-    unseen_from=3000,
+    grids=grids, summarise=summarise, judge=judge, unseen_from=3000,
 )  # fmt: skip

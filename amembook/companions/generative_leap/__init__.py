@@ -84,8 +84,5 @@ EXPERIMENT = Experiment(
         ),
         "cpu": LeapConfig(),
     },
-    grids=grids,
-    summarise=summarise,
-    judge=judge,
-    unseen_from=5450,
+    grids=grids, summarise=summarise, judge=judge, unseen_from=5450,
 )  # fmt: skip

@@ -95,8 +95,5 @@ EXPERIMENT = Experiment(
         ),
         "cpu": HierarchyConfig(),
     },
-    grids=grids,
-    summarise=summarise,
-    judge=judge,
-    unseen_from=5750,
+    grids=grids, summarise=summarise, judge=judge, unseen_from=5750,
 )  # fmt: skip

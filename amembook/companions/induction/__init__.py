@@ -93,8 +93,5 @@ EXPERIMENT = Experiment(
         ),
         "cpu": InductionConfig(),
     },
-    grids=grids,
-    summarise=summarise,
-    judge=judge,
-    unseen_from=3000,
+    grids=grids, summarise=summarise, judge=judge, unseen_from=3000,
 )  # fmt: skip

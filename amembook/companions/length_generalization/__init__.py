@@ -84,8 +84,5 @@ EXPERIMENT = Experiment(
         ),
         "cpu": LengthGeneralizationConfig(),
     },
-    grids=grids,
-    summarise=summarise,
-    judge=judge,
-    unseen_from=3000,
+    grids=grids, summarise=summarise, judge=judge, unseen_from=3000,
 )  # fmt: skip

@@ -123,8 +123,5 @@ EXPERIMENT = Experiment(
         ),
         "cpu": MetastableChainConfig(),
     },
-    grids=grids,
-    summarise=summarise,
-    judge=judge,
-    unseen_from=3000,
+    grids=grids, summarise=summarise, judge=judge, unseen_from=3000,
 )  # fmt: skip

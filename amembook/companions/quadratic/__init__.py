@@ -118,8 +118,5 @@ EXPERIMENT = Experiment(
         ),
         "cpu": QuadraticConfig(),
     },
-    grids=grids,
-    summarise=summarise,
-    judge=judge,
-    unseen_from=4700,
+    grids=grids, summarise=summarise, judge=judge, unseen_from=4700,
 )  # fmt: skip

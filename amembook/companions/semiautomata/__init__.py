@@ -87,8 +87,5 @@ EXPERIMENT = Experiment(
         ),
         "cpu": SemiautomataConfig(),
     },
-    grids=grids,
-    summarise=summarise,
-    judge=judge,
-    unseen_from=6250,
+    grids=grids, summarise=summarise, judge=judge, unseen_from=6250,
 )  # fmt: skip

@@ -95,9 +95,6 @@ EXPERIMENT = Experiment(
         "cpu": SingleIndexConfig(parts=("samples",)),
         "muon": SingleIndexConfig(parts=("muon",), seeds=16, first_seed=5632),
     },
-    grids=grids,
-    summarise=summarise,
-    judge=judge,
-    unseen_from=3000,
+    grids=grids, summarise=summarise, judge=judge, unseen_from=3000,
     added={"parts": ("samples",), "muon_dims": (640,)},
 )  # fmt: skip

@@ -121,9 +121,6 @@ EXPERIMENT = Experiment(
         "cpu": SmoothingConfig(),
         "largest": SmoothingConfig(parts=("largest",), first_seed=5650),
     },
-    grids=grids,
-    summarise=summarise,
-    judge=judge,
-    unseen_from=5650,
+    grids=grids, summarise=summarise, judge=judge, unseen_from=5650,
     added={"parts": ("samples",)} | {f"late_{kind}_{of}": (8, 16) for kind in LATE for of in ("dims", "rates")},
 )  # fmt: skip

@@ -103,8 +103,5 @@ EXPERIMENT = Experiment(
         ),
         "cpu": SparseRetrievalConfig(),
     },
-    grids=grids,
-    summarise=summarise,
-    judge=judge,
-    unseen_from=3000,
+    grids=grids, summarise=summarise, judge=judge, unseen_from=3000,
 )  # fmt: skip

@@ -70,8 +70,5 @@ EXPERIMENT = Experiment(
         ),
         "cpu": StrongConfig(),
     },
-    grids=grids,
-    summarise=summarise,
-    judge=judge,
-    unseen_from=3000,
+    grids=grids, summarise=summarise, judge=judge, unseen_from=3000,
 )  # fmt: skip

@@ -141,8 +141,5 @@ EXPERIMENT = Experiment(
         ),
         "cpu": ZerothConfig(),
     },
-    grids=grids,
-    summarise=summarise,
-    judge=judge,
-    unseen_from=5350,
+    grids=grids, summarise=summarise, judge=judge, unseen_from=5350,
 )  # fmt: skip
