@@ -175,7 +175,3 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     for name, rivals in noise.items():
         judged += counted(whole[name], whole[f"{name}_error"], law[name], at, draws, rivals, f"items by {name} at K =")
     return verdicts | {"counts": equivalence(judged)}
-
-
-def _number(value) -> float:
-    return math.nan if value is None else float(value)
