@@ -118,36 +118,15 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     told, flow = measured["sgd"], predicted["sgd"]["loss"]
     of_sgd = {"the flow in two thirds of its time": _slower(told["time"], flow, 2 / 3), "half the loss": -np.log(2)}
     share = {"a direction each": 1.0, "uniform": 1 / config.sgd_rank, "half a direction more": predicted["share"] * 1.5}
-    return {
-        "times": equivalence(exponents("exponent", alphas, of_times)),
-        "loss": equivalence(exponents("loss", fall, of_loss)),
-        "first": equivalence(judged),
-        "floor": check(off, FLOOR_BAND, draws * len(names), "loss over the best of its rank, less one"),
-        "sgd": equivalence(
-            numbers(
-                "mean log of the loss over the flow's",
-                told["gap"],
-                told["gap_error"],
-                draws,
-                law=0,
-                band=np.log1p(NETWORK),
-                scale=DIFFERENCE,
-                rivals=of_sgd,
-            )
-        ),
-        "share": equivalence(
-            numbers(
-                "largest share",
-                measured["share"],
-                measured["share_error"],
-                draws,
-                law=predicted["share"],
-                band=NETWORK,
-                rivals=share,
-            )
-        ),
-        "muon": equivalence(_judge_muon(config, measured["muon"], predicted["muon"]["times"])),
-    }
+    given = {"law": 0, "band": np.log1p(NETWORK), "scale": DIFFERENCE, "rivals": of_sgd}
+    sgd = numbers("mean log of the loss over the flow's", told["gap"], told["gap_error"], draws, **given)
+    given = {"law": predicted["share"], "band": NETWORK, "rivals": share}
+    verdicts = {"times": exponents("exponent", alphas, of_times), "loss": exponents("loss", fall, of_loss)}
+    verdicts |= {"first": judged, "sgd": sgd}
+    verdicts |= {"share": numbers("largest share", measured["share"], measured["share_error"], draws, **given)}
+    verdicts |= {"muon": _judge_muon(config, measured["muon"], predicted["muon"]["times"])}
+    floor = check(off, FLOOR_BAND, draws * len(names), "loss over the best of its rank, less one")
+    return {name: equivalence(one) for name, one in verdicts.items()} | {"floor": floor}
 
 
 def _slower(time, loss, pace: float) -> float:

@@ -43,27 +43,15 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
         values = results.array("gain", key)
         measured[key], measured[f"{key}_error"] = values.mean(1), standard_error(values)
 
-    laws = {f"{alpha:g}": (alpha, config.dims, expected.polar_count) for alpha in config.alphas}
+    laws = {f"{alpha:g}": ("polar", alpha, config.dims, expected.polar_count) for alpha in config.alphas}
+    laws["sgd"] = "sgd", config.alpha, config.sgd_dims, expected.sgd_count
     rows = ("counts", "counts_error", "estimates", "half", "exponent", "interval")
     for told in (measured, predicted):
         told.update({name: {} for name in rows})
-    for name, (alpha, dims, count) in laws.items():
-        labels = [f"{name}/{dim}" for dim in dims]
-        _tell(measured, predicted, results, "polar", labels, name, alpha, dims, config.n_items, count)
-        predicted["limit"] = predicted.get("limit", {}) | {name: 2 * alpha + 1}
-    _tell(
-        measured,
-        predicted,
-        results,
-        "sgd",
-        config.sgd_dims,
-        "sgd",
-        config.alpha,
-        config.sgd_dims,
-        config.n_items,
-        expected.sgd_count,
-    )
-    predicted["limit"]["sgd"] = 1.0
+    for name, (measure, alpha, dims, count) in laws.items():
+        labels = dims if name == "sgd" else [f"{name}/{dim}" for dim in dims]
+        _tell(measured, predicted, results, measure, labels, name, alpha, dims, config.n_items, count)
+    predicted["limit"] = {f"{alpha:g}": 2 * alpha + 1 for alpha in config.alphas} | {"sgd": 1.0}
 
     grid = results.grids["whole"]
     problem = Problem.power_law(config.n_items, config.dims[-1], config.alpha)
