@@ -37,9 +37,15 @@ def read(
 
 
 def train(
-    target: Callable[[Tensor], Tensor], period: int, tokens: Sequence[int], width: int, steps: int, batch_size: int,
-    lr: float, generator: np.random.Generator,
-) -> list[Tensor]:  # fmt: skip
+    target: Callable[[Tensor], Tensor],
+    period: int,
+    tokens: Sequence[int],
+    width: int,
+    steps: int,
+    batch_size: int,
+    lr: float,
+    generator: np.random.Generator,
+) -> list[Tensor]:
     """Weights of the read-outs, and last the exponents a, after Adam on fresh strings.
 
     tokens: of each class in the strings of each network, which all have one length.
@@ -56,9 +62,12 @@ def train(
 
 
 def errors(
-    weights: list[Tensor], target: Callable[[Tensor], Tensor], tokens: Sequence[int], n_strings: int,
+    weights: list[Tensor],
+    target: Callable[[Tensor], Tensor],
+    tokens: Sequence[int],
+    n_strings: int,
     generator: np.random.Generator,
-) -> Float[Tensor, " S"]:  # fmt: skip
+) -> Float[Tensor, " S"]:
     """Mean squared errors on fresh strings with so many tokens of each class."""
     batch = np.tile(np.array(tokens)[:, None], n_strings)
     means = class_means(batch, weights[-1].shape[1], generator)

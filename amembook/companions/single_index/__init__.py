@@ -89,12 +89,23 @@ EXPERIMENT = Experiment(
     purpose="samples that find one direction, in one pass and on the full batch, by dimension; several neurons' Muon",
     profiles={
         "smoke": SingleIndexConfig(
-            dims=(24, 32), rates=(0.18, 0.24), chains=8, neurons=(1, 2), muon_dim=20, muon_dims=(16, 24),
-            squared_steps=30, steps_per_log=5.0, law_draws=2, seeds=2,
+            dims=(24, 32),
+            rates=(0.18, 0.24),
+            chains=8,
+            neurons=(1, 2),
+            muon_dim=20,
+            muon_dims=(16, 24),
+            squared_steps=30,
+            steps_per_log=5.0,
+            law_draws=2,
+            seeds=2,
         ),
         "cpu": SingleIndexConfig(parts=("samples",)),
         "muon": SingleIndexConfig(parts=("muon",), seeds=16, first_seed=5632),
     },
-    grids=grids, summarise=summarise, judge=judge, unseen_from=3000,
+    grids=grids,
+    summarise=summarise,
+    judge=judge,
+    unseen_from=3000,
     added={"parts": ("samples",), "muon_dims": (640,)},
-)  # fmt: skip
+)
