@@ -9,9 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from amembook.run.cache import plain
-from amembook.run.claims import word
-
 ROOT = Path(__file__).resolve().parents[1]
 LAST = ("test_book.py", "test_pages.py")
 
@@ -48,6 +45,8 @@ def git():
 @pytest.fixture
 def words():
     """What an experiment says of the results of its cells: the word of each verdict, from plain numbers as stored."""
+    from amembook.run.base import plain
+    from amembook.run.claims import word
 
     def judge(experiment, config, results) -> dict[str, str]:
         measured, predicted = plain(experiment.read(config, results))
