@@ -26,8 +26,13 @@ COLUMNS = (
 )  # fmt: skip
 COMMIT = re.compile(r"[0-9a-f]{12}")
 NEVER = range(7000, 8000)
-ELSEWHERE = (range(4450, 4500), range(6150, 6200), range(6600, 6620), range(6700, 6702))
-"""Seeds that were looked at and stand behind no statement; CONTRIBUTING says for what."""
+ELSEWHERE = (
+    range(4450, 4500),  # spectral-maps
+    range(6150, 6200),  # the draws of the budget game
+    range(6600, 6620),
+    range(6700, 6702),
+)
+"""Seeds that were looked at and stand behind no statement."""
 ORDERED = datetime.fromisoformat("2026-11-23T21:27:00+00:00")
 """Since when a rule must be an ancestor of its record, not only older."""
 TOGETHER = {"fusing/confirm", "gradient-limit/confirm", "sharp/elsewhere"}
