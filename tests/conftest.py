@@ -30,6 +30,17 @@ def html():
     assert build.returncode == 0, build.stdout + build.stderr
 
 
+@pytest.fixture(scope="module")
+def browser():
+    """The machine's Chromium, started once a file: its loop would stop that of a notebook's client in another one."""
+    import browse
+
+    if browse.CHROMIUM is None:
+        pytest.skip("no Chromium on this machine")
+    with browse.chromium() as browser:
+        yield browser
+
+
 @pytest.fixture(scope="session")
 def git():
     """What git says of this checkout; the test is skipped where there is none, as in the archive of a release."""
