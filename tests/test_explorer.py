@@ -28,6 +28,8 @@ LAYERS = [(1024, 16, 1), (1024, 16, 4), (3000, 1, 1)]
 PASTED = "\n".join(f"word{i} {round(1e6 / i**1.2)}" for i in range(1, 1501))
 """A list of words and counts, many of them equal."""
 
+SMALL = "#d=6&n=3"
+"""The address of a state that takes no time."""
 COMPUTED = "document.querySelector('#amem-explorer').dataset.drawn === 'true'"
 
 pytestmark = pytest.mark.process
@@ -128,13 +130,6 @@ def compare(states, answers):
         assert answer["capacity"] == pytest.approx(expected, rel=TOLERANCE), state
 
 
-def test_the_page_computes_what_the_library_computes(browser, tmp_path):
-    states = list(cases())
-    values, complaints = open_page(browser, tmp_path, in_script(states))
-    compare(states, json.loads(values[0]))
-    assert not complaints, "an error, or a request that leaves the machine"
-
-
 def in_node(script):
     """The value of a script that knows the page's two, as JSON."""
     load = "".join(f"require({json.dumps(str(ROOT / 'assets' / name))});" for name in ("explorer-data.js", "engine.js"))
@@ -144,8 +139,8 @@ def in_node(script):
 
 
 @needs_node
-def test_the_script_computes_what_the_library_computes_without_a_browser():
-    states = [state for state in cases() if state["nItems"] <= 2000]
+def test_the_page_computes_what_the_library_computes():
+    states = list(cases())
     compare(states, in_node(in_script(states)))
 
 
@@ -227,12 +222,12 @@ def test_a_map_is_read_from_points_and_refused_with_its_line():
         "a map needs two lines, and a value above 0"]  # fmt: skip
 
 
-def test_spectrum_and_exponents_are_the_librarys(browser, tmp_path):
+@needs_node
+def test_spectrum_and_exponents_are_the_librarys():
     script = """JSON.stringify([
         amemEngine.spectrum(amemEngine.powerLaw(1.5, 5000), 128, 0.001),
         ["sgd", "polar"].map((name) => [1, 2, 3, 4, 5].map((t) => amemEngine.exponent(name, 1.5, t)))])"""
-    values, _ = open_page(browser, tmp_path, script)
-    spectrum, exponents = json.loads(values[0])
+    spectrum, exponents = in_node(script)
     p = am.Problem.power_law(5000, 128, 1.5).frequencies
     s, density = np.array(spectrum).T
     law = SpectralLaw.solve(p, 128)
@@ -390,7 +385,7 @@ def test_on_a_phone_the_readout_stays_in_sight(browser, tmp_path):
         document.querySelector('[name=steps]').scrollIntoView({block: 'center'});
         const box = document.querySelector('#amem-explorer .tiles').getBoundingClientRect();
         return [box.top, box.bottom, innerHeight]; })()"""
-    [[top, bottom, height]], _ = open_page(browser, tmp_path, where, width=390)
+    [[top, bottom, height]], _ = open_page(browser, tmp_path, where, hashes=(SMALL,), width=390)
     assert 0 <= top < bottom <= height / 3
 
 
@@ -401,7 +396,8 @@ def test_it_is_used_by_keys_and_fits_a_phone(browser, tmp_path, width):
         [...document.querySelectorAll('#amem-explorer svg')].map((svg) => [svg.querySelector('title').textContent,
             svg.querySelectorAll('path').length, svg.querySelectorAll('text').length]),
         [...document.querySelectorAll('#amem-explorer [name]')].every((input) => input.labels.length === 1)])"""
-    values, complaints = open_page(browser, tmp_path, script, width=width, before=["Tab"] + ["ArrowRight"] * 2)
+    keys = ["Tab"] + ["ArrowRight"] * 2
+    values, complaints = open_page(browser, tmp_path, script, hashes=(SMALL,), width=width, before=keys)
     name, value, spoken, sideways, pictures, labelled = json.loads(values[0])
     assert (name, value, spoken) == ("alpha", "1.6", "1.60") and sideways <= 0 and labelled
     assert all(len(title) > 20 and paths >= 2 and texts > 6 for title, paths, texts in pictures)
@@ -427,7 +423,7 @@ def test_only_pages_with_figures_load_the_engine():
 
 def test_what_is_out_of_date_is_grey_at_once_and_the_tiles_say_the_ratio(browser, tmp_path):
     with browse.tab(browser, "desktop") as (tab, complaints):
-        browse.open_page(tab, page(tmp_path), "#d=6&n=3")
+        browse.open_page(tab, page(tmp_path), SMALL)
         tab.wait_for_function(COMPUTED)
         assert tab.locator(".stale").count() == 0
         seen = "document.querySelectorAll('#amem-explorer .stale').length"
