@@ -80,21 +80,10 @@ EXPERIMENT = Experiment(
     purpose="worst cases of gradient descent by its stepsizes, at every stopping time; the same on the memory; Muon",
     profiles={
         "smoke": AnytimeConfig(
-            levels=7,
-            certified=2,
-            functions=10,
-            random_levels=4,
-            n_items=24,
-            dim=8,
-            memory_levels=3,
-            factors=(2, 6),
-            muon_rates=(1.0,),
-            seeds=2,
+            levels=7, certified=2, functions=10, random_levels=4, n_items=24, dim=8, memory_levels=3, factors=(2, 6),
+            muon_rates=(1.0,), seeds=2,
         ),
         "cpu": AnytimeConfig(),
     },
-    grids=grids,
-    summarise=summarise,
-    judge=judge,
-    unseen_from=3000,
-)
+    grids=grids, summarise=summarise, judge=judge, unseen_from=3000,
+)  # fmt: skip

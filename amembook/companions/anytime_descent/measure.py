@@ -82,15 +82,9 @@ def measure_random(functions: int, random_levels: int, repeats: float, seed: int
 
 
 def measure_memory(
-    n_items: int,
-    dim: int,
-    alpha: float,
-    memory_levels: int,
-    repeats: float,
-    factors: list[int],
-    muon_rates: list[float],
-    seed: int,
-) -> dict:
+    n_items: int, dim: int, alpha: float, memory_levels: int, repeats: float, factors: list[int],
+    muon_rates: list[float], seed: int,
+) -> dict:  # fmt: skip
     """Loss and recovered items of the memory by method, after 2^k − 1 steps; and steps to nine tenths of the items.
 
     Rates of gradient descent are in units of 1/L, L = ‖Σ p v vᵀ‖ max |u_j − u_k|²/4, which bounds the curvature of the

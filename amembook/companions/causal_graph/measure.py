@@ -57,15 +57,9 @@ def measure_recovery(
 
 
 def expect_recovery(
-    graph: str,
-    n_states: int,
-    length: int,
-    alpha: float,
-    n_sequences: list[int],
-    n_kernels: int,
-    n_noise: int,
+    graph: str, n_states: int, length: int, alpha: float, n_sequences: list[int], n_kernels: int, n_noise: int,
     seed: int,
-) -> dict:
+) -> dict:  # fmt: skip
     """The same from one sequence's mean, exact for each of many kernels, and covariance; nothing comes from the curves.
 
     scores_variance: of the kernels' mean. sequence_variance: of one sequence's scores. population: the share of edges
@@ -120,16 +114,9 @@ def measure_profile(n_states: int, length: int, alpha: float, profile_sequences:
 
 
 def measure_training(
-    graph: str,
-    n_states: int,
-    length: int,
-    alpha: float,
-    ood_alpha: float,
-    steps: int,
-    batch_size: int,
-    lr: float,
+    graph: str, n_states: int, length: int, alpha: float, ood_alpha: float, steps: int, batch_size: int, lr: float,
     seed: int,
-) -> dict:
+) -> dict:  # fmt: skip
     """A network trained from scratch: edges found, attention on them, and how well it and its peers predict.
 
     inside: on kernels as in training; outside: on kernels of concentration `ood_alpha`.
@@ -139,11 +126,8 @@ def measure_training(
     shifted = CausalTask(task.parents, n_states, ood_alpha)
     attention = network.position_attention(P)
     edges = [attention[child, task.parents[child]].item() for child in task.children]
-    result = {
-        "recovered": network.recovered_edges(attention, task.parents).mean().item(),
-        "attention": _mean(edges),
-        "least_attention": min(edges),
-    }
+    result = {"recovered": network.recovered_edges(attention, task.parents).mean().item(), "attention": _mean(edges)}
+    result |= {"least_attention": min(edges)}
     for batch, (name, other) in enumerate({"inside": task, "outside": shifted}.items()):
         sequences = sample_causal(other, _EVALUATED, seed, batch, "evaluation")
         result[name] = _compare(P, R, other, sequences)
@@ -163,14 +147,10 @@ def _compare(P: Tensor, R: Tensor, task: CausalTask, sequences: CausalSequences)
     hard = torch.full_like(P, -torch.inf)
     for child, parent in enumerate(task.parents):
         hard[child, max(parent, 0)] = 0.0
-    guesses = {
-        "network": network.predict(P, R, sequences),
-        "graph attention": network.predict(hard, R, sequences),
-        "graph counts": tied(graph_counts(sequences, task.parents)),
-        "previous counts": tied(graph_counts(sequences, lagged_graph(task.length, 1))),
-        "unigram counts": states,
-        "known kernel": rows,
-    }
+    guesses = {"network": network.predict(P, R, sequences), "graph attention": network.predict(hard, R, sequences)}
+    guesses |= {"graph counts": tied(graph_counts(sequences, task.parents))}
+    guesses |= {"previous counts": tied(graph_counts(sequences, lagged_graph(task.length, 1)))}
+    guesses |= {"unigram counts": states, "known kernel": rows}
     accuracy = {name: _accuracy(guess, sequences) for name, guess in guesses.items()}
     loss = lambda law: -law.gather(1, sequences.targets[:, None]).log().mean().item()
     return {

@@ -32,18 +32,9 @@ def measure_answer(
 
 
 def measure_thinking(
-    dim: int,
-    ratio: int,
-    rate: float,
-    thoughts: int,
-    kept: Sequence[int],
-    steps: int,
-    batch_size: int,
-    lr: float,
-    scale: float,
-    n_prompts: int,
-    seed: int,
-) -> dict:
+    dim: int, ratio: int, rate: float, thoughts: int, kept: Sequence[int], steps: int, batch_size: int, lr: float,
+    scale: float, n_prompts: int, seed: int,
+) -> dict:  # fmt: skip
     """A network trained on the teacher's chain: its weights, and its errors on fresh prompts when it thinks alone.
 
     apart: the largest relative distance of an error from that of gradient descent on the same prompts.
@@ -64,16 +55,9 @@ def measure_thinking(
 
 
 def measure_step(
-    step_dim: int,
-    step_examples: int,
-    step_rate: float,
-    exponent: float,
-    thoughts: int,
-    step_batch: int,
-    step_kept: Sequence[int],
-    n_prompts: int,
-    seed: int,
-) -> dict:
+    step_dim: int, step_examples: int, step_rate: float, exponent: float, thoughts: int, step_batch: int,
+    step_kept: Sequence[int], n_prompts: int, seed: int,
+) -> dict:  # fmt: skip
     """One step of V₃₁ from 0, W by hand, and the errors of the chain that follows: by map, and of gradient descent.
 
     The rate of the SGD step is the best of twelve, in hindsight, at `step_kept[-2]` thoughts; that of the polar step is

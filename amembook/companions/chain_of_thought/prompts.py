@@ -29,12 +29,9 @@ class Prompts:
 
 
 def sample_prompts(
-    n_prompts: int,
-    n_examples: int,
-    dim: int,
-    generator: np.random.Generator,
+    n_prompts: int, n_examples: int, dim: int, generator: np.random.Generator,
     eigenvalues: Float[Tensor, " d"] | None = None,
-) -> Prompts:
+) -> Prompts:  # fmt: skip
     """Fresh prompts, S by Bartlett's triangular factor, at a cost that does not grow with n.
 
     eigenvalues: those of the diagonal Λ, I where there are none. Raises `ValueError` for n < d, where S has no factor.

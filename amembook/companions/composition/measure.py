@@ -73,17 +73,9 @@ def measure_sparse(k: int, n_things: int, per_place: Sequence[int], n_repeats: i
 
 
 def measure_training(
-    k: int,
-    n_things: int,
-    regime: str,
-    optimizer: str,
-    steps: int,
-    n_samples: int,
-    lr: float,
-    muon_lr: float,
-    spread: float,
-    seed: int,
-) -> dict:
+    k: int, n_things: int, regime: str, optimizer: str, steps: int, n_samples: int, lr: float, muon_lr: float,
+    spread: float, seed: int,
+) -> dict:  # fmt: skip
     """By hop the step at which it was learnt, and the accuracies at the end; how many steps were made."""
     pi = permutations.sample_permutations(1, k, n_things, np.random.default_rng([seed, k, n_things, 14]))[0]
     rate = {"adam": lr, "muon": muon_lr}[optimizer]

@@ -51,40 +51,25 @@ def expect_uniform(dim: int, load: float) -> dict:
 
 
 def measure_recall(
-    recall_subjects: int,
-    recall_answers: int,
-    recall_dim: int,
-    n_heads: int,
-    head_dim: int,
-    width: int,
-    recall_steps: int,
-    recall_lr: float,
-    seed: int,
-) -> dict:
+    recall_subjects: int, recall_answers: int, recall_dim: int, n_heads: int, head_dim: int, width: int,
+    recall_steps: int, recall_lr: float, seed: int,
+) -> dict:  # fmt: skip
     """Share of the facts that a network with so many heads and so wide an MLP learns."""
     sizes = recall_subjects, recall_answers, recall_dim, n_heads, head_dim, width
     return {"accuracy": network.train_recall(*sizes, recall_steps, recall_lr, ENOUGH, seed)}
 
 
 def measure_flow(
-    n_subjects: int,
-    n_relations: int,
-    n_answers: int,
-    start: float,
-    flow_lr: float,
-    value_lr: float,
-    muon_lr: float,
+    n_subjects: int, n_relations: int, n_answers: int, start: float, flow_lr: float, value_lr: float, muon_lr: float,
     seed: int,
-) -> dict:
+) -> dict:  # fmt: skip
     """Times of relations and of facts, by who learns: "learnt" attention under gradient descent, and at attention one
     gradient descent of V ("sgd") and polar steps of V ("polar"); `mixed`, steps with the relation known and the fact
     not, over the relation's time. difference: of the learnt curve and its reduction, the largest."""
     facts = flow.balanced_facts(n_subjects, n_relations, n_answers, seed)
-    curves = {
-        "learnt": _until_learnt(flow.descend(facts, n_answers, start, flow_lr, flow_lr)),
-        "sgd": _until_learnt(flow.descend(facts, n_answers, 1.0, value_lr, 0.0)),
-        "polar": _until_learnt(flow.descend(facts, n_answers, 1.0, muon_lr, 0.0, flow.level)),
-    }
+    curves = {"learnt": _until_learnt(flow.descend(facts, n_answers, start, flow_lr, flow_lr))}
+    curves |= {"sgd": _until_learnt(flow.descend(facts, n_answers, 1.0, value_lr, 0.0))}
+    curves |= {"polar": _until_learnt(flow.descend(facts, n_answers, 1.0, muon_lr, 0.0, flow.level))}
     learnt = curves["learnt"]
     exact = _first(flow.reduced(n_subjects, n_relations, n_answers, start, flow_lr, flow_lr), len(learnt))
     result = {name: _stages(curve) for name, curve in curves.items()}

@@ -67,17 +67,9 @@ def contexts(n_subjects: int, n_relations: int, seed: int) -> Iterator[Int[Tenso
 
 
 def train_recall(
-    n_subjects: int,
-    n_answers: int,
-    dim: int,
-    heads: int,
-    head_dim: int,
-    width: int,
-    steps: int,
-    lr: float,
-    enough: float,
-    seed: int,
-) -> float:
+    n_subjects: int, n_answers: int, dim: int, heads: int, head_dim: int, width: int, steps: int, lr: float,
+    enough: float, seed: int,
+) -> float:  # fmt: skip
     """Share of S² facts of S subjects and S relations that a trained network recalls on fresh contexts: the best seen
     at every hundredth step, and training ends once it is `enough`."""
     facts = balanced_facts(n_subjects, n_subjects, n_answers, seed)

@@ -79,20 +79,10 @@ EXPERIMENT = Experiment(
     purpose="samples that find a subspace by the order of the first Hermite tensor; the memory as order one",
     profiles={
         "smoke": LeapConfig(
-            low_dims=(8, 10),
-            sign_dims=(8, 10),
-            bump_dims=(8, 10),
-            control_dim=8,
-            control_samples=200,
-            memory_dims=(8, 10),
-            ratios=(0.5, 4.0),
-            level=0.3,
-            seeds=1,
+            low_dims=(8, 10), sign_dims=(8, 10), bump_dims=(8, 10), control_dim=8, control_samples=200,
+            memory_dims=(8, 10), ratios=(0.5, 4.0), level=0.3, seeds=1,
         ),
         "cpu": LeapConfig(),
     },
-    grids=grids,
-    summarise=summarise,
-    judge=judge,
-    unseen_from=5450,
-)
+    grids=grids, summarise=summarise, judge=judge, unseen_from=5450,
+)  # fmt: skip

@@ -89,22 +89,11 @@ EXPERIMENT = Experiment(
     purpose="samples that learn a function of quadratic features, by layers, jointly, by a kernel; pairs as keys",
     profiles={
         "smoke": HierarchyConfig(
-            dims=(4, 6),
-            ratios=(1.0, 2.0, 12.0),
-            kernel_dims=(4, 6),
-            kernel_ratios=(0.6, 1.5),
-            span_dims=(4, 6),
-            span_ratios=(2.0, 20.0),
-            transfer_dims=(4, 6),
-            transfer_ratio=20.0,
-            new_labels=60,
-            memory_dims=(8, 12),
+            dims=(4, 6), ratios=(1.0, 2.0, 12.0), kernel_dims=(4, 6), kernel_ratios=(0.6, 1.5), span_dims=(4, 6),
+            span_ratios=(2.0, 20.0), transfer_dims=(4, 6), transfer_ratio=20.0, new_labels=60, memory_dims=(8, 12),
             seeds=2,
         ),
         "cpu": HierarchyConfig(),
     },
-    grids=grids,
-    summarise=summarise,
-    judge=judge,
-    unseen_from=5750,
-)
+    grids=grids, summarise=summarise, judge=judge, unseen_from=5750,
+)  # fmt: skip

@@ -21,15 +21,9 @@ MAPS: dict[str, Callable[[np.ndarray], np.ndarray]] = {"sgd": lambda G: G, "pola
 
 
 def measure_transition(
-    first_length: int,
-    count: int,
-    power: float,
-    n_tokens: int,
-    n_sequences: int,
-    value_scale: float,
-    scales: Sequence[float],
-    seed: int,
-) -> dict:
+    first_length: int, count: int, power: float, n_tokens: int, n_sequences: int, value_scale: float,
+    scales: Sequence[float], seed: int,
+) -> dict:  # fmt: skip
     """After one step on a sample: the critical scale by map, at lengths of training and at a new one; and by scale the
     accuracy of the gradient step, at the worst length of training. Triggers stand where none stood in training."""
     training = power_lengths(first_length, count, power)

@@ -98,12 +98,9 @@ def first_update(moments: Float[np.ndarray, "n K"], n_tokens: int, scale: float,
 
 
 def hits(
-    row: Float[np.ndarray, " K"],
-    tokens: Int[np.ndarray, "M T"],
-    answers: Int[np.ndarray, " M"],
-    n_tokens: int,
+    row: Float[np.ndarray, " K"], tokens: Int[np.ndarray, "M T"], answers: Int[np.ndarray, " M"], n_tokens: int,
     scale: float,
-) -> Bool[np.ndarray, " M"]:
+) -> Bool[np.ndarray, " M"]:  # fmt: skip
     """Whether the place with the largest score holds the answer, for a query qᵀ A = row: saturated attention."""
     token, before, place = np.split(row, [n_tokens + 1, 2 * n_tokens + 2])
     scores = token[tokens] + scale * place[: tokens.shape[1]]

@@ -79,23 +79,10 @@ EXPERIMENT = Experiment(
     purpose="error on long strings after training on short ones: a law of sampling, for read-outs and a transformer",
     profiles={
         "smoke": LengthGeneralizationConfig(
-            frequencies=(4, 8),
-            ratios=(0.5, 0.75),
-            dense_frequency=4,
-            width=8,
-            steps=12,
-            periods=(2, 4),
-            samples=(2, 3),
-            batch_size=8,
-            longer=(1, 4, 8),
-            n_strings=50,
-            shown=2,
-            seeds=2,
+            frequencies=(4, 8), ratios=(0.5, 0.75), dense_frequency=4, width=8, steps=12, periods=(2, 4),
+            samples=(2, 3), batch_size=8, longer=(1, 4, 8), n_strings=50, shown=2, seeds=2,
         ),
         "cpu": LengthGeneralizationConfig(),
     },
-    grids=grids,
-    summarise=summarise,
-    judge=judge,
-    unseen_from=3000,
-)
+    grids=grids, summarise=summarise, judge=judge, unseen_from=3000,
+)  # fmt: skip

@@ -37,15 +37,9 @@ def read(
 
 
 def train(
-    target: Callable[[Tensor], Tensor],
-    period: int,
-    tokens: Sequence[int],
-    width: int,
-    steps: int,
-    batch_size: int,
-    lr: float,
-    generator: np.random.Generator,
-) -> list[Tensor]:
+    target: Callable[[Tensor], Tensor], period: int, tokens: Sequence[int], width: int, steps: int, batch_size: int,
+    lr: float, generator: np.random.Generator,
+) -> list[Tensor]:  # fmt: skip
     """Weights of the read-outs, and last the exponents a, after Adam on fresh strings.
 
     tokens: of each class in the strings of each network, which all have one length.
@@ -62,12 +56,9 @@ def train(
 
 
 def errors(
-    weights: list[Tensor],
-    target: Callable[[Tensor], Tensor],
-    tokens: Sequence[int],
-    n_strings: int,
+    weights: list[Tensor], target: Callable[[Tensor], Tensor], tokens: Sequence[int], n_strings: int,
     generator: np.random.Generator,
-) -> Float[Tensor, " S"]:
+) -> Float[Tensor, " S"]:  # fmt: skip
     """Mean squared errors on fresh strings with so many tokens of each class."""
     batch = np.tile(np.array(tokens)[:, None], n_strings)
     means = class_means(batch, weights[-1].shape[1], generator)

@@ -45,8 +45,5 @@ EXPERIMENT = Experiment(
         "smoke": TransferConfig(n_features=32, widths=(4, 8), steps=(1, 4), sketches=2, seeds=2),
         "cpu": TransferConfig(),
     },
-    grids=grids,
-    summarise=summarise,
-    judge=judge,
-    unseen_from=6400,
-)
+    grids=grids, summarise=summarise, judge=judge, unseen_from=6400,
+)  # fmt: skip

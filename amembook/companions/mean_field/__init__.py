@@ -52,8 +52,5 @@ EXPERIMENT = Experiment(
         "smoke": MeanFieldConfig(dims=(6, 8), widths=(8, 16), marks=(0.1, 0.3), polar_marks=(0.1,), seeds=2),
         "cpu": MeanFieldConfig(),
     },
-    grids=grids,
-    summarise=summarise,
-    judge=judge,
-    unseen_from=5600,
-)
+    grids=grids, summarise=summarise, judge=judge, unseen_from=5600,
+)  # fmt: skip

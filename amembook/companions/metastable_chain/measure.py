@@ -17,12 +17,10 @@ def time_axes(config) -> dict[str, dict[str, dict]]:
     """Chains whose times are solved for, by what varies among them: ε, M, K, and M of circles; by name."""
     base = {"kind": "random", "clusters": config.clusters, "states": config.states, "edge": config.edge}
     circle = base | {"kind": "circle", "edge": config.circle_edge}
-    axes = {
-        "edge": [base | {"edge": edge} for edge in config.edges],
-        "size": [base | {"states": M} for M in config.sizes],
-        "ring": [base | {"clusters": K} for K in config.rings],
-        "circle": [circle | {"states": M} for M in config.sizes],
-    }
+    axes = {"edge": [base | {"edge": edge} for edge in config.edges]}
+    axes |= {"size": [base | {"states": M} for M in config.sizes]}
+    axes |= {"ring": [base | {"clusters": K} for K in config.rings]}
+    axes |= {"circle": [circle | {"states": M} for M in config.sizes]}
     return {axis: {" ".join(map(str, case.values())): case for case in cases} for axis, cases in axes.items()}
 
 
@@ -35,16 +33,9 @@ def measure_time(kind: str, clusters: int, states: int, edge: float, degree: int
 
 
 def measure_search(
-    clusters: int,
-    states: int,
-    degree: int,
-    edge: float,
-    budget: float,
-    walkers: int,
-    rounds: float,
-    least: int,
+    clusters: int, states: int, degree: int, edge: float, budget: float, walkers: int, rounds: float, least: int,
     seed: int,
-) -> dict:
+) -> dict:  # fmt: skip
     """Share of rounds that report a hard step; of those reported `least` times, how many are all, and are hard."""
     generator = np.random.default_rng([seed, round(1000 * budget), round(1e6 * edge), _SEARCH])
     chain = sample_chain(clusters, states, "random", degree, edge, generator)
@@ -60,17 +51,9 @@ def measure_search(
 
 
 def measure_pipeline(
-    clusters: int,
-    states: int,
-    degree: int,
-    edge: float,
-    best: float,
-    walkers: int,
-    rounds: float,
-    least: int,
-    half_lr: float,
-    seed: int,
-) -> dict:
+    clusters: int, states: int, degree: int, edge: float, best: float, walkers: int, rounds: float, least: int,
+    half_lr: float, seed: int,
+) -> dict:  # fmt: skip
     """Expected steps to the last cluster before and after a search and a policy gradient that rewards what it kept.
 
     law: what they are if exactly the hard steps have got probability 1/2.

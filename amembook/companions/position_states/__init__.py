@@ -45,8 +45,5 @@ EXPERIMENT = Experiment(
         "smoke": PositionStatesConfig(lengths=(6,), content_planes=2, rotary_planes=2, seeds=2),
         "cpu": PositionStatesConfig(),
     },
-    grids=grids,
-    summarise=summarise,
-    judge=judge,
-    unseen_from=5775,
-)
+    grids=grids, summarise=summarise, judge=judge, unseen_from=5775,
+)  # fmt: skip

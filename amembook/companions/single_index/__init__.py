@@ -78,12 +78,9 @@ def grids(config: SingleIndexConfig) -> dict[str, Grid]:
     by_dim = {"muon-dims": Grid(measure_muon, {"muon_dim": config.muon_dims} | seeds)}
     if "samples" not in config.parts:
         return by_dim
-    found = {
-        "one-pass": Grid(measure_one_pass, single | dims | seeds),
-        "full-batch": Grid(measure_full_batch, {"activation": tuple(ACTIVATIONS)} | dims | seeds),
-        "muon": Grid(measure_muon, seeds),
-        "squared": Grid(measure_squared, dims | seeds),
-    }
+    found = {"one-pass": Grid(measure_one_pass, single | dims | seeds)}
+    found |= {"full-batch": Grid(measure_full_batch, {"activation": tuple(ACTIVATIONS)} | dims | seeds)}
+    found |= {"muon": Grid(measure_muon, seeds), "squared": Grid(measure_squared, dims | seeds)}
     return found | by_dim if "muon" in config.parts else found
 
 
@@ -92,23 +89,12 @@ EXPERIMENT = Experiment(
     purpose="samples that find one direction, in one pass and on the full batch, by dimension; several neurons' Muon",
     profiles={
         "smoke": SingleIndexConfig(
-            dims=(24, 32),
-            rates=(0.18, 0.24),
-            chains=8,
-            neurons=(1, 2),
-            muon_dim=20,
-            muon_dims=(16, 24),
-            squared_steps=30,
-            steps_per_log=5.0,
-            law_draws=2,
-            seeds=2,
+            dims=(24, 32), rates=(0.18, 0.24), chains=8, neurons=(1, 2), muon_dim=20, muon_dims=(16, 24),
+            squared_steps=30, steps_per_log=5.0, law_draws=2, seeds=2,
         ),
         "cpu": SingleIndexConfig(parts=("samples",)),
         "muon": SingleIndexConfig(parts=("muon",), seeds=16, first_seed=5632),
     },
-    grids=grids,
-    summarise=summarise,
-    judge=judge,
-    unseen_from=3000,
+    grids=grids, summarise=summarise, judge=judge, unseen_from=3000,
     added={"parts": ("samples",), "muon_dims": (640,)},
-)
+)  # fmt: skip

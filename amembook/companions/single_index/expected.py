@@ -88,12 +88,9 @@ def escape_steps(dim: int, ratio: float, rate: float, length: float, draws: int)
 
 
 def one_pass_samples(
-    value: Callable[[np.ndarray], np.ndarray],
-    slope: Callable[[np.ndarray], np.ndarray],
-    dim: int,
-    rate: float,
+    value: Callable[[np.ndarray], np.ndarray], slope: Callable[[np.ndarray], np.ndarray], dim: int, rate: float,
     level: float,
-) -> float:
+) -> float:  # fmt: skip
     """Samples after which the median overlap of one-pass SGD is `level`; NaN where the drift ends below it.
 
     Time t = n/d. The overlap drifts by D(m) and has the variance v/d at zero; with ρ = D′(0) and the flow's own

@@ -93,12 +93,10 @@ def grids(config: TokenRetrievalConfig) -> dict[str, Grid]:
     }
     if "cross" not in config.parts:
         return grid
-    cross = {
-        "samples": Grid(measure_samples, {"case": cases(config)} | seeds),
-        "one-hot": Grid(measure_one_hot, {"size": one_hot_sizes(config)} | seeds),
-        "attention": Grid(measure_attention, {"per_label": config.per_label} | seeds),
-        "gain": Grid(measure_gain, {"per_label": config.gain_per_label} | seeds),
-    }
+    cross = {"samples": Grid(measure_samples, {"case": cases(config)} | seeds)}
+    cross |= {"one-hot": Grid(measure_one_hot, {"size": one_hot_sizes(config)} | seeds)}
+    cross |= {"attention": Grid(measure_attention, {"per_label": config.per_label} | seeds)}
+    cross |= {"gain": Grid(measure_gain, {"per_label": config.gain_per_label} | seeds)}
     return cross | grid if "grid" in config.parts else cross
 
 
@@ -107,36 +105,21 @@ EXPERIMENT = Experiment(
     purpose="samples that one gradient step needs to retrieve tokens, by V, d and L; attention; a Muon step instead",
     profiles={
         "smoke": TokenRetrievalConfig(
-            n_tokens=16,
-            dim=48,
-            length=8,
-            lengths=(8, 16),
-            dims=(48, 64),
-            vocabularies=(8, 16),
-            per_label=(1, 2),
-            gain_per_label=(2, 4),
-            product_dim=48,
-            product_vocabularies=(8, 16),
-            product_lengths=(4, 8),
-            find_tokens=(8,),
-            find_dims=(16,),
-            find_lengths=(8,),
-            seeds=2,
+            n_tokens=16, dim=48, length=8, lengths=(8, 16), dims=(48, 64), vocabularies=(8, 16), per_label=(1, 2),
+            gain_per_label=(2, 4), product_dim=48, product_vocabularies=(8, 16), product_lengths=(4, 8),
+            find_tokens=(8,), find_dims=(16,), find_lengths=(8,), seeds=2,
         ),
         "cpu": TokenRetrievalConfig(),
         "grid": TokenRetrievalConfig(parts=("grid",), seeds=24, first_seed=5324),
+        # the load V/d = 4 in dimensions in which the capacity is far, beside one; finding at V/d = 4 and 8
+        "loads": TokenRetrievalConfig(
+            parts=("grid",), product_dim=512, product_vocabularies=(512, 2048), find_tokens=(512, 512),
+            find_dims=(128, 64), find_lengths=(512, 512), seeds=8, first_seed=6620,
+        ),
     },
-    grids=grids,
-    summarise=summarise,
-    judge=judge,
-    unseen_from=3000,
+    grids=grids, summarise=summarise, judge=judge, unseen_from=3000,
     added={
-        "parts": ("cross",),
-        "product_dim": 256,
-        "product_vocabularies": (64, 256),
-        "product_lengths": (32, 64),
-        "find_tokens": (64,),
-        "find_dims": (64,),
-        "find_lengths": (64,),
+        "parts": ("cross",), "product_dim": 256, "product_vocabularies": (64, 256), "product_lengths": (32, 64),
+        "find_tokens": (64,), "find_dims": (64,), "find_lengths": (64,),
     },
-)
+)  # fmt: skip

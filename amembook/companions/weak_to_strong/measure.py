@@ -9,15 +9,9 @@ from amemlib.spectral import polar
 
 
 def measure_regression(
-    n_labels: int,
-    weak_dim: int,
-    strong_dim: int,
-    shared: int,
-    cosine: float,
-    pseudo: list[int],
-    repeats: int,
+    n_labels: int, weak_dim: int, strong_dim: int, shared: int, cosine: float, pseudo: list[int], repeats: int,
     seed: int,
-) -> dict:
+) -> dict:  # fmt: skip
     """Mean excess risk of the teacher, of the student by its number of pseudo-labels, and of a student on true ones."""
     generator = np.random.default_rng([seed, shared, round(100 * cosine)])
     weak, strong, student = [], [], []
@@ -36,16 +30,9 @@ def measure_regression(
 
 
 def measure_memories(
-    n_items: int,
-    width: int,
-    weak_width: int,
-    strong_width: int,
-    spread: float,
-    overlaps: list[int],
-    copies: list[int],
-    tests: int,
-    seed: int,
-) -> dict:
+    n_items: int, width: int, weak_width: int, strong_width: int, spread: float, overlaps: list[int], copies: list[int],
+    tests: int, seed: int,
+) -> dict:  # fmt: skip
     """Accuracy on fresh paraphrases of a weak memory, and of strong ones by map, overlap and number of paraphrases.
 
     Weak: one polar step on the clean keys, of which it sees the first coordinates. Strong: one step on the weak one's
