@@ -252,6 +252,7 @@ FLAWS = {
     name: globals()[name.replace("-", "_")]
     for name in studies.PAPER
     if name not in ("spectral-emergence", "gradient-limit", "trained-map", "whitening", "zoo", "two-sided")
+    and name != "iterates-domain"
 }
 """For each study its flaws: a record, a verdict, the word that this then has, and what stands at some addresses of the
 measured numbers instead, a value or a function of the old one."""

@@ -293,7 +293,9 @@ class Stream:
     def _along_inputs(self, W: np.ndarray) -> np.ndarray:
         """|W v_i|² as the items' own outputs see it, over its mean, (K,)."""
         images = self.V @ W.T
-        squares = ((images @ self.outputs) * images).sum(1)
+        # an item is no rival of its own
+        own = self.matrix_dim / self.crowd.sum() * (images * self.U).sum(1) ** 2
+        squares = ((images @ self.outputs) * images).sum(1) - own
         mean = (W * (self.outputs @ W)).sum() / self.matrix_dim
         return np.maximum(1 + self._share() * (squares / mean - 1), LEAST_SQUARE)
 
