@@ -237,3 +237,12 @@ def test_the_late_record_says_what_the_chapter_promises():
     counts, law = (np.array(record[side]["counts"])[0] for side in ("measured", "predicted"))
     assert counts.shape == (2, 20) and np.abs(counts / law - 1)[:, :5].max() < 0.03
     assert np.abs(counts / law - 1).max() < 0.05
+
+
+def test_the_domain_record_says_what_the_chapter_promises():
+    (record,) = read_records("iterates-domain", "confirm")
+    counts, law = (np.array(record[side]["counts"]) for side in ("measured", "predicted"))
+    looks = np.array(record["config"]["looks"])
+    # over α and d, at every rate and step
+    total = counts.mean(3).sum((1, 2)) / law.sum((1, 2))
+    assert np.abs(total - 1)[:, looks <= 5].max() < 0.03 and np.abs(total - 1)[:, looks > 5].max() < 0.04

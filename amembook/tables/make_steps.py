@@ -18,11 +18,11 @@ from tqdm import tqdm
 from amemlib.equivalents import power_law_iterates
 
 TARGET = Path(__file__).with_name("muon-steps.json")
-ALPHAS = (1.25, 1.5, 1.75, 2.0)
+ALPHAS = (1.25, 1.5, 2.0)
 DIMS = (128, 181, 256)
-N_ITEMS = (2560, 5120, 10_240, 26_000, 65_536)
+N_ITEMS = (2560, 7500, 22_000, 65_536)
 ITEMS_PER_DIM = 20
-STEPS, STREAMS = 5, 6
+STEPS, STREAMS = 5, 4
 
 
 def entry(alpha: float, dim: int, n_items: int) -> list[float]:
