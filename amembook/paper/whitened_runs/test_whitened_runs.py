@@ -10,7 +10,7 @@ from amembook.networks import whitened
 from amembook.networks.long_runs import batch_errors, best_half_octave, dense_gradient, family, loss_after
 from amembook.networks.updates import averaged
 from amembook.paper.whitened_runs import measure
-from amembook.run.claims import NOT_REPRODUCED
+from amembook.run.claims import NOT_REPRODUCED, UNDECIDED
 from amemlib.whitening import balanced_sum
 
 PROBLEM = am.Problem.power_law(300, 12, 1.5)
@@ -83,7 +83,7 @@ def test_after_one_step_items_do_not_hang_on_the_rate():
 FLAWS = [
     (("correlation", "64 3"), [0.1] * 5, "early", NOT_REPRODUCED),
     (("correlation", "64 100"), [0.9] * 5, "late", NOT_REPRODUCED),
-    (("loss", "64 10", "muon"), [0.1] * 5, "loss", NOT_REPRODUCED),
+    (("loss", "64 100", "muon"), [0.5] * 5, "loss", UNDECIDED),
     (("items", "64 10", "matched_polar"), [900.0] * 5, "falls", NOT_REPRODUCED),
     (("loss", "64 30", "sgd"), [0.7] * 5, "sgd", NOT_REPRODUCED),
     (("loss", "64 30", "plain_sgd"), [0.3] * 5, "length", NOT_REPRODUCED),
