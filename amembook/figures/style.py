@@ -11,6 +11,7 @@ from typing import NamedTuple
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 
 FIGURE_STYLE = {
@@ -184,6 +185,17 @@ def log_middles(edges) -> np.ndarray:
     """Geometric means of neighbours, (n,) ↦ (n − 1,): where a local exponent or a bin is drawn."""
     edges = np.asarray(edges, dtype=float)
     return np.sqrt(edges[1:] * edges[:-1])
+
+
+def name_lines(axis, at: int = -1, offset: tuple[float, float] = (6, 0)) -> None:
+    """Writes the labels of the series beside one of their points, where a legend would have to be searched.
+
+    at: index of that point, the last if −1. offset: of the text, in typographic points.
+    """
+    for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
+        line = handle[0] if isinstance(handle, ErrorbarContainer) else handle
+        style = {"textcoords": "offset points", "va": "center", "fontsize": 10, "color": GREY}
+        axis.annotate(label, line.get_xydata()[at], offset, **style)
 
 
 def key(axis, shared: dict | None = None, *, below: int = 0, **kwargs) -> None:

@@ -9,6 +9,40 @@ from amembook.figures.style import frame, key, kinds, new_axes, points, series
 
 _BOX_WIDTH, _BOX_HEIGHT, _LINE = 0.96, 0.52, 0.16
 
+BOXES = [
+    ["Corollary 4\nthe loss"],
+    ["Theorem 3\nall items up to a rank", "Any matrix\nmargins to loss"],
+    ["Eq. (20)\nsignal", "Prop. 18\ninteractions", "Eq. (21)\nby Prop. 26", "Chernoff\nfrequencies"],
+    ["Eqs. (17), (18)\nslope", "Lemma 13\ncurvature", "Lem. 24, 25\nfrequent pairs", "Eq. (51)\na rare item"],
+    ["Lemma 12\nslope formula", "Lem. 14, 17\nthe bulk", "Lem. 21-23\nexpansion", "Lemma 27\nodd, Lipschitz"],
+    ["Prop. 11\nderivatives", "Lem. 15, 16\ntail of a batch", "Lem. 19, 20\nnorms", "Prop. 26\nconstant 1"],
+]
+"""The proof of Theorem 3 and Corollary 4 from the top down; a box's first line names it. Numbers are the paper's."""
+USES = {
+    "Corollary 4": ["Theorem 3", "Any matrix"],
+    "Theorem 3": ["Eq. (20)", "Prop. 18", "Eq. (21)", "Chernoff"],
+    "Eq. (20)": ["Eqs. (17), (18)", "Lemma 13"],
+    "Prop. 18": ["Lem. 24, 25", "Eq. (51)"],
+    "Eqs. (17), (18)": ["Lemma 12", "Lem. 14, 17"],
+    "Lem. 24, 25": ["Lem. 21-23"],
+    "Eq. (51)": ["Lemma 27"],
+    "Lemma 12": ["Prop. 11"],
+    "Lem. 14, 17": ["Lem. 15, 16"],
+    "Lem. 21-23": ["Lem. 15, 16", "Lem. 19, 20"],
+    "Lemma 27": ["Prop. 26"],
+}
+"""What the proof of a box uses."""
+_PROVES = {
+    "this chapter": ["Corollary 4", "Theorem 3"],
+    "The loss": ["Any matrix"],
+    "The signal": ["Eq. (20)", "Eqs. (17), (18)", "Lemma 13", "Lemma 12", "Prop. 11"],
+    "Interactions": ["Prop. 18", "Lem. 24, 25", "Eq. (51)", "Lemma 27", "Lem. 21-23", "Lem. 19, 20", "Prop. 26"],
+    "The gradient": ["Eq. (21)"],
+    "Minibatches": ["Chernoff", "Lem. 14, 17", "Lem. 15, 16"],
+}
+PROVED_IN = {box: chapter for chapter, boxes in _PROVES.items() for box in boxes}
+"""The chapter that proves a box."""
+
 
 def proof_tree_figure(rows: list[list[str]], needs: dict[str, list[str]], proved: dict[str, str]) -> Figure:
     """A proof as a tree: the claim on top, a line from each box down to every box that its proof uses.

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, device_points, frame, key, new_axes, optimizer, points, series
+from amembook.figures.style import GREY, device_points, frame, key, name_lines, new_axes, optimizer, points, series
 
 
 def recovery_profile_figure(x, limit, profiles: dict) -> Figure:
@@ -54,7 +54,9 @@ def sgd_loss_figure(etas, losses: dict, bounds: dict) -> Figure:
         points(axis, etas, losses[dim], look, fmt=look.marker + "-", lw=1.2)
         axis.axhline(bounds[dim], color=look.colour, ls=":", lw=1.2)
     frame(axis, r"learning rate $\eta$, in units of $\sqrt{d}/p_1$", "loss after one step", log="xy", base=2)
-    key(axis, {"bound: log 2 × frequency not recovered": ":"})
+    name_lines(axis)
+    bound, style = (etas[0], max(bounds.values())), {"textcoords": "offset points", "fontsize": 10, "color": GREY}
+    axis.annotate("bound: log 2 × frequency not recovered", bound, (0, 5), **style)
     return figure
 
 

@@ -89,11 +89,8 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
         for told in (measured["floor"], predicted["first"], predicted["next"], predicted["squared_error"])
     )
     rates, at = np.array(config.rates)[:, None], [f"{rate:g}, {name}" for rate in config.rates for name in offline]
-    rivals = {
-        "proportional to |δ|": _level(squared**-0.5),
-        "as η^(3/4)": _level(rates**-0.25 * np.ones_like(gap)),
-        "first order, at every rate": first / following,
-    }
+    rivals = {"proportional to |δ|": _level(squared**-0.5), "as η^(3/4)": _level(rates**-0.25 * np.ones_like(gap))}
+    rivals |= {"first order, at every rate": first / following}
     floor = numbers("V* − J over the law at η, samples =", ratio, error, draws, law=1, band=SMALL, at=at, rivals=rivals)
     slow = following[0] / first[0]
     floor += numbers(
@@ -107,16 +104,10 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
 
     groups, at = np.array(config.groups, dtype=float), [f"{b:g}, {K}" for b in config.betas for K in config.groups]
     rivals = {"(K − 1)/K at every β": np.broadcast_to((groups - 1) / groups, measured["variance"].shape), "even": 1.0}
+    given = {"law": predicted["variance"], "band": SMALL, "at": at, "rivals": rivals}
     verdicts["variance"] = equivalence(
         numbers(
-            "variance over that of a group at β, K =",
-            measured["variance"],
-            measured["variance_error"],
-            draws,
-            law=predicted["variance"],
-            band=SMALL,
-            at=at,
-            rivals=rivals,
+            "variance over that of a group at β, K =", measured["variance"], measured["variance_error"], draws, **given
         )
     )
 

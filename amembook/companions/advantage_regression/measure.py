@@ -46,12 +46,8 @@ def measure_floor(
             gaps.append((best - policies.objective(logits, log_ref, reward, beta)).mean())
         baseline = value if group == 1 else None
         logits = policies.ascend(logits, log_ref, reward, beta, rate, baseline, group, generator)
-    told = {
-        "gap": np.mean(gaps),
-        "first": laws[0].mean(),
-        "next": laws[1].mean(),
-        "error": ((value - best) ** 2).mean(),
-    }
+    told = {"gap": np.mean(gaps), "first": laws[0].mean(), "next": laws[1].mean()}
+    told |= {"error": ((value - best) ** 2).mean()}
     return {key: float(number) for key, number in told.items()}
 
 

@@ -88,17 +88,9 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
 
     sums, number = (np.array(list(measured[key].values())) for key in ("same_sum", "same_number"))
     rivals = {"the number of steps counts": sums.mean(1) / number.mean(1)}
+    given = {"law": 1, "band": count_band(config.dim), "at": list(measured["same_sum"]), "rivals": rivals}
     verdicts["sums"] = equivalence(
-        numbers(
-            "loss over that of constant steps of the same sum,",
-            sums.mean(1),
-            standard_error(sums),
-            draws,
-            law=1,
-            band=count_band(config.dim),
-            at=list(measured["same_sum"]),
-            rivals=rivals,
-        )
+        numbers("loss over that of constant steps of the same sum,", sums.mean(1), standard_error(sums), draws, **given)
     )
     ratio = measured["ratio"]
     verdicts["muon"] = order(

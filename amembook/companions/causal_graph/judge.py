@@ -116,25 +116,17 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     draws, laws = config.seeds, predicted["profile"]
     edge, others = laws["ours"][1], {name: law for name, law in laws.items() if name != "ours"}
     lags = range(len(laws["ours"]))
+    beside = {"limit": laws["ours"] / edge, "band": SIZES, "scale": DIFFERENCE, "at": lags}
+    beside |= {"rivals": {name: law / edge for name, law in others.items()}}
     profile = numbers(
         "score over the edge's at lag",
         measured["profile_limit"] / edge,
         measured["profile_error"] / edge,
         draws,
-        limit=laws["ours"] / edge,
-        band=SIZES,
-        scale=DIFFERENCE,
-        at=lags,
-        rivals={name: law / edge for name, law in others.items()},
+        **beside,
     )
-    worst = numbers(
-        "largest |score − its mean| in standard errors",
-        max(measured["worst_score"].values()),
-        limit=0,
-        band=Z_BAND,
-        scale=DIFFERENCE,
-        guard=True,
-    )
+    beside = {"limit": 0, "band": Z_BAND, "scale": DIFFERENCE, "guard": True}
+    worst = numbers("largest |score − its mean| in standard errors", max(measured["worst_score"].values()), **beside)
 
     least = HITS * config.n_states**2
     found = [k for k, n in enumerate(config.n_sequences) if n >= RECOVERED_AT]

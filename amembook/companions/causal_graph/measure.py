@@ -139,11 +139,8 @@ def measure_training(
     shifted = CausalTask(task.parents, n_states, ood_alpha)
     attention = network.position_attention(P)
     edges = [attention[child, task.parents[child]].item() for child in task.children]
-    result = {
-        "recovered": network.recovered_edges(attention, task.parents).mean().item(),
-        "attention": _mean(edges),
-        "least_attention": min(edges),
-    }
+    result = {"recovered": network.recovered_edges(attention, task.parents).mean().item(), "attention": _mean(edges)}
+    result |= {"least_attention": min(edges)}
     for batch, (name, other) in enumerate({"inside": task, "outside": shifted}.items()):
         sequences = sample_causal(other, _EVALUATED, seed, batch, "evaluation")
         result[name] = _compare(P, R, other, sequences)
@@ -163,14 +160,10 @@ def _compare(P: Tensor, R: Tensor, task: CausalTask, sequences: CausalSequences)
     hard = torch.full_like(P, -torch.inf)
     for child, parent in enumerate(task.parents):
         hard[child, max(parent, 0)] = 0.0
-    guesses = {
-        "network": network.predict(P, R, sequences),
-        "graph attention": network.predict(hard, R, sequences),
-        "graph counts": tied(graph_counts(sequences, task.parents)),
-        "previous counts": tied(graph_counts(sequences, lagged_graph(task.length, 1))),
-        "unigram counts": states,
-        "known kernel": rows,
-    }
+    guesses = {"network": network.predict(P, R, sequences), "graph attention": network.predict(hard, R, sequences)}
+    guesses |= {"graph counts": tied(graph_counts(sequences, task.parents))}
+    guesses |= {"previous counts": tied(graph_counts(sequences, lagged_graph(task.length, 1)))}
+    guesses |= {"unigram counts": states, "known kernel": rows}
     accuracy = {name: _accuracy(guess, sequences) for name, guess in guesses.items()}
     loss = lambda law: -law.gather(1, sequences.targets[:, None]).log().mean().item()
     return {

@@ -85,31 +85,15 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     """
     draws, n, d = config.seeds, np.array(config.contexts), config.dim
     rivals = {"d/n": d / n, "rate 1: (d + 1)/n": (d + 1) / n, "d/(n + d)": d / (n + d)}
-    floor = numbers(
-        "error at n =",
-        measured["answer"]["error"],
-        measured["answer"]["spread"],
-        draws,
-        law=predicted["answer"]["error"],
-        band=SIZES,
-        at=n,
-        rivals=rivals,
-    )
+    beside = {"law": predicted["answer"]["error"], "band": SIZES, "at": n, "rivals": rivals}
+    floor = numbers("error at n =", measured["answer"]["error"], measured["answer"]["spread"], draws, **beside)
 
     trained, limit = measured["thinking"], predicted["thinking"]["limit"]
     off = trained["rate_off"] * config.rate
     # every draw lies within `rate_off` of the teacher's rate
-    construction = numbers(
-        "rate at d =",
-        trained["rate"],
-        draws=draws,
-        limit=config.rate,
-        band=WEIGHTS_BAND,
-        low=config.rate - off,
-        high=config.rate + off,
-        at=config.dims,
-        rivals=predicted["rates"],
-    )
+    beside = {"draws": draws, "limit": config.rate, "band": WEIGHTS_BAND, "low": config.rate - off}
+    beside |= {"high": config.rate + off, "at": config.dims, "rivals": predicted["rates"]}
+    construction = numbers("rate at d =", trained["rate"], **beside)
     bounds = {"deviation": WEIGHTS_BAND, "others": WEIGHTS_BAND, "apart": APART, "apart_longer": APART_LONGER}
     for key, bound in bounds.items():
         given = {"limit": 0, "band": bound, "scale": DIFFERENCE, "guard": True}
@@ -117,42 +101,30 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
 
     errors, spread = trained["errors"], trained["spread"]
     at = [f"{dim}, {k}" for dim in config.dims for k in config.kept]
-    thinking = numbers(
-        "error at d, thoughts =",
-        errors,
-        spread,
-        draws,
-        law=predicted["thinking"]["errors"],
-        band=count_band(config.dims)[:, None],
-        at=at,
-        rivals=predicted["laws"],
-    )
+    beside = {"law": predicted["thinking"]["errors"], "band": count_band(config.dims)[:, None], "at": at}
+    beside |= {"rivals": predicted["laws"]}
+    thinking = numbers("error at d, thoughts =", errors, spread, draws, **beside)
     a, b = _weights(config.dims)
+    beside = {"limit": limit, "band": count_band(config.dims[-1]), "at": config.kept}
     thinking += numbers(
         "error for d → ∞ at thoughts =",
         a * errors[-1] + b * errors[-2],
         np.hypot(a * spread[-1], b * spread[-2]),
         draws,
-        limit=limit,
-        band=count_band(config.dims[-1]),
-        at=config.kept,
+        **beside,
     )
 
     step = measured["step"]
     muon, exact = (step[name]["errors"] for name in ("polar", "exact"))
-    over = {
-        "errors": (np.abs(muon - exact) / exact).max() / EQUAL,
-        "cosine": (1 - step["polar"]["least_cosine"].min()) / (1 - COSINE),
-        "rank": np.abs(measured["rank"] - predicted["rank"]).max() / EQUAL,
-    }
+    over = {"errors": (np.abs(muon - exact) / exact).max() / EQUAL}
+    over |= {"cosine": (1 - step["polar"]["least_cosine"].min()) / (1 - COSINE)}
+    over |= {"rank": np.abs(measured["rank"] - predicted["rank"]).max() / EQUAL}
     same = check(max(over.values()), 1, draws * len(config.chains) * len(config.exponents), "deviation over rounding's")
 
     law, at = predicted["step"]["error"], [f"{k}, {a:g}" for k in config.chains for a in config.exponents]
-    rivals = {
-        "as Muon": predicted["step"]["exact"],
-        "one thought, however many there are": np.broadcast_to(law[:1], law.shape),
-        "a long chain, however short it is": np.broadcast_to(law[-1:], law.shape),
-    }
+    rivals = {"as Muon": predicted["step"]["exact"]}
+    rivals |= {"one thought, however many there are": np.broadcast_to(law[:1], law.shape)}
+    rivals |= {"a long chain, however short it is": np.broadcast_to(law[-1:], law.shape)}
     given = {"band": SIZES, "scale": DIFFERENCE, "at": at}
     sgd = numbers(
         "error at thoughts, exponent =",

@@ -61,35 +61,18 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     k, N = np.transpose(measured["square_sizes"])
     rivals = {"N^−2k": N ** (-2 * k), "(N − 1)^−k": (N - 1) ** -k, "N^−k": N**-k}
     at = [f"{k:g}, {N:g}" for k, N in measured["square_sizes"]]
+    given = {"law": predicted["square"], "band": SMALL, "at": at, "rivals": rivals}
     verdicts["correlation"] = equivalence(
-        numbers(
-            "mean square at k, N =",
-            measured["square"],
-            measured["square_error"],
-            draws,
-            law=predicted["square"],
-            band=SMALL,
-            at=at,
-            rivals=rivals,
-        )
+        numbers("mean square at k, N =", measured["square"], measured["square_error"], draws, **given)
     )
 
     k, N = np.transpose(measured["needed_sizes"])
     main, constant = 2 * np.log(k * N) / np.log(N), expected.leading_constant(k, N)
     rivals = {"one log": main / 2 + constant, "5/4 of the log": 1.25 * main + constant, "without a constant": main}
     at = [f"{k:g}, {N:g}" for k, N in measured["needed_sizes"]]
+    given = {"law": predicted["needed"], "limit": main + constant, "band": NEEDED_BAND, "at": at, "rivals": rivals}
     verdicts["dense"] = equivalence(
-        numbers(
-            "samples at k, N =",
-            measured["needed"],
-            measured["needed_error"],
-            draws,
-            law=predicted["needed"],
-            limit=main + constant,
-            band=NEEDED_BAND,
-            at=at,
-            rivals=rivals,
-        )
+        numbers("samples at k, N =", measured["needed"], measured["needed_error"], draws, **given)
     )
 
     per_place = np.array(config.per_place, dtype=float)
@@ -98,33 +81,18 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     spread = (1 - sizes[:, 1] ** -per_place) ** ((sizes[:, 0] - 1) * sizes[:, 1])
     seen = np.broadcast_to(1 - np.exp(-per_place), share["sgd"].shape)
     at = [f"{size.replace(' ', ', ')}, {count}" for size in config.sparse_sizes for count in config.per_place]
+    given = {"law": predicted["share"]["sgd"], "band": SIZES, "scale": DIFFERENCE, "at": at}
+    given |= {"rivals": {"every place seen": seen, "equally many answers": spread}}
     verdicts["sparse"] = equivalence(
-        numbers(
-            "share at k, N, answers =",
-            share["sgd"],
-            measured["share_error"]["sgd"],
-            draws,
-            law=predicted["share"]["sgd"],
-            band=SIZES,
-            scale=DIFFERENCE,
-            at=at,
-            rivals={"every place seen": seen, "equally many answers": spread},
-        )
+        numbers("share at k, N, answers =", share["sgd"], measured["share_error"]["sgd"], draws, **given)
     )
     # where SGD has some places and not yet all
     at_half = np.abs(share["sgd"] - 0.5).argmin(1)
     rows, error = np.arange(len(at_half)), np.hypot(*measured["share_error"].values())
     more = (share["polar"] - share["sgd"])[rows, at_half]
+    given = {"limit": 0, "scale": DIFFERENCE, "at": config.sparse_sizes}
     verdicts["muon_sparse"] = order(
-        numbers(
-            "Muon's share less SGD's near a half, at k, N =",
-            more,
-            error[rows, at_half],
-            draws,
-            limit=0,
-            scale=DIFFERENCE,
-            at=config.sparse_sizes,
-        )
+        numbers("Muon's share less SGD's near a half, at k, N =", more, error[rows, at_half], draws, **given)
     )
 
     easy, alone = measured["easy"], measured["alone"]
@@ -144,14 +112,9 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
 def _lead(lead: np.ndarray, more: float, things) -> list[dict]:
     """How much more often the longest hop is right with the easy ones, (sizes, draws), and how many steps fewer it took
     at least."""
+    given = {"limit": 0, "scale": DIFFERENCE, "at": things}
     judged = numbers(
-        "accuracy with easy hops less alone, N =",
-        lead.mean(1),
-        standard_error(lead),
-        lead.shape[1],
-        limit=0,
-        scale=DIFFERENCE,
-        at=things,
+        "accuracy with easy hops less alone, N =", lead.mean(1), standard_error(lead), lead.shape[1], **given
     )
     return judged + numbers("least steps alone less with easy hops", more, limit=0, scale=DIFFERENCE)
 

@@ -117,12 +117,8 @@ def _floor(config, results: Results) -> tuple[dict, dict]:
     floor, shared = np.transpose(races)
     ideal = np.array([(a[m:] ** 2).sum() / 2 for m in config.widths])
     tail = expected.loss_tail(config.first_exponent, config.n_teachers)
-    measured = {
-        "floor": losses,
-        "floor_error": standard_error(results.array("floor", "loss")),
-        "floor_sharing": sharing,
-        "floor_exponent": slope(config.widths, losses + tail),
-    }
+    measured = {"floor": losses, "floor_error": standard_error(results.array("floor", "loss"))}
+    measured |= {"floor_sharing": sharing, "floor_exponent": slope(config.widths, losses + tail)}
     return measured, {
         "floor": floor,
         "floor_sharing": shared,
@@ -137,14 +133,9 @@ def _sgd(config, results: Results) -> tuple[dict, dict]:
     a = expected.amplitudes(config.first_exponent, config.sgd_teachers)
     exponents, laws = (np.array([slope(np.arange(2, len(a) + 1), row[1:]) for row in rows]) for rows in (times, flow))
     gaps = np.log(times / flow)
-    measured = {
-        "times": (times * a).mean(0),
-        "times_error": standard_error(times * a, 0),
-        "gap": gaps.mean(),
-        "gap_error": standard_error(gaps.mean(1), 0),
-        "exponent": exponents.mean(),
-        "exponent_error": standard_error(exponents, 0),
-    }
+    measured = {"times": (times * a).mean(0), "times_error": standard_error(times * a, 0), "gap": gaps.mean()}
+    measured |= {"gap_error": standard_error(gaps.mean(1), 0), "exponent": exponents.mean()}
+    measured |= {"exponent_error": standard_error(exponents, 0)}
     return {"sgd": measured}, {"sgd": {"times": (flow * a).mean(0), "exponent": laws.mean()}}
 
 
@@ -188,14 +179,9 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     for labels whose noise does not fall, n grows as 1/a² and d^{k−1}. muon: T_p = √(a_p/2), at every d; the record may
     lack its error.
     """
-    judges = {
-        "flow": {"times": _judge_times, "loss": _judge_loss},
-        "first": {"dimension": _judge_dimension},
-        "floor": {"floor": _judge_floor},
-        "sgd": {"sgd": _judge_sgd},
-        "samples": {"samples": _judge_samples},
-        "muon": {"muon": _judge_muon},
-    }
+    judges = {"flow": {"times": _judge_times, "loss": _judge_loss}, "first": {"dimension": _judge_dimension}}
+    judges |= {"floor": {"floor": _judge_floor}, "sgd": {"sgd": _judge_sgd}, "samples": {"samples": _judge_samples}}
+    judges |= {"muon": {"muon": _judge_muon}}
     own = {name: one for part in PARTS if part in config.parts for name, one in judges[part].items()}
     return {name: equivalence(one(config, measured, predicted)) for name, one in own.items()}
 
@@ -256,15 +242,8 @@ def _judge_floor(config, measured: dict, predicted: dict) -> list[dict]:
 
 def _judge_sgd(config, measured: dict, predicted: dict) -> list[dict]:
     beta, told, law = config.first_exponent, measured["sgd"], predicted["sgd"]["exponent"]
-    gap = numbers(
-        "mean log T_p less the flow's",
-        told["gap"],
-        told["gap_error"],
-        config.seeds,
-        law=0,
-        band=np.log1p(NETWORK),
-        scale=DIFFERENCE,
-    )
+    given = {"law": 0, "band": np.log1p(NETWORK), "scale": DIFFERENCE}
+    gap = numbers("mean log T_p less the flow's", told["gap"], told["gap_error"], config.seeds, **given)
     rivals = {"β/2": beta / 2, "β + 1/4": beta + 0.25, "2β": 2 * beta}
     return gap + _exponents("exponent", told["exponent"], told["exponent_error"], config.seeds, law, beta, rivals)
 
@@ -275,11 +254,8 @@ def _judge_samples(config, measured: dict, predicted: dict) -> list[dict]:
         np.array([measured["samples"][key][name] for key in keys]) for name in ("exponent", "exponent_error", "edge")
     )
     law = np.array([predicted["samples"][key]["exponent"] for key in keys])
-    rivals = {
-        "as the flow, 1 and k/2 − 1": np.array([1, k / 2 - 1]),
-        "2 and k/2": np.array([2, k / 2]),
-        "7/4 and k − 1": np.array([1.75, k - 1]),
-    }
+    rivals = {"as the flow, 1 and k/2 − 1": np.array([1, k / 2 - 1]), "2 and k/2": np.array([2, k / 2])}
+    rivals |= {"7/4 and k − 1": np.array([1.75, k - 1])}
     judged = _exponents("exponent of the", found, error, config.seeds, law, np.array([2, k - 1]), rivals, keys)
     given = {"law": 0, "band": 0, "scale": DIFFERENCE, "at": keys, "guard": True}
     return judged + numbers("share at an end of the rates, of the", edge, **given)

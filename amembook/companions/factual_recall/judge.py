@@ -89,11 +89,8 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
         found.append(mlp[f"{axis}_exponent"])
         errors.append(_exponent_error(sizes, held, spread))
         without.append(_exponent(sizes, held[0] * sizes / sizes[0]))
-    rivals = {
-        "the width alone": (1.0, 0.0),
-        "the dimension alone": (0.0, 1.0),
-        "N ~ m d without the logarithm": without,
-    }
+    rivals = {"the width alone": (1.0, 0.0), "the dimension alone": (0.0, 1.0)}
+    rivals |= {"N ~ m d without the logarithm": without}
     of_mlp = numbers(
         "exponent of N log N in the", found, errors, draws, limit=1, at=("width", "dimension"), rivals=rivals, **given
     )
@@ -102,15 +99,8 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     # a share of a few draws of which all agree: its standard error is that of one draw that does not
     one = np.sqrt(1 / draws * (1 - 1 / draws) / draws)
     lead = np.array([learnt[-1, 0], learnt[0, -1]]) - learnt[0, 0]
-    either = numbers(
-        "draws with all facts, more than with neither:",
-        lead,
-        one * np.sqrt(2),
-        draws,
-        limit=0,
-        scale=DIFFERENCE,
-        at=("attention", "MLP"),
-    )
+    given = {"limit": 0, "scale": DIFFERENCE, "at": ("attention", "MLP")}
+    either = numbers("draws with all facts, more than with neither:", lead, one * np.sqrt(2), draws, **given)
 
     flow, limit = measured["flow"], predicted["flow"]["learnt"]["ratio"]
     S, D, R = np.array(config.n_subjects), np.array(config.n_answers)[:, None], config.n_relations
@@ -125,41 +115,25 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     long = S / np.sqrt(R * D) * np.sqrt((1 - 1 / R) / (1 - 1 / D)) >= LONG
     level = np.log(D) + 0 * limit
     rivals = {"log R": np.full(long.sum(), np.log(R)), "log (D + 1)": np.log(D + 1 + 0 * limit)[long]}
-    plateau = numbers(
-        "plateau at D, S =",
-        flow["plateau"][long],
-        limit=level[long],
-        band=PLATEAU,
-        rivals=rivals,
-        at=np.array(at)[long.ravel()],
-    )
+    given = {"limit": level[long], "band": PLATEAU, "rivals": rivals, "at": np.array(at)[long.ravel()]}
+    plateau = numbers("plateau at D, S =", flow["plateau"][long], **given)
 
     shares, noise = (np.array([measured[key][name] for name in MAPS]) for key in ("uniform", "uniform_error"))
     core = {name: np.array(predicted["uniform"][name]) for name in MAPS}
     law = np.array([core[name] for name in MAPS])
     rivals = {"as many as SGD": np.array([core["sgd"]] * 2), "Muon ahead by as much": law[::-1]}
     at = [f"{name}, {d}, {load:g}" for name in MAPS for d in config.uniform_dims for load in config.loads]
-    uniform = numbers(
-        "share at map, d, N/d² =",
-        shares,
-        noise,
-        draws,
-        law=law,
-        band=SHARE_BAND,
-        scale=DIFFERENCE,
-        at=at,
-        rivals=rivals,
-    )
+    given = {"law": law, "band": SHARE_BAND, "scale": DIFFERENCE, "at": at, "rivals": rivals}
+    uniform = numbers("share at map, d, N/d² =", shares, noise, draws, **given)
     at = [f"{d}, {s}" for d in config.n_answers for s in config.n_subjects]
+    given = {"law": predicted["flow"]["polar"]["ratio"], "band": SIZES, "at": at}
+    given |= {"rivals": {"gradient descent's ratio": predicted["flow"]["sgd"]["ratio"]}}
     pace = numbers(
         "Muon's ratio of times at D, S =",
         flow["polar"]["ratio"],
         flow["polar"].get("ratio_error", np.nan),
         draws,
-        law=predicted["flow"]["polar"]["ratio"],
-        band=SIZES,
-        at=at,
-        rivals={"gradient descent's ratio": predicted["flow"]["sgd"]["ratio"]},
+        **given,
     )
     verdicts = {"linear": linear, "mlp": of_mlp, "sequence": sequence, "plateau": plateau, "uniform": uniform}
     return {name: equivalence(judged) for name, judged in (verdicts | {"muon": pace}).items()} | {

@@ -80,11 +80,9 @@ def measure_flow(
     gradient descent of V ("sgd") and polar steps of V ("polar"); `mixed`, steps with the relation known and the fact
     not, over the relation's time. difference: of the learnt curve and its reduction, the largest."""
     facts = flow.balanced_facts(n_subjects, n_relations, n_answers, seed)
-    curves = {
-        "learnt": _until_learnt(flow.descend(facts, n_answers, start, flow_lr, flow_lr)),
-        "sgd": _until_learnt(flow.descend(facts, n_answers, 1.0, value_lr, 0.0)),
-        "polar": _until_learnt(flow.descend(facts, n_answers, 1.0, muon_lr, 0.0, flow.level)),
-    }
+    curves = {"learnt": _until_learnt(flow.descend(facts, n_answers, start, flow_lr, flow_lr))}
+    curves |= {"sgd": _until_learnt(flow.descend(facts, n_answers, 1.0, value_lr, 0.0))}
+    curves |= {"polar": _until_learnt(flow.descend(facts, n_answers, 1.0, muon_lr, 0.0, flow.level))}
     learnt = curves["learnt"]
     exact = _first(flow.reduced(n_subjects, n_relations, n_answers, start, flow_lr, flow_lr), len(learnt))
     result = {name: _stages(curve) for name, curve in curves.items()}

@@ -82,15 +82,8 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
         # for matrices n is in proportion to d, and then noise in a bin is not Gaussian
         if TASKS[task].order != 2 and task != "leap":
             law = predicted["slope"][task]
-            judged = numbers(
-                "samples at d =",
-                measured["samples"][task],
-                measured["errors"][task],
-                draws,
-                law=predicted["samples"][task],
-                band=count_band(dims),
-                at=dims,
-            )
+            given = {"law": predicted["samples"][task], "band": count_band(dims), "at": dims}
+            judged = numbers("samples at d =", measured["samples"][task], measured["errors"][task], draws, **given)
         fit = measured["slope"][task], measured["interval"][task]
         judged += exponents("exponent", *fit, law, predicted["limit"][task], rivals, draws)
         verdicts[task] = equivalence(judged)
@@ -99,14 +92,8 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     controls = []
     for right, wrong in PAIRS.items():
         spread = math.hypot(error[right], error[wrong])
-        controls += numbers(
-            f"overlap of {right} less {wrong}",
-            overlap[right] - overlap[wrong],
-            spread,
-            draws,
-            limit=0,
-            scale=DIFFERENCE,
-        )
+        given = {"limit": 0, "scale": DIFFERENCE}
+        controls += numbers(f"overlap of {right} less {wrong}", overlap[right] - overlap[wrong], spread, draws, **given)
     verdicts["controls"] = order(controls)
 
     limit = predicted["batch_exponent"], predicted["noise_exponent"]
@@ -114,18 +101,9 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
         [[measured[f"{key}_exponent"], *measured[f"{key}_interval"]] for key in ("batch", "noise")]
     )
     rivals = {"σ^(7/4) d^α": (limit[0], 1.75), "σ² d^(α + 1/4)": (limit[0] + 0.25, 2.0), "σ d^α": (limit[0], 1.0)}
-    memory = numbers(
-        "exponent of the",
-        found,
-        draws=draws,
-        limit=limit,
-        band=EXPONENT,
-        scale=DIFFERENCE,
-        low=low,
-        high=high,
-        at=("dimension", "noise"),
-        rivals=rivals,
-    )
+    given = {"draws": draws, "limit": limit, "band": EXPONENT, "scale": DIFFERENCE, "low": low, "high": high}
+    given |= {"at": ("dimension", "noise"), "rivals": rivals}
+    memory = numbers("exponent of the", found, **given)
     kept = measured["share"]["sgd"][..., np.array(config.ratios) >= 1].min()
     memory += numbers("least share of SGD's items", kept, limit=1, band=1 - UNTOUCHED, scale=DIFFERENCE, guard=True)
     return verdicts | {"memory": equivalence(memory)}

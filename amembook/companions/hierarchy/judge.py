@@ -25,12 +25,10 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     measured = {part: {} for part in parts}
     count = {key: np.array([quadratic_count(d) for d in getattr(config, key)]) for key in ("dims", "span_dims")}
     even = np.array([even_count(d) for d in config.kernel_dims])
-    curves = {
-        "layerwise": (results.array("layers", "layerwise"), config.ratios, config.level, count["dims"], -1),
-        "joint": (results.array("layers", "joint"), config.ratios, config.level, count["dims"], -1),
-        "kernel": (results.array("kernel", "error"), config.kernel_ratios, config.kernel_level, even, -1),
-        "span": (results.array("span", "overlap"), config.span_ratios, 0.5, count["span_dims"], 1),
-    }
+    curves = {"layerwise": (results.array("layers", "layerwise"), config.ratios, config.level, count["dims"], -1)}
+    curves |= {"joint": (results.array("layers", "joint"), config.ratios, config.level, count["dims"], -1)}
+    curves |= {"kernel": (results.array("kernel", "error"), config.kernel_ratios, config.kernel_level, even, -1)}
+    curves |= {"span": (results.array("span", "overlap"), config.span_ratios, 0.5, count["span_dims"], 1)}
     for name, (found, ratios, level, size, sign) in curves.items():
         needed = np.array([[crossing(ratios, row, level, sign) for row in rows] for rows in found])
         samples = needed * size[:, None]
@@ -79,15 +77,14 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     powers = {"D^(5/4)": 1.25, "√D ∝ d": 0.5, "D^(3/2) ∝ d³": 1.5}
     fit = lambda name: (measured["slope"][name], measured["interval"][name])
 
+    beside = {"law": predicted["curve"]["layerwise"], "band": SIZES, "scale": DIFFERENCE}
+    beside |= {"at": [f"{d}, {ratio:g}" for d in np.array(config.dims)[held] for ratio in config.ratios]}
     layers = numbers(
         "error at d, n/D =",
         measured["curve"]["layerwise"][held],
         measured["curve_error"]["layerwise"][held],
         draws,
-        law=predicted["curve"]["layerwise"],
-        band=SIZES,
-        scale=DIFFERENCE,
-        at=[f"{d}, {ratio:g}" for d in np.array(config.dims)[held] for ratio in config.ratios],
+        **beside,
     )
     layers += exponents("exponent of D", *fit("layerwise"), None, 1, powers, draws)
 

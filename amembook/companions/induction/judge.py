@@ -65,17 +65,9 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     found, error = (measured[key]["sgd"]["seen"] for key in ("critical", "critical_error"))
     law, limit = predicted["exponent"], -1 / 4
     rivals = {"g² R": -1 / 2, "g³ R": -1 / 3, "g⁸ R": -1 / 8}
-    exponent = numbers(
-        "exponent of R",
-        measured["exponent"],
-        slope_error(R, found, error),
-        draws,
-        law=law,
-        limit=limit,
-        band=EXPONENT,
-        scale=DIFFERENCE,
-        rivals={name: value - limit + law for name, value in rivals.items()},
-    )
+    beside = {"law": law, "limit": limit, "band": EXPONENT, "scale": DIFFERENCE}
+    beside |= {"rivals": {name: value - limit + law for name, value in rivals.items()}}
+    exponent = numbers("exponent of R", measured["exponent"], slope_error(R, found, error), draws, **beside)
     rivals = {"the largest share": largest, "one over the number of lengths": 1 / n, "√R": R**0.5}
     given = {"limit": R, "band": FOURTH, "at": at, "rivals": rivals}
     ratio = numbers("g⁻⁴ at lengths, power =", found**-4, 4 * found**-5 * error, draws, **given)
@@ -107,13 +99,9 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
 
     tokens, least = measured["cost_draws"], list(config.cost_powers).index(1)
     others = np.array([row for k, row in enumerate(tokens) if k != least]) / tokens[least]
+    beside = {"limit": 1, "at": [power for power in config.cost_powers if power != 1]}
     cheapest = numbers(
-        "mean tokens over those of q ∝ l, at q ∝ l^",
-        others.mean(1),
-        standard_error(others),
-        draws,
-        limit=1,
-        at=[power for power in config.cost_powers if power != 1],
+        "mean tokens over those of q ∝ l, at q ∝ l^", others.mean(1), standard_error(others), draws, **beside
     )
 
     rivals = {"as a gradient step": R**-0.25, "fourth root of the number of lengths": n**0.25}

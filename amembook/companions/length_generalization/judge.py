@@ -101,19 +101,9 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
         half = sum(spread) / math.log(x.max() / x.min())
         found = measured["exponents"][axis]
         rivals = {f"{name}^(3/4)": 0.75, f"√{name}": 0.5, f"{name}²": 2.0}
-        verdicts[key] = equivalence(
-            numbers(
-                f"exponent of {name}",
-                found,
-                draws=draws,
-                limit=1,
-                band=EXPONENT,
-                scale=DIFFERENCE,
-                low=found - half,
-                high=found + half,
-                rivals=rivals,
-            )
-        )
+        beside = {"draws": draws, "limit": 1, "band": EXPONENT, "scale": DIFFERENCE, "low": found - half}
+        beside |= {"high": found + half, "rivals": rivals}
+        verdicts[key] = equivalence(numbers(f"exponent of {name}", found, **beside))
 
     dense, law, equal = measured["all"], predicted["all"], predicted["equal"]
     longest = predicted["one"][str(config.dense_frequency)]
@@ -142,19 +132,8 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     longer, errors = np.array(config.longer)[beyond], measured["transformer"]["error"]
     growth = np.array([[slope(longer, row[beyond]) for row in of_period] for of_period in errors])
     at = [f"{period}, {m}" for period in config.periods for m in config.samples]
-    verdicts["plateau"] = equivalence(
-        numbers(
-            "exponent of the test length at Δ, m =",
-            growth,
-            np.nan,
-            draws,
-            limit=0,
-            band=EXPONENT,
-            scale=DIFFERENCE,
-            at=at,
-            rivals={"∝ T^(1/4)": 0.25, "∝ √T": 0.5},
-        )
-    )
+    given = {"limit": 0, "band": EXPONENT, "scale": DIFFERENCE, "at": at, "rivals": {"∝ T^(1/4)": 0.25, "∝ √T": 0.5}}
+    verdicts["plateau"] = equivalence(numbers("exponent of the test length at Δ, m =", growth, np.nan, draws, **given))
     return verdicts | {"muon": equivalence(_judge_muon(config, measured, predicted))}
 
 
@@ -185,17 +164,9 @@ def _judge_muon(config, measured: dict, predicted: dict) -> list[dict]:
     rivals = {"as with half more samples": moved(1.5), "as with a third fewer": moved(2 / 3)}
     # both are medians: their ratio at its least and at its largest
     over, under = (adam[key][judged] / law for key in ("most", "least"))
-    return numbers(
-        "Muon's error at m =",
-        muon["error"][judged],
-        draws=config.seeds,
-        law=law,
-        band=NETWORK,
-        low=muon["least"][judged] / over,
-        high=muon["most"][judged] / under,
-        at=tokens[judged],
-        rivals=rivals,
-    )
+    given = {"draws": config.seeds, "law": law, "band": NETWORK, "low": muon["least"][judged] / over}
+    given |= {"high": muon["most"][judged] / under, "at": tokens[judged], "rivals": rivals}
+    return numbers("Muon's error at m =", muon["error"][judged], **given)
 
 
 def _medians(results: Results, name: str, **at) -> dict:

@@ -57,8 +57,14 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     late = [k + 1 for k, mark in enumerate(config.marks) if mark >= 0.5]
     marks = np.array(config.marks)[np.array(late, dtype=int) - 1]
     at = [f"{d}, {m}, {mark}" for d in config.dims for m in config.widths for mark in marks]
-    shrinks = numbers("less than at the start at d, m, mark =", flow[:, :, :1] - flow[:, :, late],
-                      np.hypot(error[:, :, :1], error[:, :, late]), draws, limit=0, at=at)  # fmt: skip
+    shrinks = numbers(
+        "less than at the start at d, m, mark =",
+        flow[:, :, :1] - flow[:, :, late],
+        np.hypot(error[:, :, :1], error[:, :, late]),
+        draws,
+        limit=0,
+        at=at,
+    )
     slope, (low, high) = measured["distance_slope"], np.moveaxis(measured["distance_interval"], -1, 0)
     neurons = numbers("exponent in m at d =", slope, draws=draws, limit=SLOW, low=low, high=high, at=config.dims)
 

@@ -116,30 +116,13 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     law = predicted["search"]
     at = [f"{edge:g}, {budget:g}" for edge in config.search_edges for budget in config.budgets]
     rivals = {name: own for name, own in law["rivals"].items() if name != "all rounds"}
-    search = numbers(
-        "share of rounds at ε, budget =",
-        share,
-        error,
-        draws,
-        law=law["share"],
-        band=SIZES,
-        scale=DIFFERENCE,
-        at=at,
-        rivals=rivals,
-    )
+    given = {"law": law["share"], "band": SIZES, "scale": DIFFERENCE, "at": at, "rivals": rivals}
+    search = numbers("share of rounds at ε, budget =", share, error, draws, **given)
 
     after, error = (measured["pipeline"][key] for key in ("after", "after_error"))
     rivals = {"as ε^(−1/4)": after.mean() * (np.array(config.edges) / config.edges[-1]) ** -0.25}
-    boosted = numbers(
-        "steps at ε =",
-        after,
-        error,
-        draws,
-        law=predicted["pipeline"]["after"],
-        band=small,
-        at=config.edges,
-        rivals=rivals,
-    )
+    given = {"law": predicted["pipeline"]["after"], "band": small, "at": config.edges, "rivals": rivals}
+    boosted = numbers("steps at ε =", after, error, draws, **given)
 
     told, laws = measured["reward"], predicted["reward"]
     edge, at = told["edge"], [f"{one:.2g}" for one in told["edge"]]
@@ -150,30 +133,14 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     }
     reward = []
     for name in MAPS:
-        reward += numbers(
-            f"steps of {name} from ε =",
-            told[name],
-            told[f"{name}_error"],
-            draws,
-            law=laws[name],
-            band=small,
-            at=at,
-            rivals=rivals[name],
-        )
+        given = {"law": laws[name], "band": small, "at": at, "rivals": rivals[name]}
+        reward += numbers(f"steps of {name} from ε =", told[name], told[f"{name}_error"], draws, **given)
 
     law, entry, error = predicted["step"], measured["step"]["polar"], measured["step"]["polar_error"]
     rivals = {name: own for name, own in law["rivals"].items() if name != "one"}
-    step = numbers(
-        "entry at",
-        entry,
-        error,
-        draws,
-        law=law["polar"],
-        limit=law["limit"],
-        band=SMALL,
-        at=measured["step"]["cases"],
-        rivals=rivals,
-    )
+    given = {"law": law["polar"], "limit": law["limit"], "band": SMALL, "at": measured["step"]["cases"]}
+    given |= {"rivals": rivals}
+    step = numbers("entry at", entry, error, draws, **given)
     verdicts = {"search": search, "boosted": boosted, "reward": reward, "step": step}
     verdicts = {name: equivalence(judged) for name, judged in verdicts.items()}
     return verdicts | {"time": check(off, TIME_BAND, name="relative distance of solved times from the law")}

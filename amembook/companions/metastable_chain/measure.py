@@ -17,12 +17,10 @@ def time_axes(config) -> dict[str, dict[str, dict]]:
     """Chains whose times are solved for, by what varies among them: ε, M, K, and M of circles; by name."""
     base = {"kind": "random", "clusters": config.clusters, "states": config.states, "edge": config.edge}
     circle = base | {"kind": "circle", "edge": config.circle_edge}
-    axes = {
-        "edge": [base | {"edge": edge} for edge in config.edges],
-        "size": [base | {"states": M} for M in config.sizes],
-        "ring": [base | {"clusters": K} for K in config.rings],
-        "circle": [circle | {"states": M} for M in config.sizes],
-    }
+    axes = {"edge": [base | {"edge": edge} for edge in config.edges]}
+    axes |= {"size": [base | {"states": M} for M in config.sizes]}
+    axes |= {"ring": [base | {"clusters": K} for K in config.rings]}
+    axes |= {"circle": [circle | {"states": M} for M in config.sizes]}
     return {axis: {" ".join(map(str, case.values())): case for case in cases} for axis, cases in axes.items()}
 
 

@@ -29,15 +29,10 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
         inside = (at >= law[3]) & (at <= law[config.rank // 4 - 1])
         slopes = np.array([slope(ranks[1:], row[1:]) for row in times])
         losses = np.array([slope(at[inside], row[inside] + tail) for row in found])
-        told = {
-            "exponent": slopes.mean(),
-            "exponent_error": standard_error(slopes, 0),
-            "loss": losses.mean(),
-            "loss_error": standard_error(losses, 0),
-            "raw": np.mean([slope(at[inside], row[inside]) for row in found]),
-            "times": times.mean(0),
-            "times_error": standard_error(times, 0),
-        }
+        told = {"exponent": slopes.mean(), "exponent_error": standard_error(slopes, 0), "loss": losses.mean()}
+        told |= {"loss_error": standard_error(losses, 0)}
+        told |= {"raw": np.mean([slope(at[inside], row[inside]) for row in found]), "times": times.mean(0)}
+        told |= {"times_error": standard_error(times, 0)}
         for name, value in told.items():
             measured[name][case] = np.asarray(value)
         additive = expected.loss(lam, mass, at)
@@ -111,63 +106,27 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     of_times = {"α/2": alphas / 2, "2α": 2 * alphas, "α + 1/4": alphas + 0.25}
 
     first, error = measured["first"], measured["first_error"]
-    judged = numbers(
-        "T_1 at d =",
-        first,
-        error,
-        config.first_draws,
-        law=predicted["first"],
-        band=count_band(config.dims),
-        at=config.dims,
-    )
+    given = {"law": predicted["first"], "band": count_band(config.dims), "at": config.dims}
+    judged = numbers("T_1 at d =", first, error, config.first_draws, **given)
     unit, middle = 4 * expected.coefficients(1.0, config.first_rank)[0], first.mean()
     rivals = {"½ log d": 0.5, "5/4 log d": 1.25, "d^(1/4)": unit * middle / 4}
     error = unit * middle * slope_error(config.dims, np.full(len(first), middle), error)
-    judged += numbers(
-        "4λ₁ dT₁/d log d",
-        measured["first_slope"],
-        error,
-        config.first_draws,
-        law=predicted["first_slope"],
-        limit=1,
-        band=SIZES,
-        rivals=rivals,
-    )
+    given = {"law": predicted["first_slope"], "limit": 1, "band": SIZES, "rivals": rivals}
+    judged += numbers("4λ₁ dT₁/d log d", measured["first_slope"], error, config.first_draws, **given)
 
     off = max(np.abs(measured["floor"][case] - 1).max() for case in names)
     told, flow = measured["sgd"], predicted["sgd"]["loss"]
     of_sgd = {"the flow in two thirds of its time": _slower(told["time"], flow, 2 / 3), "half the loss": -np.log(2)}
     share = {"a direction each": 1.0, "uniform": 1 / config.sgd_rank, "half a direction more": predicted["share"] * 1.5}
-    return {
-        "times": equivalence(exponents("exponent", alphas, of_times)),
-        "loss": equivalence(exponents("loss", fall, of_loss)),
-        "first": equivalence(judged),
-        "floor": check(off, FLOOR_BAND, draws * len(names), "loss over the best of its rank, less one"),
-        "sgd": equivalence(
-            numbers(
-                "mean log of the loss over the flow's",
-                told["gap"],
-                told["gap_error"],
-                draws,
-                law=0,
-                band=np.log1p(NETWORK),
-                scale=DIFFERENCE,
-                rivals=of_sgd,
-            )
-        ),
-        "share": equivalence(
-            numbers(
-                "largest share",
-                measured["share"],
-                measured["share_error"],
-                draws,
-                law=predicted["share"],
-                band=NETWORK,
-                rivals=share,
-            )
-        ),
-        "muon": equivalence(_judge_muon(config, measured["muon"], predicted["muon"]["times"])),
-    }
+    given = {"law": 0, "band": np.log1p(NETWORK), "scale": DIFFERENCE, "rivals": of_sgd}
+    sgd = numbers("mean log of the loss over the flow's", told["gap"], told["gap_error"], draws, **given)
+    given = {"law": predicted["share"], "band": NETWORK, "rivals": share}
+    verdicts = {"times": exponents("exponent", alphas, of_times), "loss": exponents("loss", fall, of_loss)}
+    verdicts |= {"first": judged, "sgd": sgd}
+    verdicts |= {"share": numbers("largest share", measured["share"], measured["share_error"], draws, **given)}
+    verdicts |= {"muon": _judge_muon(config, measured["muon"], predicted["muon"]["times"])}
+    floor = check(off, FLOOR_BAND, draws * len(names), "loss over the best of its rank, less one")
+    return {name: equivalence(one) for name, one in verdicts.items()} | {"floor": floor}
 
 
 def _slower(time, loss, pace: float) -> float:

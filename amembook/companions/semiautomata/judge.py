@@ -117,17 +117,8 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
             "λ^(3T/2)": start * (law["limit"] / start) ** 0.75,
             "λ^(5T/2)": start * (law["limit"] / start) ** 1.25,
         }
-        agreement += numbers(
-            "excess at N, T =",
-            one["excess"],
-            one["error"],
-            draws,
-            law=law["own"],
-            limit=law["limit"],
-            band=SMALL,
-            at=at,
-            rivals=rivals,
-        )
+        given = {"law": law["own"], "limit": law["limit"], "band": SMALL, "at": at, "rivals": rivals}
+        agreement += numbers("excess at N, T =", one["excess"], one["error"], draws, **given)
     off = [
         np.abs(one["renamed"] - law["renamed"]).max()
         for one, law in zip(measured["agreement"], predicted["agreement"], strict=True)
@@ -138,16 +129,9 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
         {"free letters": predicted["gap"]["free"], "a semicircle": predicted["gap"]["semicircle"]},
     )
     at = [f"{n}, {k}" for n in config.gap_states for k in config.gap_per_state]
+    given = {"law": gap["own"], "band": SIZES, "scale": DIFFERENCE, "at": at, "rivals": rivals}
     pair = numbers(
-        "gap at N, letters a state =",
-        gap["pair"],
-        np.hypot(gap["pair_error"], gap["own_error"]),
-        draws,
-        law=gap["own"],
-        band=SIZES,
-        scale=DIFFERENCE,
-        at=at,
-        rivals=rivals,
+        "gap at N, letters a state =", gap["pair"], np.hypot(gap["pair_error"], gap["own_error"]), draws, **given
     )
 
     share, law = measured["connected"]["share"], predicted["connected"]
@@ -155,33 +139,17 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     error = np.sqrt(law * (1 - law) / (config.machines * draws))
     at = [f"{n}, {k}" for n in config.gap_states for k in config.few_per_state]
     from_n_log_n = np.array(config.few_per_state) >= np.log(np.array(config.gap_states))[:, None]
-    connected = numbers(
-        "share connected at N, letters a state =",
-        share,
-        error,
-        config.machines * draws,
-        law=law,
-        band=SIZES,
-        scale=DIFFERENCE,
-        at=at,
-        rivals={"from N log N letters on": from_n_log_n.astype(float)},
-    )
+    given = {"law": law, "band": SIZES, "scale": DIFFERENCE, "at": at}
+    given |= {"rivals": {"from N log N letters on": from_n_log_n.astype(float)}}
+    connected = numbers("share connected at N, letters a state =", share, error, config.machines * draws, **given)
 
     needed, error = (measured["words"][key] for key in ("needed", "error"))
     late, law = np.array(config.turns_learnt) >= LONG, predicted["words"]
     lengths = np.array(measured["words"]["lengths"])[:, late]
     at = [f"{n}, {T:g}" for n, row in zip(config.learn_states, lengths, strict=True) for T in row]
     rivals = {name: own[:, late] for name, own in law["rivals"].items() if name != "no price"}
-    words = numbers(
-        "words at N, T =",
-        needed[:, late],
-        error[:, late],
-        draws,
-        law=law["needed"][:, late],
-        band=SMALL,
-        at=at,
-        rivals=rivals,
-    )
+    given = {"law": law["needed"][:, late], "band": SMALL, "at": at, "rivals": rivals}
+    words = numbers("words at N, T =", needed[:, late], error[:, late], draws, **given)
 
     price = []
     for name in MAPS:
@@ -190,17 +158,8 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
         spread = np.hypot(error[1:], _at_first(predicted["price"]["looks"], error))
         at = [f"{name}, {T}, {looks:g}" for T in config.price_lengths[1:] for looks in config.price_looks]
         rivals = {key: values for key, values in collapsed.items() if key != "looks"}
-        price += numbers(
-            "share by map, T, looks =",
-            share[1:],
-            spread,
-            draws,
-            law=collapsed["looks"],
-            band=SIZES,
-            scale=DIFFERENCE,
-            at=at,
-            rivals=rivals,
-        )
+        given = {"law": collapsed["looks"], "band": SIZES, "scale": DIFFERENCE, "at": at, "rivals": rivals}
+        price += numbers("share by map, T, looks =", share[1:], spread, draws, **given)
 
     zipf = measured["zipf"]
     more, error = zipf["polar"] - zipf["sgd"], np.hypot(zipf["polar_error"], zipf["sgd_error"])

@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from amembook.companions import semiautomata
 from amembook.companions.semiautomata import expected, machines
-
-CPU = semiautomata.EXPERIMENT.profiles["cpu"]
 
 
 def machine(n=5, letters=40, seed=0):

@@ -78,12 +78,9 @@ def grids(config: SingleIndexConfig) -> dict[str, Grid]:
     by_dim = {"muon-dims": Grid(measure_muon, {"muon_dim": config.muon_dims} | seeds)}
     if "samples" not in config.parts:
         return by_dim
-    found = {
-        "one-pass": Grid(measure_one_pass, single | dims | seeds),
-        "full-batch": Grid(measure_full_batch, {"activation": tuple(ACTIVATIONS)} | dims | seeds),
-        "muon": Grid(measure_muon, seeds),
-        "squared": Grid(measure_squared, dims | seeds),
-    }
+    found = {"one-pass": Grid(measure_one_pass, single | dims | seeds)}
+    found |= {"full-batch": Grid(measure_full_batch, {"activation": tuple(ACTIVATIONS)} | dims | seeds)}
+    found |= {"muon": Grid(measure_muon, seeds), "squared": Grid(measure_squared, dims | seeds)}
     return found | by_dim if "muon" in config.parts else found
 
 

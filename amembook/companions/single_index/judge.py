@@ -101,11 +101,9 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
 
     def flat(name: str) -> list[dict]:
         slope, (low, high) = measured["flat"][name], measured["flat_interval"][name]
-        rivals = {
-            "n ∝ d^(5/4)": measured["ratios"][name].mean() / 4,
-            "as in one pass": predicted["flat"]["one pass, truncated"],
-            "as the quadratic full batch": predicted["flat"]["full batch, quadratic"],
-        }
+        rivals = {"n ∝ d^(5/4)": measured["ratios"][name].mean() / 4}
+        rivals |= {"as in one pass": predicted["flat"]["one pass, truncated"]}
+        rivals |= {"as the quadratic full batch": predicted["flat"]["full batch, quadratic"]}
         given = {"limit": 0, "band": FLAT, "scale": DIFFERENCE, "low": low, "high": high, "rivals": rivals}
         return numbers("slope in log d", slope, draws=draws, **given)
 
@@ -134,14 +132,9 @@ def _tell(told: dict, name: str, dims: np.ndarray, ratios: np.ndarray) -> None:
     large = dims >= FLAT_FROM if (dims >= FLAT_FROM).sum() > 1 else dims > 0
     slope, half = _log_slope(dims, ratios)
     flat, flat_half = _log_slope(dims[large], ratios[large])
-    numbers = {
-        "ratios": ratios.mean(1),
-        "errors": standard_error(ratios),
-        "slope": slope,
-        "interval": [slope - half, slope + half],
-        "flat": flat,
-        "flat_interval": [flat - flat_half, flat + flat_half],
-    }
+    numbers = {"ratios": ratios.mean(1), "errors": standard_error(ratios), "slope": slope}
+    numbers |= {"interval": [slope - half, slope + half], "flat": flat}
+    numbers |= {"flat_interval": [flat - flat_half, flat + flat_half]}
     for key in numbers.keys() & told.keys():
         told[key][name] = numbers[key]
 

@@ -83,12 +83,13 @@ def _largest(config, results: Results) -> tuple[dict, dict]:
             measured[key][kind] = value
         laws = [
             [
-                expected.late_share(*pull_of(kind, int(d)), int(d), c / d ** EXPONENTS[kind], config.level,
-                                    horizon_of(kind, int(d)))
+                expected.late_share(
+                    *pull_of(kind, int(d)), int(d), c / d ** EXPONENTS[kind], config.level, horizon_of(kind, int(d))
+                )
                 for c in rates
             ]
             for d in dims
-        ]  # fmt: skip
+        ]
         law = np.array([expected.largest_rate(rates, np.array(row), config.share) for row in laws])
         predicted["shares"][kind], predicted["largest"][kind] = laws, law
         predicted["largest_slope"][kind] = slope(dims, law / dims ** EXPONENTS[kind])

@@ -4,13 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from amembook.companions import smoothing
 from amembook.companions.smoothing import expected, links
 from amembook.companions.smoothing.judge import _best
 from amembook.companions.smoothing.measure import pull_of
 from amembook.networks import sphere
-
-CONFIG = smoothing.EXPERIMENT.profiles["smoke"]
 
 
 def test_the_smoothed_pull_is_the_gradient_of_the_averaged_loss():

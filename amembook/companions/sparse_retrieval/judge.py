@@ -92,16 +92,8 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
         "full from N = m on": np.maximum(0, 1 - config.memory_dim / N),
         "N/(N + m/2)": N / (N + config.memory_dim / 2),
     }
-    memory = numbers(
-        "risk of the state at N =",
-        told["linear"],
-        told.get("linear_error", np.nan),
-        draws,
-        law=predicted["memory"],
-        band=SIZES,
-        at=N,
-        rivals=rivals,
-    )
+    given = {"law": predicted["memory"], "band": SIZES, "at": N, "rivals": rivals}
+    memory = numbers("risk of the state at N =", told["linear"], told.get("linear_error", np.nan), draws, **given)
     memory += numbers("risk of a softmax at N =", told["softmax"], law=0, band=0.02, scale=DIFFERENCE, at=N, guard=True)
 
     laws, positions = predicted["laws"], np.array(config.positions)
@@ -110,63 +102,31 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     level = lambda law: law * np.exp(np.log(measured["needed"] / law).mean())
     rivals = {name: level(law) for name, law in laws.items() if name not in ("ours", "2 N log N")}
     lengths = np.array([m for _, m in measured["cases"]])
-    one_step = numbers(
-        "labels at N, m =",
-        measured["needed"],
-        measured["needed_error"],
-        draws,
-        law=laws["ours"],
-        band=count_band(lengths),
-        at=at,
-        rivals=rivals,
-    )
+    given = {"law": laws["ours"], "band": count_band(lengths), "at": at, "rivals": rivals}
+    one_step = numbers("labels at N, m =", measured["needed"], measured["needed_error"], draws, **given)
     rivals = {"one label's over N": predicted["needed"][: len(positions)] / positions, "√N": np.sqrt(positions)}
-    many = numbers(
-        "sequences at N =",
-        measured["many"],
-        measured["many_error"],
-        draws,
-        law=predicted["many"],
-        band=count_band(config.base_code),
-        at=positions,
-        rivals=rivals,
-    )
+    given = {"law": predicted["many"], "band": count_band(config.base_code), "at": positions, "rivals": rivals}
+    many = numbers("sequences at N =", measured["many"], measured["many_error"], draws, **given)
 
     growths = {"N^(3/4)": 0.75, "N^(5/4)": 1.25, "N²": 2.0}
-    attention = numbers(
-        "exponent of N",
-        measured["attention_slope"]["one"],
-        np.nan,
-        draws,
-        limit=1,
-        band=EXPONENT,
-        scale=DIFFERENCE,
-        rivals=growths,
-    )
+    given = {"limit": 1, "band": EXPONENT, "scale": DIFFERENCE, "rivals": growths}
+    attention = numbers("exponent of N", measured["attention_slope"]["one"], np.nan, draws, **given)
 
     labels, at = np.array(config.small_samples), config.small_positions * config.dim
     judged = (labels >= EASY * at) & (labels <= HARD * at)
     forward = np.log(measured["small_least"]["feed_forward"] / measured["small"]["attention"])[judged]
     # of some draws the least above the median of others
-    forward = order(
-        numbers(
-            "log of the least risk over attention's at labels =",
-            forward,
-            draws=draws,
-            limit=0,
-            scale=DIFFERENCE,
-            at=labels[judged],
-        )
-    )
+    given = {"draws": draws, "limit": 0, "scale": DIFFERENCE, "at": labels[judged]}
+    forward = order(numbers("log of the least risk over attention's at labels =", forward, **given))
     risks = measured["recurrent_draws"]
     log = np.log(risks["after"][-1] / risks["before"][-1])
+    given = {"limit": 0, "scale": DIFFERENCE}
     recurrent = numbers(
         f"log of the risk after over before at N = {config.read_positions[-1]}",
         log.mean(),
         standard_error(log, 0),
         draws,
-        limit=0,
-        scale=DIFFERENCE,
+        **given,
     )
 
     heads = np.abs(measured["heads"] - predicted["heads"]).max()
@@ -177,15 +137,13 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
         law = predicted["independent"][name]
         at = [f"{a:g}, {n}" for a in config.alphas for n in config.step_positions]
         rivals = {"as shared codes": measured["shared"][name], "the other map's": predicted["independent"][other]}
+        given = {"law": law, "band": SMALL, "at": at, "rivals": rivals}
         independent += numbers(
             f"items by {name} at α, N =",
             measured["independent"][name],
             measured.get("independent_error", {}).get(name, np.nan),
             draws,
-            law=law,
-            band=SMALL,
-            at=at,
-            rivals=rivals,
+            **given,
         )
     verdicts = {"memory": memory, "one_step": one_step, "many": many, "attention": attention}
     verdicts = {name: equivalence(judged) for name, judged in (verdicts | {"independent": independent}).items()}

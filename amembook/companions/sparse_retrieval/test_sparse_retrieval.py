@@ -6,11 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from amembook.companions import sparse_retrieval
 from amembook.companions.sparse_retrieval import codes, expected, measure, networks, recurrent
 from amemlib import polar
-
-CPU = sparse_retrieval.EXPERIMENT.profiles["cpu"]
 
 
 def some_codes(n=6, m=12, seed=0):

@@ -93,12 +93,10 @@ def grids(config: TokenRetrievalConfig) -> dict[str, Grid]:
     }
     if "cross" not in config.parts:
         return grid
-    cross = {
-        "samples": Grid(measure_samples, {"case": cases(config)} | seeds),
-        "one-hot": Grid(measure_one_hot, {"size": one_hot_sizes(config)} | seeds),
-        "attention": Grid(measure_attention, {"per_label": config.per_label} | seeds),
-        "gain": Grid(measure_gain, {"per_label": config.gain_per_label} | seeds),
-    }
+    cross = {"samples": Grid(measure_samples, {"case": cases(config)} | seeds)}
+    cross |= {"one-hot": Grid(measure_one_hot, {"size": one_hot_sizes(config)} | seeds)}
+    cross |= {"attention": Grid(measure_attention, {"per_label": config.per_label} | seeds)}
+    cross |= {"gain": Grid(measure_gain, {"per_label": config.gain_per_label} | seeds)}
     return cross | grid if "grid" in config.parts else cross
 
 
@@ -125,6 +123,17 @@ EXPERIMENT = Experiment(
         ),
         "cpu": TokenRetrievalConfig(),
         "grid": TokenRetrievalConfig(parts=("grid",), seeds=24, first_seed=5324),
+        # the load V/d = 4 in dimensions in which the capacity is far, beside one; finding at V/d = 4 and 8
+        "loads": TokenRetrievalConfig(
+            parts=("grid",),
+            product_dim=512,
+            product_vocabularies=(512, 2048),
+            find_tokens=(512, 512),
+            find_dims=(128, 64),
+            find_lengths=(512, 512),
+            seeds=8,
+            first_seed=6620,
+        ),
     },
     grids=grids,
     summarise=summarise,

@@ -79,14 +79,11 @@ def _grid(config, results: Results) -> tuple[dict, dict]:
     summed = np.full(named.shape[:2], np.nan)
     if whole.sum() > 1:
         summed[whole] = sum_of_functions(named.mean(2).ravel()[kept], np.array(sizes)[kept]).reshape(-1, len(lengths))
-    measured = {
-        "product": named.mean(2),
-        "product_error": standard_error(named, 2),
-        "product_exponent": [fit.slope if fit else np.nan for fit in fits],
-        "product_interval": [[fit.low, fit.high] if fit else [np.nan, np.nan] for fit in fits],
-        "finding": np.exp(np.log(found).mean(1)),
-        "finding_error": np.exp(np.log(found).mean(1)) * standard_error(np.log(found)),
-    }
+    measured = {"product": named.mean(2), "product_error": standard_error(named, 2)}
+    measured |= {"product_exponent": [fit.slope if fit else np.nan for fit in fits]}
+    measured |= {"product_interval": [[fit.low, fit.high] if fit else [np.nan, np.nan] for fit in fits]}
+    measured |= {"finding": np.exp(np.log(found).mean(1))}
+    measured |= {"finding_error": np.exp(np.log(found).mean(1)) * standard_error(np.log(found))}
     cases = zip(config.find_tokens, config.find_dims, config.find_lengths, strict=True)
     law = np.array([expected.finding_needed(*case, config.level) for case in cases])
     level = np.log(found / law[:, None]).mean(0)
@@ -141,94 +138,47 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     along = (V == config.n_tokens) & (d == config.dim)
     law, spread = predicted["length_exponent"]["sgd"], slope_error(L[along] - 1, found[along], error[along])
     rivals = {"L^(3/4)": law - 0.25, "√L": law - 0.5, "L²": law + 1}
-    samples += numbers(
-        "exponent of L",
-        measured["length_exponent"]["sgd"],
-        spread,
-        draws,
-        law=law,
-        limit=1,
-        band=EXPONENT,
-        scale=DIFFERENCE,
-        rivals=rivals,
-    )
+    given = {"law": law, "limit": 1, "band": EXPONENT, "scale": DIFFERENCE, "rivals": rivals}
+    samples += numbers("exponent of L", measured["length_exponent"]["sgd"], spread, draws, **given)
 
     others = {name: law for name, law in laws.items() if name != "ours" and (law > 0).all()}
     others["any sum"] = sum_of_functions(found, measured["cases"])
     level = lambda law: law * np.exp(np.log(found / law).mean())
-    product = numbers(
-        "samples at V, d, L =",
-        found,
-        error,
-        draws,
-        law=level(laws["ours"]),
-        band=band,
-        at=at,
-        rivals={name: level(np.abs(law)) for name, law in others.items()},
-    )
+    given = {"law": level(laws["ours"]), "band": band, "at": at}
+    given |= {"rivals": {name: level(np.abs(law)) for name, law in others.items()}}
+    product = numbers("samples at V, d, L =", found, error, draws, **given)
 
     single, error = measured["one_hot"]["sgd"], measured["one_hot_error"]["sgd"]
-    rivals = {
-        "V log V, every label seen": V * np.log(V),
-        "2 L log V": 2 * L * np.log(V),
-        "random vectors": laws["ours"],
-    }
-    orthogonal = numbers(
-        "one-hot samples at V, d, L =",
-        single,
-        error,
-        draws,
-        law=predicted["one_hot"]["sgd"],
-        band=count_band(V),
-        at=at,
-        rivals=rivals,
-    )
+    rivals = {"V log V, every label seen": V * np.log(V), "2 L log V": 2 * L * np.log(V)}
+    rivals |= {"random vectors": laws["ours"]}
+    given = {"law": predicted["one_hot"]["sgd"], "band": count_band(V), "at": at, "rivals": rivals}
+    orthogonal = numbers("one-hot samples at V, d, L =", single, error, draws, **given)
 
     counts, told, errors = np.array(config.per_label), measured["attention"], measured["attention_error"]
     some, law = counts > 1, predicted["attention"]["weight"]
+    given = {"law": law[some], "band": count_band(config.dim), "at": counts[some]}
+    given |= {"rivals": {"as many as samples": counts[some]}}
     attention = numbers(
-        "weight of the mark at samples of a label =",
-        told["weight"][some],
-        errors["weight"][some],
-        draws,
-        law=law[some],
-        band=count_band(config.dim),
-        at=counts[some],
-        rivals={"as many as samples": counts[some]},
+        "weight of the mark at samples of a label =", told["weight"][some], errors["weight"][some], draws, **given
     )
     enough = {"least": 2, "three": 3}
     rivals = {"three samples": (counts >= enough["three"])[some].astype(float)}
+    given = {"law": 1, "band": SIZES, "scale": DIFFERENCE, "at": counts[some], "rivals": rivals}
     attention += numbers(
-        "share of places found at samples of a label =",
-        told["hits"][some],
-        errors["hits"][some],
-        draws,
-        law=1,
-        band=SIZES,
-        scale=DIFFERENCE,
-        at=counts[some],
-        rivals=rivals,
+        "share of places found at samples of a label =", told["hits"][some], errors["hits"][some], draws, **given
     )
 
     gain, error = measured["gain"]["polar"], measured["gain_error"]["polar"]
     rivals = {"one in its rest": 1 + 0 * gain, "(8/3π)²": (8 / (3 * np.pi)) ** 2}
-    gains = numbers(
-        "gain at samples of a label =",
-        gain,
-        error,
-        draws,
-        law=predicted["gain"]["polar"],
-        band=SIZES,
-        at=config.gain_per_label,
-        rivals=rivals,
-    )
+    given = {"law": predicted["gain"]["polar"], "band": SIZES, "at": config.gain_per_label, "rivals": rivals}
+    gains = numbers("gain at samples of a label =", gain, error, draws, **given)
+    given = {"limit": 1, "at": at}
     fewer = numbers(
         "gradient's over polar's samples at V, d, L =",
         1 / measured["ratio"],
         measured["ratio_error"] / measured["ratio"] ** 2,
         draws,
-        limit=1,
-        at=at,
+        **given,
     )
     verdicts = {"samples": samples, "multiplicative": product, "orthogonal": orthogonal, "attention": attention}
     verdicts = {name: equivalence(judged) for name, judged in (verdicts | {"gain": gains}).items()}

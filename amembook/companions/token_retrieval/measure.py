@@ -9,7 +9,6 @@ from torch import Tensor
 from amembook.companions.token_retrieval import expected, samples
 from amembook.run.base import MAPS
 
-"""What the first step adds to W_V = 0, by name."""
 _MOST, _RESOLUTION, _FRESH = 2**16, 0.05, 2000
 _MOST_FINDING = 128
 """A draw whose mark scores too little by chance never finds it: it counts with this number."""

@@ -12,8 +12,6 @@ from amembook.companions.token_retrieval import expected, measure, samples
 from amembook.companions.token_retrieval.judge import sum_of_functions
 from amemlib import polar
 
-CONFIG = token_retrieval.EXPERIMENT.profiles["smoke"]
-
 
 def test_the_value_gradient_is_that_of_the_loss_and_the_mark_falls_out():
     V, d, L, n = 5, 7, 4, 3

@@ -58,12 +58,10 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     reduced, judged = config.strong_dim / (N - config.strong_dim - 1), []
     for name, overlap in predicted["overlap"].items():
         bent = 0 if name == "slanted" else overlap
-        rivals = {
-            "all is inherited": each * config.weak_dim * np.ones(len(N)),
-            "nothing is inherited": each * config.weak_dim * reduced,
-            "d_s/N at every N": predicted["leading"][name],
-            "only what is the same direction": each * (bent + (config.weak_dim - bent) * reduced),
-        }
+        rivals = {"all is inherited": each * config.weak_dim * np.ones(len(N))}
+        rivals |= {"nothing is inherited": each * config.weak_dim * reduced}
+        rivals |= {"d_s/N at every N": predicted["leading"][name]}
+        rivals |= {"only what is the same direction": each * (bent + (config.weak_dim - bent) * reduced)}
         found, error = (measured[key][name] for key in ("student", "student_error"))
         given = {"law": predicted["student"][name], "band": SMALL, "at": N, "rivals": rivals}
         last = np.where(N == N.max(), predicted["leading"][name], np.nan)
@@ -75,15 +73,8 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     accuracy, error = measured["accuracy"], np.hypot(*measured["accuracy_error"].values())
     labels = [f"{overlap}, {copies}" for overlap in config.overlaps for copies in np.array(config.copies)[at]]
     lead = (accuracy["polar"] - accuracy["sgd"])[:, at]
-    ahead = numbers(
-        "Muon's accuracy less SGD's at overlap, paraphrases =",
-        lead,
-        error[:, at],
-        draws,
-        limit=0,
-        scale=DIFFERENCE,
-        at=labels,
-    )
+    given = {"limit": 0, "scale": DIFFERENCE, "at": labels}
+    ahead = numbers("Muon's accuracy less SGD's at overlap, paraphrases =", lead, error[:, at], draws, **given)
     closed = measured["recovered"]["polar"][:, 0] - measured["recovered"]["sgd"][:, 0]
     return {
         "inherited": equivalence(judged),

@@ -43,27 +43,15 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
         values = results.array("gain", key)
         measured[key], measured[f"{key}_error"] = values.mean(1), standard_error(values)
 
-    laws = {f"{alpha:g}": (alpha, config.dims, expected.polar_count) for alpha in config.alphas}
+    laws = {f"{alpha:g}": ("polar", alpha, config.dims, expected.polar_count) for alpha in config.alphas}
+    laws["sgd"] = "sgd", config.alpha, config.sgd_dims, expected.sgd_count
     rows = ("counts", "counts_error", "estimates", "half", "exponent", "interval")
     for told in (measured, predicted):
         told.update({name: {} for name in rows})
-    for name, (alpha, dims, count) in laws.items():
-        labels = [f"{name}/{dim}" for dim in dims]
-        _tell(measured, predicted, results, "polar", labels, name, alpha, dims, config.n_items, count)
-        predicted["limit"] = predicted.get("limit", {}) | {name: 2 * alpha + 1}
-    _tell(
-        measured,
-        predicted,
-        results,
-        "sgd",
-        config.sgd_dims,
-        "sgd",
-        config.alpha,
-        config.sgd_dims,
-        config.n_items,
-        expected.sgd_count,
-    )
-    predicted["limit"]["sgd"] = 1.0
+    for name, (measure, alpha, dims, count) in laws.items():
+        labels = dims if name == "sgd" else [f"{name}/{dim}" for dim in dims]
+        _tell(measured, predicted, results, measure, labels, name, alpha, dims, config.n_items, count)
+    predicted["limit"] = {f"{alpha:g}": 2 * alpha + 1 for alpha in config.alphas} | {"sgd": 1.0}
 
     grid = results.grids["whole"]
     problem = Problem.power_law(config.n_items, config.dims[-1], config.alpha)
@@ -126,15 +114,8 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     verdicts = {"quadratic": check(less, name="exponent in the parameters less that in the copies")}
 
     dims = config.rank_dims
-    rank = numbers(
-        "tr H/h at d =",
-        measured["rank"],
-        measured["rank_error"],
-        draws,
-        law=predicted["rank"],
-        band=count_band(dims),
-        at=dims,
-    )
+    given = {"law": predicted["rank"], "band": count_band(dims), "at": dims}
+    rank = numbers("tr H/h at d =", measured["rank"], measured["rank_error"], draws, **given)
     fit = measured["rank_exponent"], measured["rank_interval"]
     powers = {"√d": 0.5, "d^(5/4)": 1.25, "d²": 2.0}
     law = slope(dims, predicted["rank"])
@@ -146,17 +127,9 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
         "slowdown by the parameters": measured["slowdown"] / (parameters + 2),
         "no slowdown": measured["slowdown"],
     }
+    given = {"law": 1, "band": count_band(config.gain_dims)[:, None], "at": at, "rivals": rivals}
     verdicts["gain"] = equivalence(
-        numbers(
-            "gain over a quadratic's at d, loss =",
-            gain,
-            measured["gain_error"],
-            draws,
-            law=1,
-            band=count_band(config.gain_dims)[:, None],
-            at=at,
-            rivals=rivals,
-        )
+        numbers("gain over a quadratic's at d, loss =", gain, measured["gain_error"], draws, **given)
     )
 
     def counted(found, error, law, at, draws: int, rivals: dict | None = None, name: str = "items at") -> list[dict]:
@@ -164,16 +137,8 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
         enough = law >= FEWEST
         others = {key: np.asarray(own)[enough] for key, own in (rivals or {}).items()}
         band = count_band(config.dims[0])
-        return numbers(
-            name,
-            found[enough],
-            error[enough],
-            draws,
-            law=law[enough],
-            band=band,
-            rivals=others,
-            at=np.array(at)[enough.ravel()],
-        )
+        given = {"law": law[enough], "band": band, "rivals": others, "at": np.array(at)[enough.ravel()]}
+        return numbers(name, found[enough], error[enough], draws, **given)
 
     def passes(name: str, dims, limit: float, rivals: dict, draws: int) -> list[dict]:
         at = [f"{name}, {d}, {K:.2g}" for d, row in zip(dims, measured["estimates"][name], strict=True) for K in row]
@@ -198,7 +163,3 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     for name, rivals in noise.items():
         judged += counted(whole[name], whole[f"{name}_error"], law[name], at, draws, rivals, f"items by {name} at K =")
     return verdicts | {"counts": equivalence(judged)}
-
-
-def _number(value) -> float:
-    return math.nan if value is None else float(value)

@@ -6,7 +6,19 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from amembook.figures.schematic import new_schematic
-from amembook.figures.style import GREY, MAPS, device_points, frame, key, kinds, new_axes, optimizer, points, series
+from amembook.figures.style import (
+    GREY,
+    MAPS,
+    device_points,
+    frame,
+    key,
+    kinds,
+    name_lines,
+    new_axes,
+    optimizer,
+    points,
+    series,
+)
 
 
 def interaction_blocks_figure(record: dict, name: str) -> Figure:
@@ -86,7 +98,7 @@ def regime_figure(dims, curves: dict) -> Figure:
     for look, label in kinds(curves, "{}"):
         points(axis, dims, curves[label], look, fmt=look.marker + "-", lw=1)
     frame(axis, "embedding dimension $d$", r"in units of $t_0$", log="xy", base=2)
-    key(axis)
+    name_lines(axis)
     return figure
 
 

@@ -5,7 +5,19 @@ from functools import partial
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, MAPS, device_points, frame, key, kinds, new_axes, optimizer, points, series
+from amembook.figures.style import (
+    GREY,
+    MAPS,
+    device_points,
+    frame,
+    key,
+    kinds,
+    name_lines,
+    new_axes,
+    optimizer,
+    points,
+    series,
+)
 
 
 def risk_figure(record: dict, learning_rates) -> Figure:
@@ -77,8 +89,8 @@ def admissible_figure(z, ratios: dict) -> Figure:
             axis.plot(z, curve, color=look.colour, lw=1.2, label=f"$n = {n}$")
             axis.plot(z, np.where(increasing, curve, np.nan), color=look.colour, lw=4, alpha=0.4)
         frame(axis, "$z$", title=MAPS[name].label, log="xy")
+        name_lines(axis, at=0, offset=(2, 6))
     axes[0].set_ylabel("$f_n(z)/z$")
-    key(axes[0])
     return figure
 
 

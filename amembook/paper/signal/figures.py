@@ -21,7 +21,7 @@ def slope_histogram_figure(slopes, stein: float, sharp: float, lower) -> Figure:
     ((limit, _),) = kinds([sharp])
     axis.axvline(sharp, color=limit.colour, ls=":", lw=2, label="sharp limit")
     frame(axis, r"slope of the signal, in units of $1/\lambda$", "pairs")
-    key(axis)
+    key(axis, below=2)
     return figure
 
 
