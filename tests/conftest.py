@@ -9,9 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from amembook.run.cache import plain
-from amembook.run.claims import word
-
 ROOT = Path(__file__).resolve().parents[1]
 LAST = ("test_book.py", "test_pages.py")
 
@@ -33,6 +30,17 @@ def html():
     assert build.returncode == 0, build.stdout + build.stderr
 
 
+@pytest.fixture(scope="module")
+def browser():
+    """The machine's Chromium, started once a file: its loop would stop that of a notebook's client in another one."""
+    import browse
+
+    if browse.CHROMIUM is None:
+        pytest.skip("no Chromium on this machine")
+    with browse.chromium() as browser:
+        yield browser
+
+
 @pytest.fixture(scope="session")
 def git():
     """What git says of this checkout; the test is skipped where there is none, as in the archive of a release."""
@@ -48,6 +56,8 @@ def git():
 @pytest.fixture
 def words():
     """What an experiment says of the results of its cells: the word of each verdict, from plain numbers as stored."""
+    from amembook.run.base import plain
+    from amembook.run.claims import word
 
     def judge(experiment, config, results) -> dict[str, str]:
         measured, predicted = plain(experiment.read(config, results))

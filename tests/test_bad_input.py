@@ -325,7 +325,6 @@ COMMANDS = [
     ([*RUN, "--set", "dims=64,64"], ["dims", "[64, 64]", "distinct"]),
     ([*RUN, "--set", "n_items=1e4"], ["n_items", "'1e4'", "whole number"]),
     ([*RUN, "--set", "seeds=0"], ["seeds", "0", "at least 1"]),
-    (["run", "accuracy", "--profile", "smoke", "--set", "remedy=zz"], ["remedy", "'zz'", "'jordan'", "'deepseekv4'"]),
     ([*RUN, "--device", "tpu"], ["device", "'tpu'", "auto, cpu, cuda"]),
     *[([*RUN, "--budget", bad], ["budget", bad, "> 0"]) for bad in ("-1", "0.0", "nan", "inf")],
     *[([*RUN, "--workers", bad], ["workers", bad, "at least 1"]) for bad in ("0", "-3")],

@@ -22,7 +22,6 @@ GUESSES = (1, 7.5, 60, 300, 2000)
 TEXT = CHAPTER.read_text(encoding="utf-8")
 
 needs_node = pytest.mark.skipif(which("node") is None, reason="no node on this machine: the browser's tests run alone")
-needs_browser = pytest.mark.skipif(browse.CHROMIUM is None, reason="no Chromium on this machine")
 
 
 def chapters_score():
@@ -116,10 +115,9 @@ def page(folder):
 
 
 @pytest.mark.process
-@needs_browser
 @pytest.mark.parametrize("view", ["desktop", "phone, dark"])
-def test_it_is_played_by_keys_and_told_in_words(tmp_path, view):
-    with browse.chromium() as browser, browse.tab(browser, view) as (tab, complaints):
+def test_it_is_played_by_keys_and_told_in_words(browser, tmp_path, view):
+    with browse.tab(browser, view) as (tab, complaints):
         browse.open_page(tab, page(tmp_path), "#alpha=2&dim=64&nItems=3000&optimizer=sgd")
         for key in ["Tab"] * 5 + list("12") + ["Enter"]:
             tab.keyboard.press(key)
@@ -148,10 +146,9 @@ def test_it_is_played_by_keys_and_told_in_words(tmp_path, view):
 
 
 @pytest.mark.process
-@needs_browser
-def test_the_same_setting_comes_again_with_muon_and_the_ratio_is_told(tmp_path):
+def test_the_same_setting_comes_again_with_muon_and_the_ratio_is_told(browser, tmp_path):
     [sgd, muon] = [one for one in SETTINGS if (one["alpha"], one["dim"], one["nItems"]) == (2.0, 64, 3000)]
-    with browse.chromium() as browser, browse.tab(browser, "desktop") as (tab, complaints):
+    with browse.tab(browser, "desktop") as (tab, complaints):
         browse.open_page(tab, page(tmp_path), "#alpha=2&dim=64&nItems=3000&optimizer=sgd")
         assert "score" not in tab.inner_text("#amem-game") and not tab.is_visible("[data-do=next]")
         tab.fill("[name=guess]", "12")
@@ -167,11 +164,10 @@ def test_the_same_setting_comes_again_with_muon_and_the_ratio_is_told(tmp_path):
 
 
 @pytest.mark.process
-@needs_browser
 @pytest.mark.parametrize("view", ["phone", "desktop"])
-def test_the_verdict_comes_into_view(tmp_path, view):
+def test_the_verdict_comes_into_view(browser, tmp_path, view):
     below = "document.querySelector('[role=status]').getBoundingClientRect().bottom - innerHeight"
-    with browse.chromium() as browser, browse.tab(browser, view) as (tab, _):
+    with browse.tab(browser, view) as (tab, _):
         browse.open_page(tab, page(tmp_path), "#alpha=2&dim=64&nItems=3000&optimizer=sgd")
         # as on the book's page on a phone, where a title and a paragraph stand above the form
         tab.evaluate(f"document.getElementById('amem-game').style.paddingTop = `${{60 - ({below})}}px`")
@@ -182,12 +178,11 @@ def test_the_verdict_comes_into_view(tmp_path, view):
 
 
 @pytest.mark.process
-@needs_browser
-def test_without_javascript_the_page_says_where_to_play(tmp_path):
-    with browse.chromium() as browser:
-        tab = browser.new_context(java_script_enabled=False).new_page()
-        tab.goto(page(tmp_path).as_uri())
-        assert "The cells below" in tab.inner_text("body") and not tab.is_visible("form")
+def test_without_javascript_the_page_says_where_to_play(browser, tmp_path):
+    tab = browser.new_context(java_script_enabled=False).new_page()
+    tab.goto(page(tmp_path).as_uri())
+    assert "The cells below" in tab.inner_text("body") and not tab.is_visible("form")
+    tab.context.close()
 
 
 def test_only_its_own_page_loads_the_game():

@@ -28,11 +28,12 @@ LAYERS = [(1024, 16, 1), (1024, 16, 4), (3000, 1, 1)]
 PASTED = "\n".join(f"word{i} {round(1e6 / i**1.2)}" for i in range(1, 1501))
 """A list of words and counts, many of them equal."""
 
+SMALL = "#d=6&n=3"
+"""The address of a state that takes no time."""
 COMPUTED = "document.querySelector('#amem-explorer').dataset.drawn === 'true'"
 
 pytestmark = pytest.mark.process
 needs_node = pytest.mark.skipif(which("node") is None, reason="no node on this machine: the browser's tests run alone")
-needs_browser = pytest.mark.skipif(browse.CHROMIUM is None, reason="no Chromium on this machine")
 
 
 def page(folder):
@@ -45,10 +46,10 @@ def page(folder):
     return path
 
 
-def open_page(folder, script, hashes=("",), width=1280, before=()):
+def open_page(browser, folder, script, hashes=("",), width=1280, before=()):
     """Open the page at each hash in turn, type `before` keys, and evaluate `script`: its values and the complaints."""
     address, values = page(folder), []
-    with browse.chromium() as browser, browse.tab(browser, "desktop") as (tab, complaints):
+    with browse.tab(browser, "desktop") as (tab, complaints):
         tab.set_viewport_size({"width": width, "height": 844})
         for fragment in hashes:
             browse.open_page(tab, address, fragment)
@@ -129,14 +130,6 @@ def compare(states, answers):
         assert answer["capacity"] == pytest.approx(expected, rel=TOLERANCE), state
 
 
-@needs_browser
-def test_the_page_computes_what_the_library_computes(tmp_path):
-    states = list(cases())
-    values, complaints = open_page(tmp_path, in_script(states))
-    compare(states, json.loads(values[0]))
-    assert not complaints, "an error, or a request that leaves the machine"
-
-
 def in_node(script):
     """The value of a script that knows the page's two, as JSON."""
     load = "".join(f"require({json.dumps(str(ROOT / 'assets' / name))});" for name in ("explorer-data.js", "engine.js"))
@@ -146,8 +139,8 @@ def in_node(script):
 
 
 @needs_node
-def test_the_script_computes_what_the_library_computes_without_a_browser():
-    states = [state for state in cases() if state["nItems"] <= 2000]
+def test_the_page_computes_what_the_library_computes():
+    states = list(cases())
     compare(states, in_node(in_script(states)))
 
 
@@ -229,13 +222,12 @@ def test_a_map_is_read_from_points_and_refused_with_its_line():
         "a map needs two lines, and a value above 0"]  # fmt: skip
 
 
-@needs_browser
-def test_spectrum_and_exponents_are_the_librarys(tmp_path):
+@needs_node
+def test_spectrum_and_exponents_are_the_librarys():
     script = """JSON.stringify([
         amemEngine.spectrum(amemEngine.powerLaw(1.5, 5000), 128, 0.001),
         ["sgd", "polar"].map((name) => [1, 2, 3, 4, 5].map((t) => amemEngine.exponent(name, 1.5, t)))])"""
-    values, _ = open_page(tmp_path, script)
-    spectrum, exponents = json.loads(values[0])
+    spectrum, exponents = in_node(script)
     p = am.Problem.power_law(5000, 128, 1.5).frequencies
     s, density = np.array(spectrum).T
     law = SpectralLaw.solve(p, 128)
@@ -279,13 +271,12 @@ def test_the_stored_steps_are_the_recursions():
         np.testing.assert_allclose(make_steps.stored()[make_steps.name(*place)], make_steps.entry(*place), rtol=0.06)
 
 
-@needs_browser
-def test_a_link_keeps_the_state(tmp_path):
+def test_a_link_keeps_the_state(browser, tmp_path):
     script = """JSON.stringify([Object.fromEntries([...document.querySelectorAll('#amem-explorer [name]')].map(
         (input) => [input.name, input.value])), location.hash,
         +document.querySelector('#amem-explorer').dataset.capacity])"""
     link = "#alpha=2&d=7&n=4&optimizer=smoothed&lambda=-1"
-    values, complaints = open_page(tmp_path, script, hashes=("", link, "#alpha=&d=x&unknown=1"))
+    values, complaints = open_page(browser, tmp_path, script, hashes=("", link, "#alpha=&d=x&unknown=1"))
     (first, empty, _), (second, kept, capacity), (third, _, _) = map(json.loads, values)
     assert second == first | {"alpha": "2", "d": "7", "n": "4", "optimizer": "smoothed", "lambda": "-1"}
     assert (empty, set(kept[1:].split("&"))) == ("", set(link[1:].split("&"))) and third == first
@@ -299,9 +290,9 @@ SHOWN = """JSON.stringify([Object.fromEntries([...document.querySelectorAll('#am
     (one) => [one.dataset.show, one.textContent])), {...document.querySelector('#amem-explorer').dataset}])"""
 
 
-@needs_browser
-def test_no_count_stands_beside_an_exponent_of_other_steps(tmp_path):
-    values, complaints = open_page(tmp_path, SHOWN, hashes=("#optimizer=sgd&other=polar&steps=5&d=7&n=3.5", "#d=7&n=3"))
+def test_no_count_stands_beside_an_exponent_of_other_steps(browser, tmp_path):
+    hashes = "#optimizer=sgd&other=polar&steps=5&d=7&n=3.5", "#d=7&n=3"
+    values, complaints = open_page(browser, tmp_path, SHOWN, hashes)
     (many, kept), (one, _) = map(json.loads, values)
     assert many["capacity"] == "none known" and kept["capacity"] == "NaN" and "SGD" in many["note"]
     exponents = [am.theory.recovery_exponent(name, 1.5, 5) for name in ("sgd", "muon")]
@@ -312,14 +303,13 @@ def test_no_count_stands_beside_an_exponent_of_other_steps(tmp_path):
     assert not complaints
 
 
-@needs_browser
-def test_two_optimizers_are_laid_over_each_other_with_the_records_points(tmp_path):
+def test_two_optimizers_are_laid_over_each_other_with_the_records_points(browser, tmp_path):
     curves = """JSON.stringify([[...document.querySelectorAll('#amem-explorer svg')].map((svg) => [svg.dataset.plot,
         [...svg.querySelectorAll('.curve')].map((path) => path.classList[1])]),
         document.querySelectorAll('circle.point').length, amemExplorerData.records,
         amemEngine.againstDimension({source: 'power', alpha: 1.5, nItems: 50000, batchSize: Infinity,
             optimizer: 'polar', lamOverT0: 1}, [128, 512])])"""
-    values, _ = open_page(tmp_path, curves, hashes=("", "#other=none", "#alpha=1.3"))
+    values, _ = open_page(browser, tmp_path, curves, hashes=("", "#other=none", "#alpha=1.3"))
     (plots, points, records, predicted), (alone, _, _, _), (_, none, _, _) = map(json.loads, values)
     assert {name: set(shown) for name, shown in plots} == dict.fromkeys(
         ("ranks", "dimensions", "batches", "spectrum"), {"polar", "sgd"}
@@ -360,22 +350,20 @@ def test_counts_against_the_batch_are_the_librarys_and_run_through_what_was_coun
             assert count == pytest.approx(point, rel=0.06 if name == "polar" else 0.2)
 
 
-@needs_browser
-def test_the_batches_counted_are_shown_where_the_controls_meet_them(tmp_path):
+def test_the_batches_counted_are_shown_where_the_controls_meet_them(browser, tmp_path):
     script = """[document.querySelectorAll('svg[data-plot=batches] circle.polar').length,
         document.querySelector('svg[data-plot=batches] title').textContent]"""
     values, complaints = open_page(
-        tmp_path, script, hashes=("#d=7&n=4.2", "#d=7.25&n=4.2", "#d=7&n=4.2&other=none&b=12")
+        browser, tmp_path, script, hashes=("#d=7&n=4.2", "#d=7.25&n=4.2", "#d=7&n=4.2&other=none&b=12")
     )
     [record] = read_records("critical-batch", "confirm-alpha-1.5")
     assert [points for points, _ in values] == [len(record["config"]["batch_sizes"]), 0, 17]
     assert "against B" in values[0][1] and "34 counted points" in values[0][1] and not complaints
 
 
-@needs_browser
-def test_a_pasted_list_and_its_experts_show_what_the_library_says(tmp_path):
+def test_a_pasted_list_and_its_experts_show_what_the_library_says(browser, tmp_path):
     address, problem = page(tmp_path), problem_of("list", 1.5, 256, 1000)
-    with browse.chromium() as browser, browse.tab(browser, "desktop") as (tab, complaints):
+    with browse.tab(browser, "desktop") as (tab, complaints):
         browse.open_page(tab, address, "#b=12&experts=4&k=1&n=3")
         tab.wait_for_function(COMPUTED)
         tab.click("summary")
@@ -392,25 +380,24 @@ def test_a_pasted_list_and_its_experts_show_what_the_library_says(tmp_path):
     assert float(data["capacity"]) / float(data["kept"]) == pytest.approx(whole, rel=TOLERANCE)
 
 
-@needs_browser
-def test_on_a_phone_the_readout_stays_in_sight(tmp_path):
+def test_on_a_phone_the_readout_stays_in_sight(browser, tmp_path):
     where = """(() => { document.querySelector('details').open = true;
         document.querySelector('[name=steps]').scrollIntoView({block: 'center'});
         const box = document.querySelector('#amem-explorer .tiles').getBoundingClientRect();
         return [box.top, box.bottom, innerHeight]; })()"""
-    [[top, bottom, height]], _ = open_page(tmp_path, where, width=390)
+    [[top, bottom, height]], _ = open_page(browser, tmp_path, where, hashes=(SMALL,), width=390)
     assert 0 <= top < bottom <= height / 3
 
 
-@needs_browser
 @pytest.mark.parametrize("width", [390, 1280])
-def test_it_is_used_by_keys_and_fits_a_phone(tmp_path, width):
+def test_it_is_used_by_keys_and_fits_a_phone(browser, tmp_path, width):
     script = f"""JSON.stringify([document.activeElement.name, document.activeElement.value,
         document.activeElement.getAttribute('aria-valuetext'), {browse.SIDEWAYS},
         [...document.querySelectorAll('#amem-explorer svg')].map((svg) => [svg.querySelector('title').textContent,
             svg.querySelectorAll('path').length, svg.querySelectorAll('text').length]),
         [...document.querySelectorAll('#amem-explorer [name]')].every((input) => input.labels.length === 1)])"""
-    values, complaints = open_page(tmp_path, script, width=width, before=["Tab"] + ["ArrowRight"] * 2)
+    keys = ["Tab"] + ["ArrowRight"] * 2
+    values, complaints = open_page(browser, tmp_path, script, hashes=(SMALL,), width=width, before=keys)
     name, value, spoken, sideways, pictures, labelled = json.loads(values[0])
     assert (name, value, spoken) == ("alpha", "1.6", "1.60") and sideways <= 0 and labelled
     assert all(len(title) > 20 and paths >= 2 and texts > 6 for title, paths, texts in pictures)
@@ -434,10 +421,9 @@ def test_only_pages_with_figures_load_the_engine():
     assert [path.name for path in pages if "_static/engine.js" in path.read_text()] == ["index.md", "explorer.md"]
 
 
-@needs_browser
-def test_what_is_out_of_date_is_grey_at_once_and_the_tiles_say_the_ratio(tmp_path):
-    with browse.chromium() as browser, browse.tab(browser, "desktop") as (tab, complaints):
-        browse.open_page(tab, page(tmp_path), "#d=6&n=3")
+def test_what_is_out_of_date_is_grey_at_once_and_the_tiles_say_the_ratio(browser, tmp_path):
+    with browse.tab(browser, "desktop") as (tab, complaints):
+        browse.open_page(tab, page(tmp_path), SMALL)
         tab.wait_for_function(COMPUTED)
         assert tab.locator(".stale").count() == 0
         seen = "document.querySelectorAll('#amem-explorer .stale').length"

@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 
-@pytest.mark.process
+@pytest.mark.weekly
 def test_the_loop_stops_at_its_budget_and_does_later_what_was_left(tmp_path):
     def gpu(budget: int) -> subprocess.CompletedProcess:
         options = ["GPU_STUDIES=lemmas signal", "PROFILE=smoke", "DEVICE=cpu", f"GPU_PYTHON={sys.executable}"]

@@ -41,7 +41,7 @@ def build(what: str, source: Path, output: Path) -> Path:
     return next(output.glob("*.whl" if what == "wheel" else "*.tar.gz"))
 
 
-@pytest.mark.process
+@pytest.mark.weekly
 def test_the_wheel_of_the_source_distribution_holds_both_packages_and_reads_its_records(tmp_path, tracked):
     packages = set(tracked("amemlib", "amembook"))
     for name in packages | set(tracked("pyproject.toml", "MANIFEST.in", "LICENSE*", "CHANGELOG.md", "CITATION.cff")):

@@ -10,6 +10,7 @@ stands there.
 """
 
 import dataclasses
+import functools
 import importlib
 import json
 import re
@@ -62,13 +63,18 @@ def is_blind(verdict: dict) -> bool:
     return bool(held) and all(one["low"] is None for one in held)
 
 
-def chapters_of(name):
-    """The chapters whose front matter names the study, alone or in a list."""
+@functools.cache
+def chapters() -> list[tuple[Path, list[str]]]:
+    """The chapters, each with the studies that its front matter names, one or a list."""
+    found = []
     for path in notebooks.sources(ROOT):
         head = re.match(r"---\n(.*?)\n---\n", path.read_text(encoding="utf-8"), re.S)
-        named = (yaml.safe_load(head[1]) or {}).get("experiment", []) if head else []
-        if name in ([named] if isinstance(named, str) else named):
-            yield path
+        named = yaml.safe_load(head[1]).get("experiment", [])
+        found.append((path, [named] if isinstance(named, str) else named))
+    return found
+
+
+rows = functools.cache(ledger.rows)
 
 
 @pytest.mark.parametrize("name", FOLDERS)
@@ -123,8 +129,8 @@ def test_every_verdict_of_a_stored_record_can_fail(name):
 def test_a_study_has_a_fresh_record_a_chapter_and_a_row(name):
     stored = records.read_records(name)
     assert any(record["config"]["first_seed"] in FRESH and draws_of(record["config"]) >= 5 for record in stored)
-    (chapter,) = chapters_of(name)
+    (chapter,) = [path for path, named in chapters() if name in named]
     book = "companions" if FOLDERS[name] == "companions" else ""
-    rows = [row for row in ledger.rows(ROOT, book) if f"{name}/" in str(row.get("record"))]
+    own = [row for row in rows(ROOT, book) if f"{name}/" in str(row.get("record"))]
     place = chapter.relative_to(ROOT / book / "chapters").as_posix()
-    assert rows and {row["chapter"].partition("#")[0] for row in rows} == {place}
+    assert own and {row["chapter"].partition("#")[0] for row in own} == {place}

@@ -73,8 +73,6 @@ AXE = """(() => {
   document.querySelectorAll('mjx-math, mjx-assistive-mml').forEach((inside) => inside.replaceChildren());
   return axe.run(document, {resultTypes: ['violations'], preload: false}).then((found) => found.violations);
 })()"""
-UPSTREAM: dict[str, str] = {}
-"""What axe-core finds that no file of this book can mend, by its rule: who owns it."""
 
 
 @contextmanager
@@ -121,13 +119,12 @@ def open_page(page: Page, path: Path, fragment: str = "") -> None:
 
 
 def accessibility(page: Page) -> list[str]:
-    """What axe-core finds, one line a rule, less what is known to be another's. Empties the page's formulas."""
+    """What axe-core finds, one line a rule. Empties the page's formulas."""
     page.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8") + "; 0")
     lines = []
     for violation in page.evaluate(AXE):
-        if violation["id"] not in UPSTREAM:
-            places = [" ".join(map(str, node["target"])) for node in violation["nodes"]]
-            lines.append(f"axe: {violation['id']} ({violation['impact']}): {len(places)} × {places[0]}")
+        places = [" ".join(map(str, node["target"])) for node in violation["nodes"]]
+        lines.append(f"axe: {violation['id']} ({violation['impact']}): {len(places)} × {places[0]}")
     return lines
 
 

@@ -6,6 +6,7 @@ sharp counts and writes the rest anew. A script and not a JSON file, because a p
 
 import json
 import sys
+from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -31,6 +32,7 @@ def counts(alpha: float, dim: int, n_items: int, seeds: range) -> dict[str, list
     return found
 
 
+@cache
 def laws(alpha: float, dim: int, n_items: int) -> dict[str, float]:
     """Counts that one line gives: each theorem's power of d with its constant, N at most; and d and N themselves.
 

@@ -297,17 +297,15 @@ def main() -> int:
     parser.add_argument("--all", action="store_true", help="run: execute every chapter, stale or not")
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="run: these chapters, not the others")
     parser.add_argument("--workers", type=int, default=2, help="run: notebooks at once")
-    parser.add_argument("--root", type=Path, default=ROOT, help="the repository")
     args = parser.parse_args()
     if args.workers < 1:
         parser.error(f"--workers must be at least 1, got {args.workers}")
-    root = args.root.resolve()
     try:
         if args.command == "write":
-            write(root)
+            write(ROOT)
             found = []
         else:
-            found = check(root) if args.command == "check" else run(root, args.workers, args.all, args.only)
+            found = check(ROOT) if args.command == "check" else run(ROOT, args.workers, args.all, args.only)
     except Unportable as error:
         found = [str(error)]
     print(*found, sep="\n", end="\n" if found else "", file=sys.stderr)

@@ -14,7 +14,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from posixpath import join, normpath
 from string import ascii_uppercase
@@ -22,6 +22,7 @@ from string import ascii_uppercase
 import latexcodec  # noqa: F401  registers the "ulatex" codec that bibliographies are written in
 import yaml
 from docutils.nodes import make_id
+from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from myst_parser.config.main import MdParserConfig
 from myst_parser.parsers.mdit import create_md_parser
@@ -123,9 +124,7 @@ class Book:
         settings = self.config["sphinx"]["config"]
         macros = settings["mathjax3_config"]["tex"]["macros"]
         self.macros = {name: tex if isinstance(tex, list) else [tex, 0] for name, tex in macros.items()}
-        extensions = set(self.config["parse"]["myst_enable_extensions"])
-        syntax = MdParserConfig(enable_extensions=extensions, disable_syntax=["inline"])
-        self.parser = create_md_parser(syntax, RendererHTML)
+        self.parser = _parser(frozenset(self.config["parse"]["myst_enable_extensions"]))
         self.targets: dict[str, Target] = {}
         counts: Counter = Counter()
         for page, chapter in self.pages().items():
@@ -153,32 +152,9 @@ class Book:
             add(part.get("chapters", []), None if part.get("numbered") else "")
         return pages
 
-    def blocks(self, text: str) -> Iterator[Block]:
+    def blocks(self, text: str) -> list[Block]:
         """The blocks of `text` that need work, in order; those inside lists too, those inside directives not."""
-        tokens = self.parser.parse(text + "\n")
-        for i, token in enumerate(tokens):
-            if token.map is None:
-                continue
-            start, end = token.map
-            if token.type in ("fence", "colon_fence"):
-                directive = re.match(r"\{([^}]+)\}\s*(.*)", token.info.strip())
-                if directive is None:
-                    yield Block("verbatim", start, end)
-                    continue
-                options, body, offset = _options(token.content)
-                yield Block("directive", start, end, *directive.groups(), options, body, start + 1 + offset)
-            elif token.type in ("math_block", "math_block_label", "amsmath"):
-                yield Block("math", start, end, token.type, token.info, body=token.content)
-            elif token.type == "myst_target":
-                yield Block("label", start, end, token.content)
-            elif token.type == "heading_open":
-                yield Block("heading", start, start, token.tag, tokens[i + 1].content)
-            elif token.type == "front_matter" or token.type == "myst_line_comment":
-                yield Block("drop", start, end)
-            elif token.type == "html_block" and token.content.lstrip().startswith("<!--"):
-                yield Block("drop", start, end)
-            elif token.type == "code_block":
-                yield Block("verbatim", start, end)
+        return _blocks(text, self.parser)
 
     def _index(self, page: str, chapter: str, counts: Counter) -> None:
         text = (self.root / f"{page}.md").read_text()
@@ -459,6 +435,41 @@ def leftovers(markdown: str) -> list[str]:
     shown = FENCED_CODE.sub("", markdown)
     roles = [match[0] for match in INLINE.finditer(shown) if match["role"]]
     return FENCED_DIRECTIVE.findall(shown) + roles
+
+
+@cache
+def _parser(extensions: frozenset[str]) -> MarkdownIt:
+    syntax = MdParserConfig(enable_extensions=set(extensions), disable_syntax=["inline"])
+    return create_md_parser(syntax, RendererHTML)
+
+
+@cache
+def _blocks(text: str, parser: MarkdownIt) -> list[Block]:
+    tokens, found = parser.parse(text + "\n"), []
+    for i, token in enumerate(tokens):
+        if token.map is None:
+            continue
+        start, end = token.map
+        if token.type in ("fence", "colon_fence"):
+            directive = re.match(r"\{([^}]+)\}\s*(.*)", token.info.strip())
+            if directive is None:
+                found.append(Block("verbatim", start, end))
+                continue
+            options, body, offset = _options(token.content)
+            found.append(Block("directive", start, end, *directive.groups(), options, body, start + 1 + offset))
+        elif token.type in ("math_block", "math_block_label", "amsmath"):
+            found.append(Block("math", start, end, token.type, token.info, body=token.content))
+        elif token.type == "myst_target":
+            found.append(Block("label", start, end, token.content))
+        elif token.type == "heading_open":
+            found.append(Block("heading", start, start, token.tag, tokens[i + 1].content))
+        elif token.type == "front_matter" or token.type == "myst_line_comment":
+            found.append(Block("drop", start, end))
+        elif token.type == "html_block" and token.content.lstrip().startswith("<!--"):
+            found.append(Block("drop", start, end))
+        elif token.type == "code_block":
+            found.append(Block("verbatim", start, end))
+    return found
 
 
 def _updated(settings: dict, own: dict) -> dict:

@@ -291,7 +291,6 @@ def log(path: Path, machine: str, what: str, total: int, differ: int) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("places", nargs="*", type=Path, help=f"folders or notebooks; if none, {' and '.join(FOLDERS)}")
-    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="of these, the notebooks of these names")
     parser.add_argument("--noise", type=int, metavar="SEED", help="round by chance")
     parser.add_argument("--setting", choices=SETTINGS, help="other kernels, or other threads")
     parser.add_argument("--tests", action="store_true", help="run the tests, not the notebooks")
@@ -311,8 +310,6 @@ def main() -> int:
         return 1 if differ else 0
     places = [place.resolve() for place in args.places] or [ROOT / name for name in FOLDERS]
     paths = [path for place in places for path in ([place] if place.is_file() else sorted(place.rglob("*.ipynb")))]
-    if unknown := set(args.only) - {path.stem for path in paths}:
-        parser.error(f"--only must name notebooks, got {', '.join(sorted(unknown))}")
     with contextlib.suppress(ImportError):
         import_module("ml_dtypes")  # JAX's: it looks for NumPy's own functions, which `install` replaces
     if noise := None if args.noise is None else Noise(args.noise):
@@ -320,7 +317,7 @@ def main() -> int:
     for module in ("scipy.stats", "scipy.optimize", "matplotlib.pyplot"):
         import_module(module)
     cells, differ = 0, 0
-    for path in (bar := tqdm([path for path in paths if not args.only or path.stem in args.only])):
+    for path in (bar := tqdm(paths)):
         bar.set_description(path.stem)
         number, found = in_a_child(path, noise)
         cells, differ = cells + number, differ + len(found)

@@ -182,6 +182,7 @@ def _code_hash(own: Path) -> str:
     return runtime.digest([_code(path.read_text(encoding="utf-8")) for path in sorted(paths)])[:16]
 
 
+@functools.cache
 def _code(text: str) -> str:
     tree = ast.parse(text)
     for node in ast.walk(tree):

@@ -25,6 +25,7 @@ all of them together notice says `noticed`. None for orders and checks. All of i
 
 import math
 from collections.abc import Iterable, Mapping
+from functools import cache
 from types import MappingProxyType
 
 import numpy as np
@@ -58,6 +59,7 @@ def count_band(dims) -> np.ndarray:
     return np.where(np.asarray(dims) < SMALL_DIM, SMALL, SIZES)
 
 
+@cache
 def multiplier(draws: float | None, looks: int = 1) -> float:
     """How many standard errors hold a mean of so many draws, 95 times of 100; all of `looks` means at once."""
     tail = 1 - 0.025 / looks

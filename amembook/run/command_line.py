@@ -1,16 +1,14 @@
 """The command line: `python -m amembook list | show | run | judge | reproduce`.
 
-What loads torch is imported where it is used: help, a list and a wrong name need none, and an interrupt ends well.
+What loads torch is imported where it is used: help, a list and a wrong name need none.
 """
 
 import argparse
 import json
 import math
-import os
-import signal
 import sys
 from concurrent.futures import BrokenExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 
 from amembook.run import studies
 
@@ -27,36 +25,11 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         status, line = 130, f"interrupted; {KEPT}"
     except (ValueError, TypeError, ImportError, ArithmeticError) as error:
-        status, line = 2, _line(error)
+        status, line = 2, str(error)
     except (OSError, MemoryError, BrokenExecutor, RuntimeError) as error:
-        status, line = 1, f"{type(error).__name__}: {_line(error)}; {KEPT}"
-    print(f"amembook: {line}", file=sys.stderr)
+        status, line = 1, f"{type(error).__name__}: {error}; {KEPT}"
+    print(f"amembook: {' '.join(line.split())}", file=sys.stderr)
     return status
-
-
-@contextmanager
-def _nothing_to_lose():
-    """While modules load, an interrupt ends the process itself: raised in a callback of theirs it would be lost."""
-    try:
-        before = signal.signal(signal.SIGINT, _end)
-    except ValueError:  # not the main thread, which alone hears of interrupts
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _end(*_) -> None:
-    os.write(2, b"amembook: interrupted; nothing had begun\n")
-    os._exit(130)
-
-
-def _line(error: BaseException) -> str:
-    """The error's first line; of a long one both ends, for the value stands last."""
-    said = (str(error).strip().splitlines() or [""])[0]
-    return said if len(said) <= 700 else f"{said[:500]} … {said[-200:]}"
 
 
 def _list(options) -> None:
@@ -79,21 +52,14 @@ def _show(options) -> None:
         print(json.dumps(stored))
         return
     for record in stored:
-        try:
-            print(f"record {record['name']}\n{table(record)}\n")
-        except (LookupError, TypeError, AttributeError) as error:
-            damaged = f"{options.experiment}/{record['name']}.json"
-            raise ValueError(
-                f"record must hold what is shown, got {damaged}: {error!r}; git restore brings it back"
-            ) from None
+        print(f"record {record['name']}\n{table(record)}\n")
 
 
 def _run(options) -> int:
-    with _nothing_to_lose():
-        experiment = studies.find_experiment(options.experiment)
-        from amembook.run import cache, records, runtime
-        from amembook.run.base import configure
-        from amemlib.checks import check_positive
+    experiment = studies.find_experiment(options.experiment)
+    from amembook.run import cache, records, runtime
+    from amembook.run.base import configure
+    from amemlib.checks import check_positive
 
     budget = math.inf if options.budget is None else check_positive("budget", options.budget)
     if wrong := [setting for setting in options.set if "=" not in setting]:
@@ -130,8 +96,7 @@ def _judge(options) -> None:
 
 
 def _reproduce(options) -> None:
-    with _nothing_to_lose():
-        from amembook.run import reproduce
+    from amembook.run import reproduce
 
     if options.list:
         minutes = {name: again.minutes for name, again in reproduce.STATEMENTS.items()}

@@ -119,8 +119,9 @@ def read_records(experiment: str, prefix: str = "") -> list[dict]:
     """
     folder = resources.files("amembook") / "records" / experiment
     names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    named = [name for name in names if name.endswith(".json") and name.startswith((prefix, "gpu"))]
     # the benchmarks' record predicts nothing
-    stored = {name: read_record(folder / name, ("config", "measured")) for name in names if name.endswith(".json")}
+    stored = {name: read_record(folder / name, ("config", "measured")) for name in named}
     chosen = {name: record for name, record in stored.items() if name.startswith(prefix)}
     if not chosen:
         raise ValueError(

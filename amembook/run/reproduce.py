@@ -63,6 +63,8 @@ STATEMENTS = {
     "Token retrieval, sample size": Again("token-retrieval/confirm", {}, ("samples", "multiplicative"), 2),
     "Weak to strong, what is inherited": Again("weak-to-strong/confirm", {}, ("inherited",), 2),
 }
+# a study that somebody deletes is not missed
+STATEMENTS = {name: one for name, one in STATEMENTS.items() if (records.RECORDS / f"{one.record}.json").exists()}
 ALPHA = 1.5
 """The power law of what is counted in plain torch."""
 LAWS = {"a law a tenth higher": 1.1, "a law a tenth lower": 1 / 1.1}

@@ -37,7 +37,7 @@ FLAWS = [
     (("text", "extra_loss"), {"low": [0.1], "high": [0.2]}, "text", "not reproduced", "confirm-text"),
     (("text", "bigram"), 4.1, "text", "undecided", "confirm-text"),
 ]
-REFUSED = [("momenta", (0.9, 0.95)), ("probes", (1, 200))]
+REFUSED = [("momenta", (0.9, 0.95)), ("probes", (1, 200)), ("remedy", "zz")]
 
 
 def test_weights_in_the_momentum_are_the_sum_over_its_steps():
