@@ -31,6 +31,7 @@ from amembook.paper.signal import figures as signal
 from amembook.paper.spectral_emergence import figures as spectral_emergence
 from amembook.paper.spectral_maps import figures as spectral_maps
 from amembook.paper.vocabulary import figures as vocabulary
+from amembook.paper.whitened_runs import figures as whitened_runs
 from amembook.paper.whitening import figures as whitening
 from amembook.paper.zoo import figures as zoo
 from amembook.run.base import profile_bins
@@ -84,6 +85,7 @@ DRAWN = {
     gradient_limit.one_law_figure: ("gradient-limit", "confirm"),
     whitening.frontier_figure: ("whitening", "confirm", 1.5),
     whitening.damping_figure: ("whitening", "confirm", 1.5),
+    whitened_runs.runs_figure: ("whitened-runs", "confirm", 64),
     zoo.items_figure: ("zoo", "confirm", 1.5),
     interactions.interaction_blocks_figure: ("interactions", "confirm", "smoothed_sign"),
     iterates.iterates_capacity_figure: ("many-steps", "confirm-alpha"),

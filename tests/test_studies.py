@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SMOKE_SECONDS = 10.0
 FRESH = range(3000, 7000)
 FOLDERS = {name: group for group in ("practice", "companions") for name in studies.names()[group]}
-OWN_FOLDER = ("spectral-emergence", "gradient-limit", "trained-map", "whitening", "zoo", "two-sided")
+OWN_FOLDER = ("spectral-emergence", "gradient-limit", "trained-map", "whitening", "zoo", "two-sided", "whitened-runs")
 FOLDERS |= dict.fromkeys(OWN_FOLDER, "paper")
 
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from amemlib.gradients import loss
 from amemlib.problem import Embeddings, Problem
-from amemlib.sampling import sample_minibatch
+from amemlib.sampling import sample_embeddings, sample_minibatch
 
 BATCHES = 10**6
 """Seeds of the batches of one draw: that of step t is BATCHES (seed + 1) + t."""
@@ -18,9 +18,15 @@ MOST = 100.0
 
 def dense_gradient(W: Float[Tensor, "d d"], emb: Embeddings, q: Float[Tensor, " N"]) -> Float[Tensor, "d d"]:
     """−∇L(W) under q, the softmax in float32: `gradients.gradient` for small memories and few items seen."""
+    seen, errors, inputs = batch_errors(W, emb, q)
+    return (seen[:, None] * errors).mT @ inputs
+
+
+def batch_errors(W: Float[Tensor, "d d"], emb: Embeddings, q: Float[Tensor, " N"]) -> tuple[Tensor, Tensor, Tensor]:
+    """Of the n items seen under q: their q, (n,), the errors u_i − Σ_j π_j u_j and the inputs v_i, (n, d) float64."""
     seen = q.nonzero()[:, 0]
     left = torch.softmax((emb.V[seen] @ W.float().mT) @ emb.U.mT, 1) @ emb.U
-    return (q[seen, None] * (emb.U[seen].double() - left.double())).mT @ emb.V[seen].double()
+    return q[seen], emb.U[seen].double() - left.double(), emb.V[seen].double()
 
 
 def best_of_ladder(function: Callable[[float], float], start: float) -> tuple[float, float]:
@@ -42,6 +48,30 @@ def ladder(function: Callable[[float], float], start: float) -> dict[float, floa
         if not missing:
             return {start * 2.0**k: value for k, value in values.items()}
         values[missing[0]] = function(start * 2.0 ** missing[0])
+
+
+def best_half_octave(function: Callable[[int], float]) -> int:
+    """The k of the least value of a function of a rate start · 2^{k/2}: down the hill from 0, by octaves, then halves.
+
+    Both neighbours of the one that it gives were tried and are no less.
+    """
+    values = {0: function(0)}
+    for step in (2, 1):
+        while True:
+            best = min(values, key=values.get)
+            missing = [k for k in (best + step, best - step) if k not in values]
+            if not missing:
+                break
+            values[missing[0]] = function(missing[0])
+    return best
+
+
+def family(n_items: int, dim: int, matrices: int, seed: int, device: torch.device | str) -> list[Embeddings]:
+    """Embeddings with the same inputs and outputs of their own, as many as there are matrices."""
+    blocks = matrices // 2 + 1
+    emb = sample_embeddings(Problem.power_law(n_items * blocks, dim, 1.5), seed, device)
+    inputs, *more = emb.V.split(n_items)
+    return [Embeddings(U, inputs) for U in (*emb.U.split(n_items), *more)][:matrices]
 
 
 def loss_after(

@@ -28,25 +28,25 @@ Update = Callable[[State, Float[Tensor, "m n"]], tuple[State, Float[Tensor, "m n
 
 def sgd(state: State, G: Tensor, beta: float = FIRST) -> tuple[State, Tensor]:
     """The average of the gradients itself."""
-    return _averaged(state, G, beta)
+    return averaged(state, G, beta)
 
 
 def sign(state: State, G: Tensor, beta: float = FIRST) -> tuple[State, Tensor]:
     """sign M, Signum (arXiv:1802.04434): without the average signSGD."""
-    state, M = _averaged(state, G, beta)
+    state, M = averaged(state, G, beta)
     return state, M.sign()
 
 
 def adam(state: State, G: Tensor, beta: float = ADAM_FIRST) -> tuple[State, Tensor]:
     """M / (√V + ε), both averages freed of their bias (arXiv:1412.6980)."""
-    state, M = _averaged(state, G, beta)
-    state, V = _averaged(state, G.square(), SECOND, "V")
+    state, M = averaged(state, G, beta)
+    state, V = averaged(state, G.square(), SECOND, "V")
     return state, M / (V.sqrt() + EPSILON)
 
 
 def muon(state: State, G: Tensor, beta: float = FIRST) -> tuple[State, Tensor]:
     """polar((1 − β) G + β M): Nesterov's average and the exact polar factor, M freed of its bias."""
-    state, M = _averaged(state, G, beta)
+    state, M = averaged(state, G, beta)
     return state, polar(torch.lerp(G, M, beta))
 
 
@@ -61,7 +61,7 @@ def muon_shipped(state: State, G: Tensor, beta: float = FIRST) -> tuple[State, T
 
 def muon_five_steps(state: State, G: Tensor, beta: float = FIRST) -> tuple[State, Tensor]:
     """The same with five of Jordan's quintics; the first step is the shipped one."""
-    state, M = _averaged(state, G, beta)
+    state, M = averaged(state, G, beta)
     return state, newton_schulz(torch.lerp(G, M, beta), coefficients="jordan")
 
 
@@ -72,46 +72,46 @@ def muon_without_momentum(state: State, G: Tensor) -> tuple[State, Tensor]:
 
 def muon_squared(state: State, G: Tensor, beta: float = FIRST) -> tuple[State, Tensor]:
     """polar(M / (√V + ε)): Muon² (arXiv:2604.09967)."""
-    state, M = _averaged(state, G, beta)
-    state, V = _averaged(state, G.square(), SECOND, "V")
+    state, M = averaged(state, G, beta)
+    state, V = averaged(state, G.square(), SECOND, "V")
     return state, polar(M / (V.sqrt() + EPSILON))
 
 
 def normuon(state: State, G: Tensor, beta: float = FIRST) -> tuple[State, Tensor]:
     """The rows of O = polar(…) over the root of the average of their mean squares, ‖O‖_F kept (arXiv:2510.05491)."""
-    state, M = _averaged(state, G, beta)
+    state, M = averaged(state, G, beta)
     O = polar(torch.lerp(G, M, beta))  # noqa: E741
-    state, v = _averaged(state, O.square().mean(1, keepdim=True), SECOND, "v")
+    state, v = averaged(state, O.square().mean(1, keepdim=True), SECOND, "v")
     rows = O / (v.sqrt() + EPSILON)
     return state, rows * (torch.linalg.norm(O) / torch.linalg.norm(rows))
 
 
 def shampoo(state: State, G: Tensor, beta: float = ADAM_FIRST) -> tuple[State, Tensor]:
     """L^{−1/4} M R^{−1/4}, L and R averages of GGᵀ and GᵀG; in arXiv:1802.09568 they are sums, and M is G."""
-    state, M = _averaged(state, G, beta)
-    state, L = _averaged(state, G @ G.mT, SECOND, "L")
-    state, R = _averaged(state, G.mT @ G, SECOND, "R")
+    state, M = averaged(state, G, beta)
+    state, L = averaged(state, G @ G.mT, SECOND, "L")
+    state, R = averaged(state, G.mT @ G, SECOND, "R")
     return state, _root(L, 0.25) @ M @ _root(R, 0.25)
 
 
 def one_sided_shampoo(state: State, G: Tensor, beta: float = ADAM_FIRST) -> tuple[State, Tensor]:
     """L^{−1/2} M, the left side alone."""
-    state, M = _averaged(state, G, beta)
-    state, L = _averaged(state, G @ G.mT, SECOND, "L")
+    state, M = averaged(state, G, beta)
+    state, L = averaged(state, G @ G.mT, SECOND, "L")
     return state, _root(L, 0.5) @ M
 
 
-def soap(state: State, G: Tensor, beta: float = FIRST) -> tuple[State, Tensor]:
+def soap(state: State, G: Tensor, beta: float = FIRST, second: float = SECOND) -> tuple[State, Tensor]:
     """P (M′ / (√V + ε)) Qᵀ with M′ = PᵀMQ, V the average of (PᵀGQ)²: Adam in the eigenbases P of L and Q of R of the
     steps *before* (arXiv:2409.11321). Bases follow by one power iteration a step; the first step only finds them."""
     first = not state
-    state, M = _averaged(state, G, beta)
+    state, M = averaged(state, G, beta)
     if not first:
         P, Q = state["P"], state["Q"]
-        state, V = _averaged(state, (P.mT @ G @ Q).square(), SECOND, "V")
+        state, V = averaged(state, (P.mT @ G @ Q).square(), second, "V")
         step = P @ ((P.mT @ M @ Q) / (V.sqrt() + EPSILON)) @ Q.mT
-    state, L = _averaged(state, G @ G.mT, SECOND, "L")
-    state, R = _averaged(state, G.mT @ G, SECOND, "R")
+    state, L = averaged(state, G @ G.mT, second, "L")
+    state, R = averaged(state, G.mT @ G, second, "R")
     if first:
         P, Q = (torch.linalg.eigh(X)[1].flip(1) for X in (L, R))
         return state | {"P": P, "Q": Q}, torch.zeros_like(G)
@@ -166,7 +166,7 @@ UPDATES: dict[str, Update] = {
 """Every optimizer of the study by name."""
 
 
-def _averaged(state: State, X: Tensor, beta: float, name: str = "M") -> tuple[State, Tensor]:
+def averaged(state: State, X: Tensor, beta: float, name: str = "M") -> tuple[State, Tensor]:
     """The average of X so far with weights β^k, freed of its bias, under `name` in a new state."""
     count = state.get(f"{name} count", 0) + 1
     mean = (1 - beta) * X + beta * state[name] if name in state else (1 - beta) * X

@@ -17,7 +17,7 @@ BOXES = [
     ["Lemma 12\nslope formula", "Lem. 14, 17\nthe bulk", "Lem. 21-23\nexpansion", "Lemma 27\nodd, Lipschitz"],
     ["Prop. 11\nderivatives", "Lem. 15, 16\ntail of a batch", "Lem. 19, 20\nnorms", "Prop. 26\nconstant 1"],
 ]
-"""The proof of Theorem 3 (a) and Corollary 4 from the top down; a box's first line names it. Numbers are the paper's."""
+"""The proof of Theorem 3 (a) and Corollary 4 from the top; a box's first line names it. Numbers are the paper's."""
 USES = {
     "Corollary 4": ["Theorem 3 (a)", "Any matrix"],
     "Theorem 3 (a)": ["Eq. (20)", "Prop. 18", "Eq. (21)", "Chernoff"],

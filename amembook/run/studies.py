@@ -37,6 +37,7 @@ PAPER = {
     "whitening": "whitening",
     "zoo": "zoo",
     "two-sided": "two_sided",
+    "whitened-runs": "whitened_runs",
 }
 """The studies of the main book and their modules in `amembook.paper`."""
 
