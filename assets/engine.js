@@ -412,24 +412,21 @@
   }
 
   /* Muon's true iterates, η = √d, on a power law's population: the counts after 1 … `steps` steps, between the stored
-     solutions of equivalents.power_law_iterates. Interpolated is what would be counted without an end of the list.
-     NaN where a neighbour has no solution, as equivalents.power_law_iterates refuses the step there. */
+     solutions of equivalents.power_law_iterates. NaN outside the domain of amemlib.expected_trajectory. */
   function trueSteps({ alpha, dim, nItems, steps }) {
-    const { alphas, dims, nItems: numbers, logCounts, sharpness } = DATA.steps;
+    const { alphas, dims, nItems: numbers, itemsPerDim, logCounts } = DATA.steps;
+    const within = (nodes, x) => x >= nodes[0] - 1e-9 && x <= nodes[nodes.length - 1] + 1e-9;
+    const inside = within(alphas, alpha) && within(dims, dim) && within(numbers, nItems) && nItems >= itemsPerDim * dim;
+    if (!inside) return Array(steps).fill(NaN);
     const places = [between(alphas, alpha), between(dims.map(Math.log), Math.log(dim)), between(numbers.map(Math.log), Math.log(nItems))];
     return Array.from({ length: steps }, (_, t) => {
       let total = 0;
       for (const [a, wa] of places[0]) for (const [d, wd] of places[1]) for (const [n, wn] of places[2]) {
-        const weight = wa * wd * wn, stored = logCounts[a][d][n][t];
-        if (weight !== 0) total += stored === null ? NaN : weight * stored;
+        total += wa * wd * wn * logCounts[a][d][n][t];
       }
-      const endless = Math.exp(total);
-      return endless * Math.pow(1 + Math.pow(endless / nItems, sharpness), -1 / sharpness);
+      return Math.exp(total);
     });
   }
-
-  /* How many steps in a row have a count. */
-  const countedSteps = (history) => history.filter((count) => count === count).length;
 
   /* t₀ of theory.bulk_scale for a power law, in the units of G's singular values; 1/M(0) for a list, which has no α. */
   function lambdaUnit(state, p) {
@@ -678,6 +675,6 @@
   }
 
   root.amemEngine = {
-    logNdtr, powerLaw, language, readList, listSize, tokensOf, batch, bulkScale, lambdaUnit, predict, scores, overlaps, dimensionCounts, againstDimension, batchCounts, againstBatch, trueSteps, countedSteps, halfBatch, spectrum, exponent, MAP_NODES, drawnMap, readMap,
+    logNdtr, powerLaw, language, readList, listSize, tokensOf, batch, bulkScale, lambdaUnit, predict, scores, overlaps, dimensionCounts, againstDimension, batchCounts, againstBatch, trueSteps, halfBatch, spectrum, exponent, MAP_NODES, drawnMap, readMap,
   };
 })(globalThis);

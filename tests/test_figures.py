@@ -91,7 +91,7 @@ DRAWN = {
     iterates.iterates_capacity_figure: ("many-steps", "confirm-alpha"),
     iterates.iterates_exponents_figure: ("many-steps", "confirm-alpha", 0.05, 0.3),
     iterates.residual_profile_figure: ("many-steps", "confirm-extra", bins, {96: range(9, 14), 192: range(9, 14)}),
-    iterates.trajectory_counts_figure: ("trajectory", ""),
+    iterates.domain_figure: ("iterates-domain", "confirm", (5, 0.03), 0.04),
     iterates.trajectory_overlaps_figure: ("trajectory", "confirm-alpha-1.5"),
     iterates.item_law_figure: ("trajectory", "confirm-alpha-1.5", 1.0, bins, (1, 2, 3, 5)),
     iterates.far_exponents_figure: ("trajectory", "confirm-alpha-1.5"),

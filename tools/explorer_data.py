@@ -14,8 +14,6 @@ from scipy.stats.qmc import Sobol
 from amembook import read_records, vocabularies
 from amembook.tables import make_steps
 
-SHARPNESS, NEARLY_ALL, ALL = 8, 0.9, 0.999
-"""How sudden the end of a list is; the shares of it from which on a count says little more than that, and nothing."""
 PAGE_NAMES = {"polar": "polar", "smoothed_sign": "smoothed", "sgd": "sgd"}
 LANGUAGES = {"en": "English", "de": "German", "es": "Spanish", "fi": "Finnish", "ru": "Russian", "zh": "Chinese"}
 
@@ -77,29 +75,6 @@ def stairs() -> dict:
     return {"dims": record["config"]["dims"], "muon": counts["smoothed_half"], "sgd": counts["sgd_half"]}
 
 
-def endless(counts: np.ndarray, n_items: np.ndarray) -> np.ndarray:
-    """Logarithms of what would be counted if the list did not end, x with count = x (1 + (x/N)^k)^(−1/k).
-
-    counts: (…, N, steps). Where nearly all N items are stored the count says little of x: there it goes on as a power
-    of N from the next two larger N, but never below what the count says. NaN stays NaN.
-    """
-    share = counts / n_items[:, None]
-    x = np.log(counts) - np.log1p(-(np.minimum(share, ALL) ** SHARPNESS)) / SHARPNESS
-    logs = np.log(n_items)
-    for k in range(len(n_items) - 3, -1, -1):
-        slope = (x[..., k + 2, :] - x[..., k + 1, :]) / (logs[k + 2] - logs[k + 1])
-        further = x[..., k + 1, :] - slope * (logs[k + 1] - logs[k])
-        x[..., k, :] = np.where(share[..., k, :] > NEARLY_ALL, np.fmax(x[..., k, :], further), x[..., k, :])
-    return x
-
-
-def or_none(value):
-    """Nested lists with None for NaN: what JSON can say of a number that nobody knows."""
-    if isinstance(value, list):
-        return [or_none(inner) for inner in value]
-    return None if value != value else value
-
-
 def data() -> dict:
     """Everything the page's script reads, plain numbers."""
     hermite = {str(n): [x.tolist() for x in np.polynomial.hermite_e.hermegauss(n)] for n in (3, 24)}
@@ -113,8 +88,8 @@ def data() -> dict:
             "alphas": make_steps.ALPHAS,
             "dims": make_steps.DIMS,
             "nItems": make_steps.N_ITEMS,
-            "logCounts": or_none(np.round(endless(make_steps.counts(), np.array(make_steps.N_ITEMS)), 4).tolist()),
-            "sharpness": SHARPNESS,
+            "itemsPerDim": make_steps.ITEMS_PER_DIM,
+            "logCounts": np.round(np.log(make_steps.counts()), 4).tolist(),
         },
         "hermite": hermite,
         "normals": np.round(draws, 5).tolist(),

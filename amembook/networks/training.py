@@ -8,7 +8,7 @@ import math
 import os
 import pickle
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -146,6 +146,47 @@ def train(
     if checkpoint is not None:
         checkpoint.unlink(missing_ok=True)
     return TrainingRun({name: tensor.detach() for name, tensor in weights.items()}, history, diverged)
+
+
+def cooled(step: int, steps: int) -> float:
+    """A rate that is 1 for the first half of a run and falls in a line to 0 over the second."""
+    return min(1.0, 2 * (1 - step / steps))
+
+
+def train_matrices(
+    weights: dict[str, Tensor],
+    vectors: Mapping[str, float],
+    loss: Callable[[dict[str, Tensor], Any], Tensor],
+    batches: Callable[[int], Any],
+    steps: int,
+    lr: float,
+    update: Callable[[int, dict[str, Tensor]], dict[str, Tensor]] | None,
+) -> dict[str, Tensor] | None:
+    """The trained weights, W ← W + η √max(1, m/n) · update, rates `cooled`; None where a loss was not finite.
+
+    vectors: tables of vectors that AdamW trains, with their rates; the others stay as they are. update: number of the
+    step and −∇L of every matrix ↦ what is added to it, of a size that is its own; None leaves all matrices as they are.
+    """
+    weights = {name: W.detach().clone() for name, W in weights.items()}
+    learnt = [*vectors, *([] if update is None else _matrices(weights))]
+    for name in learnt:
+        weights[name].requires_grad_()
+    readers = {name: adamw({name: weights[name]}, rate)[0] for name, rate in vectors.items()}
+    for step in range(steps):
+        value = loss(weights, batches(step))
+        if not torch.isfinite(value):
+            return None
+        found = dict(zip(learnt, torch.autograd.grad(value, [weights[name] for name in learnt]), strict=True))
+        for name, optimizer in readers.items():
+            weights[name].grad = found.pop(name)
+            optimizer.param_groups[0]["lr"] = vectors[name] * cooled(step, steps)
+            optimizer.step()
+        with torch.no_grad():
+            added = update(step, {name: -G for name, G in found.items()}) if found else {}
+            for name, move in added.items():
+                m, n = move.shape
+                weights[name] += lr * cooled(step, steps) * math.sqrt(max(1, m / n)) * move
+    return {name: W.detach() for name, W in weights.items()}
 
 
 def _matrices(weights: dict[str, Tensor]) -> dict[str, Tensor]:

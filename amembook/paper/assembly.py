@@ -11,16 +11,16 @@ _BOX_WIDTH, _BOX_HEIGHT, _LINE = 0.96, 0.52, 0.16
 
 BOXES = [
     ["Corollary 4\nthe loss"],
-    ["Theorem 3\nall items up to a rank", "Any matrix\nmargins to loss"],
+    ["Theorem 3 (a)\nall items up to a rank", "Any matrix\nmargins to loss"],
     ["Eq. (20)\nsignal", "Prop. 18\ninteractions", "Eq. (21)\nby Prop. 26", "Chernoff\nfrequencies"],
     ["Eqs. (17), (18)\nslope", "Lemma 13\ncurvature", "Lem. 24, 25\nfrequent pairs", "Eq. (51)\na rare item"],
     ["Lemma 12\nslope formula", "Lem. 14, 17\nthe bulk", "Lem. 21-23\nexpansion", "Lemma 27\nodd, Lipschitz"],
     ["Prop. 11\nderivatives", "Lem. 15, 16\ntail of a batch", "Lem. 19, 20\nnorms", "Prop. 26\nconstant 1"],
 ]
-"""The proof of Theorem 3 and Corollary 4 from the top down; a box's first line names it. Numbers are the paper's."""
+"""The proof of Theorem 3 (a) and Corollary 4 from the top; a box's first line names it. Numbers are the paper's."""
 USES = {
-    "Corollary 4": ["Theorem 3", "Any matrix"],
-    "Theorem 3": ["Eq. (20)", "Prop. 18", "Eq. (21)", "Chernoff"],
+    "Corollary 4": ["Theorem 3 (a)", "Any matrix"],
+    "Theorem 3 (a)": ["Eq. (20)", "Prop. 18", "Eq. (21)", "Chernoff"],
     "Eq. (20)": ["Eqs. (17), (18)", "Lemma 13"],
     "Prop. 18": ["Lem. 24, 25", "Eq. (51)"],
     "Eqs. (17), (18)": ["Lemma 12", "Lem. 14, 17"],
@@ -33,7 +33,7 @@ USES = {
 }
 """What the proof of a box uses."""
 _PROVES = {
-    "this chapter": ["Corollary 4", "Theorem 3"],
+    "this chapter": ["Corollary 4", "Theorem 3 (a)"],
     "The loss": ["Any matrix"],
     "The signal": ["Eq. (20)", "Eqs. (17), (18)", "Lemma 13", "Lemma 12", "Prop. 11"],
     "Interactions": ["Prop. 18", "Lem. 24, 25", "Eq. (51)", "Lemma 27", "Lem. 21-23", "Lem. 19, 20", "Prop. 26"],

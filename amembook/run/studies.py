@@ -25,6 +25,7 @@ PAPER = {
     "sharp": "sharp",
     "many-steps": "iterates.many_steps",
     "trajectory": "iterates.trajectory",
+    "iterates-domain": "iterates.domain",
     "race": "iterates.race",
     "recall-rates": "recall.rates",
     "recall": "recall",

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.ndimage import uniform_filter1d
+from scipy.sparse import csr_array
 from scipy.special import log_ndtr, ndtr
 
 from amemlib.checks import check_count, check_positive
@@ -293,7 +294,9 @@ class Stream:
     def _along_inputs(self, W: np.ndarray) -> np.ndarray:
         """|W v_i|² as the items' own outputs see it, over its mean, (K,)."""
         images = self.V @ W.T
-        squares = ((images @ self.outputs) * images).sum(1)
+        # an item is no rival of its own
+        own = self.matrix_dim / self.crowd.sum() * (images * self.U).sum(1) ** 2
+        squares = ((images @ self.outputs) * images).sum(1) - own
         mean = (W * (self.outputs @ W)).sum() / self.matrix_dim
         return np.maximum(1 + self._share() * (squares / mean - 1), LEAST_SQUARE)
 
@@ -306,8 +309,8 @@ class Stream:
 
     def _rival_means(self, masses: np.ndarray, images: np.ndarray) -> np.ndarray:
         """What the softmax means of its rivals have across W v_i, (K, d′); along it they have the tilt."""
-        pairs = zip(masses.T, self.outputs_of_rivals, strict=True)
-        means = sum(mass[:, None] * self.U[rival] for mass, rival in pairs)
+        ends = masses.shape[1] * np.arange(len(masses) + 1)
+        means = csr_array((masses.ravel(), self.outputs_of_rivals.T.ravel(), ends), (len(masses), len(self.U))) @ self.U
         return means - ((means * images).sum(1) / np.maximum((images**2).sum(1), 1e-300))[:, None] * images
 
     def _row(self, z, energy, wins, sd) -> tuple[np.ndarray, tuple[float, float, float, float]]:

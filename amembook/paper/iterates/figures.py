@@ -83,31 +83,6 @@ def residual_profile_figure(record: dict, edges, thresholds: dict) -> Figure:
     return figure
 
 
-def trajectory_counts_figure(records: list[dict]) -> Figure:
-    """Records of `trajectory`, one α a panel: counts against T for every learning rate, lines are the recursion.
-
-    Two standard errors of the draws. One dimension, the first.
-    """
-    figure, axes = new_axes(len(records), sharey=True)
-    for axis, record in zip(axes, records, strict=True):
-        measured, predicted = record["measured"], record["predicted"]
-        steps = np.arange(1, record["config"]["steps"] + 1)
-        for (look, _), mean, error, law in zip(
-            series(record["config"]["rates"], r"$\eta = {:g}\sqrt{{d}}$"),
-            measured["counts"][0],
-            measured["count_errors"][0],
-            predicted["counts"][0],
-            strict=True,
-        ):
-            points(axis, steps, mean, look, error=error, law=law, ms=4)
-        frame(axis, "step $T$", title=alpha_of(record), zero=True)
-        axis.xaxis.get_major_locator().set_params(integer=True)
-    for axis in axes[::2]:
-        axis.set_ylabel("recovered items")
-    key(axes[0], {"closed recursion": "-"}, below=2)
-    return figure
-
-
 def trajectory_overlaps_figure(record: dict) -> Figure:
     """A record of `trajectory`: overlaps of every two updates and the size of the interactions, against prediction."""
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
@@ -225,6 +200,36 @@ def race_laws_figure(record: dict) -> Figure:
     for axis in axes[::2]:
         axis.set_ylabel("recovered items")
     key(axes[0], {"predicted": "-"}, below=2)
+    return figure
+
+
+def domain_figure(record: dict, early: tuple[int, float], late: float) -> Figure:
+    """A record of `iterates-domain`: counted over predicted against T, one rate a panel; hollow at the smaller d.
+
+    early: the last step of the first band and its half-width, late: that of the steps beyond. Two standard errors.
+    """
+    config, law = record["config"], np.array(record["predicted"]["counts"])
+    counts, looks = np.array(record["measured"]["counts"]), np.array(config["looks"])
+    figure, axes = new_axes(len(config["rates"]), sharey=True)
+    until, narrow = early
+    edge = np.sqrt(until * looks[looks > until].min())
+    for axis, rate, drawn, expected in zip(axes, config["rates"], counts, law, strict=True):
+        for sign in (-1, 1):
+            ends = [looks[0] * 0.85, edge, edge, looks[-1] * 1.2]
+            axis.plot(ends, 1 + sign * np.array([narrow, narrow, late, late]), ":", color=GREY, lw=1.2)
+        for k, (look, _) in enumerate(series(config["alphas"], r"$\alpha = {:g}$")):
+            for which in range(len(config["dims"])):
+                ratio = (drawn[k, which] / expected[k, which]).T
+                shift = 1 + 0.03 * (2 * k + which - 2.5)
+                style = {"mfc": "white"} if which == 0 else {}
+                label = look.label if which == len(config["dims"]) - 1 else None
+                points(axis, looks * shift, ratio, look, ms=4.5, label=label, **style)
+        frame(axis, "steps $T$", title=rf"$\eta = {rate:g}\sqrt{{d}}$", log="x")
+        axis.set_xticks(looks, looks)
+        axis.minorticks_off()
+    for axis in axes[::2]:
+        axis.set_ylabel("counted / predicted")
+    key(axes[0], below=3)
     return figure
 
 

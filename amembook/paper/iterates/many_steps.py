@@ -341,7 +341,7 @@ def _by_step(table: dict) -> np.ndarray:
 
 
 def _exponent_verdict(config: ManyStepsConfig, measured: dict, predicted: dict) -> dict:
-    """Counts and exponents of `expected_trajectory`, which nothing fits, and the exponents' limits κ_T.
+    """Counts and exponents of `power_law_iterates`, which nothing fits, and the exponents' limits κ_T.
 
     A record without that prediction decides nothing.
     """

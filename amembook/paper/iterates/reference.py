@@ -39,7 +39,8 @@ def reference(
         D = mu / (s[:, None] ** 2 + mu**2)
         M = D.mean(0)
         signal = r * (M**2 / (1 + (1 + sharing[:, None]) * (r[:, None] * M) ** 2) @ weights)
-        keep = 1 - c * root_d * ((B @ moment * B).sum(1) @ D / dim * M) @ weights
+        gaps = 1 / np.add.outer(s, s)
+        keep = 1 - c * root_d * ((B @ moment * B).sum(1) @ (gaps.sum(1) - gaps.diagonal())) / dim**2
         down = keep * down + c * root_d * signal[:, None] * pi
         # rivals: Gaussian, with the covariance of the updates that their outputs see
         updates.append(A @ B)
@@ -53,7 +54,8 @@ def reference(
             order = np.argsort(z)
             norms[order] = uniform_filter1d((((U @ W) ** 2).sum(1) / (U**2).sum(1))[order], 33, mode="nearest")
             norms /= norms.mean()
-        scale = ((images @ C) * images).sum(1) / dim / variance
+        # an item is no rival of its own
+        scale = (((images @ C) * images).sum(1) / dim - finite * z**2 / n) / variance
         logits = np.sqrt(np.outer(scale, norms)) * rivals - down
         np.fill_diagonal(logits, -np.inf)
         energy = np.logaddexp.reduce(logits, 1)

@@ -13,7 +13,7 @@ from amembook.run.base import Alpha, Config, Count, Experiment, Grid, Natural, P
 from amembook.run.claims import DIFFERENCE, FRESH_SEEDS, numbers, order
 from amemlib import theory
 from amemlib.checks import check_dims
-from amemlib.equivalents import expected_capacity, expected_trajectory
+from amemlib.equivalents import expected_capacity, mean_field_iterates
 from amemlib.problem import Problem
 from amemlib.scaling import fit_exponent
 
@@ -86,7 +86,7 @@ def optimizers_of(vectors: str) -> tuple[str, ...]:
 def predict_counts(n_items: int, alpha: float, dim: int) -> dict:
     """What a linear memory with n Gaussian pairs holds after a step of SGD, one of Muon, and `TRUE_STEPS` at most."""
     problem = Problem.power_law(n_items, dim, alpha)
-    many = expected_trajectory(problem, TRUE_STEPS, TRUE_RATE)
+    many = mean_field_iterates(problem, TRUE_RATE, TRUE_STEPS).counts
     return {
         "sgd": expected_capacity(problem, "sgd"),
         "one_step": expected_capacity(problem, "polar"),

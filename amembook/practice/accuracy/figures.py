@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, PALE, frame, key, kinds, new_axes, optimizer, series
+from amembook.figures.style import GREY, PALE, frame, key, kinds, new_axes, series
 from amembook.practice.accuracy.memory import SHIPPED
 
 
@@ -72,21 +72,4 @@ def network_figure(recall: dict, text: dict) -> Figure:
         axis.axhline(3, color=GREY, lw=1, ls="--")
         frame(axis, "training step", "reach of the matrices" if axis is axes[0] else "", log="y")
         axis.legend(loc="lower left")
-    return figure
-
-
-def words_figure(record: dict) -> Figure:
-    """Extra loss of five steps over the exact map by frequency of the word, with 95 % intervals, and over training."""
-    figure, axes = new_axes(2)
-    told = record["measured"]["text"]
-    look = optimizer("muon")
-    for axis, x, found in (
-        (axes[0], np.array(told["step"]), told["extra_loss"]),
-        (axes[1], 1 + np.arange(record["config"]["groups"]), told["extra_by_group"]),
-    ):
-        mean, low, high = (np.array(found[name], float) for name in ("mean", "low", "high"))
-        axis.errorbar(x, mean, [mean - low, high - mean], fmt=look.marker, color=look.colour, capsize=2)
-        axis.axhline(0, color=GREY, lw=1)
-    frame(axes[0], "training step", "test loss, five steps minus exact (nats)")
-    frame(axes[1], "tenth of the text, frequent words first", "the same at the end")
     return figure

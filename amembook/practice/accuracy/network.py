@@ -13,10 +13,10 @@ from torch import Tensor
 
 from amembook.networks.attention import Network, accuracy, forward, initial_weights, recall_loss, value_memory
 from amembook.networks.tasks import RecallTask, sample_sequences, uniform
-from amembook.networks.training import VECTORS, adamw, train
+from amembook.networks.text import bigram_loss, documentation, frequency_groups
+from amembook.networks.training import VECTORS, adamw, cooled, train
 from amembook.practice.accuracy.expected import slope
 from amembook.practice.accuracy.memory import EXACT, SHIPPED, relative_median, share_below
-from amembook.practice.accuracy.text import bigram_loss, documentation, frequency_groups
 from amembook.run import runtime
 from amemlib.recovery import recovered
 from amemlib.spectral import newton_schulz, spectral_map
@@ -68,11 +68,6 @@ def muon_with(
 
     optimizer.register_step_pre_hook(replace_gradients)
     return [optimizer, vectors]
-
-
-def cooled(step: int, steps: int) -> float:
-    """A rate that is 1 for the first half of a run and falls in a line to 0 over the second."""
-    return min(1.0, 2 * (1 - step / steps))
 
 
 def spectra(seen: dict[str, Tensor]) -> dict[str, dict[str, float]]:

@@ -10,12 +10,12 @@ import pytest
 import torch
 
 import amemlib as am
-from amembook.networks import training
+from amembook.networks import text, training
 from amembook.networks.attention import Network, initial_weights, recall_loss
 from amembook.networks.tasks import RecallTask, sample_sequences
 from amembook.networks.training import exact_muon
 from amembook.practice import accuracy
-from amembook.practice.accuracy import expected, memory, network, text
+from amembook.practice.accuracy import expected, memory, network
 from amembook.run import cache
 from amembook.run.base import profile_bins
 from amemlib.spectral import SCHEDULES

@@ -1,0 +1,76 @@
+"""The mathematics of `knee`."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import amemlib as am
+from amembook.networks import language_model
+from amembook.networks.text import documentation
+from amembook.practice.knee import measure
+from amembook.run.records import read_records
+from amemlib.doctor import MEANING
+
+FLAWS = [
+    (("share", "jordan 64"), [0.01 * k for k in range(5)], "order", "not reproduced"),
+    (("share", "jordan 4"), [0.5 + 0.01 * k for k in range(5)], "whole", "not reproduced"),
+    (("share", "jordan 64"), [0.8 + 0.01 * k for k in range(5)], "part", "not reproduced"),
+    (("share", "jordan 256"), [0.4 + 0.01 * k for k in range(5)], "linear", "not reproduced"),
+    (("share", "cans 34.6"), [0.5 + 0.01 * k for k in range(5)], "twins", "not reproduced"),
+    (("test_draws", "frozen"), [4.8 + 0.01 * k for k in range(5)], "matters", "not reproduced"),
+]
+REFUSED = [("arms", ("jordan 1", "exact"))]
+ROWS = torch.randn(2, 6, 9, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+
+
+def test_a_dialled_schedule_is_the_schedule_of_a_smaller_matrix():
+    s = torch.linspace(0.01, 1, 20, dtype=torch.float64)
+    table = am.spectral.SCHEDULES["cans"]
+    found = am.spectral.compose_quintics(s, measure.dialled(table, 7.0))
+    torch.testing.assert_close(found, am.spectral.compose_quintics(s / 7, table))
+    assert measure.slope("cans 34.6") == pytest.approx(measure.slope("jordan 16"), rel=2e-3)
+    assert measure.slope("cans 138.5") == pytest.approx(measure.slope("jordan 64"), rel=2e-3)
+
+
+def test_arms_are_the_librarys_maps():
+    for arm, aim in (("jordan 1", am.newton_schulz), ("exact", am.polar)):
+        torch.testing.assert_close(measure.mapped(arm, ROWS), aim(ROWS), rtol=0, atol=1e-10)
+    s = torch.linalg.svdvals(ROWS[0])
+    s = s / s.norm()
+    O = measure.mapped("jordan 64", ROWS)[0]  # noqa: E741
+    assert measure.lifts("jordan 64", s)["lift"] == pytest.approx(float(O.square().mean()) * 9)
+    assert measure.lifts("jordan 64", s)["plateau"] == measure.lifts("jordan 1", s)["lift"]
+
+
+def test_every_update_has_one_size_and_is_nesterovs():
+    told, G = {}, {"wide": ROWS[0], "tall": ROWS[1].mT}
+    update = measure.muon_of("jordan 16", 2, told)
+    first = update(0, G)
+    assert not told and first["tall"].shape == (9, 6)
+    assert [float(move.norm()) for move in first.values()] == pytest.approx([math.sqrt(6)] * 2)
+    second = update(1, {name: 2 * X for name, X in G.items()})
+    torch.testing.assert_close(second, first)
+    assert set(told) == {"wide", "tall"}
+
+
+def test_frozen_matrices_and_fixed_inputs_stay_and_the_halves_are_apart():
+    text = documentation(4000, 32)
+    given = (text, 32, 8, 8, 2, 3, 0.1)
+    frozen = language_model.train_language_model(*given, None, 0, "cpu")
+    moved = language_model.train_language_model(*given, measure.muon_of("exact", 3, {}), 0, "cpu")
+    start = language_model.initial_weights(language_model.Network(32, 8, 8, 32), 0)
+    for name, W in start.items():
+        assert torch.equal(frozen[name], W) == (name != "unembedding")
+        assert torch.equal(moved[name], W) == (name in ("embedding", "position"))
+    held = language_model.held_out_losses(frozen, text, 8)
+    assert held["validation"] != held["test"]
+
+
+def test_the_doctors_thresholds_are_those_of_the_record():
+    (record,) = read_records("knee", "confirm")
+    reach, share = (record["measured"][key] for key in ("reach", "share"))
+    for arm, most, text in (("jordan 4", 4, "99% of what"), ("jordan 16", 1, "91% kept"), ("jordan 64", 0.2, "(56%)")):
+        assert f"{np.mean(share[arm]):.0%}" in text and text in MEANING.replace("\n", " ") and reach[arm] < most
+    assert f"{np.mean(share['jordan 256']):.0%} kept at {reach['jordan 256']:.2f}" in MEANING.replace("\n", " ")
