@@ -246,7 +246,7 @@ def test_the_search_of_a_book_ranks_a_chapter_first_for_its_own_title(browser, b
         ("how many Newton–Schulz steps", "schedules cheat-sheet spectral-maps"),
         ("which batch", "minibatches"),
         ("bfloat16", "schedules"),
-        ("weight decay", "recall"),
+        ("weight decay", "optimizers"),
         ("learning rate", "loss"),
         ("experts", "experts shapes"),
         ("Zipf", "words"),

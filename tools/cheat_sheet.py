@@ -41,7 +41,7 @@ from records, with 95\u00a0% intervals in brackets; where the [ledger](../eviden
 its word stands beside it.
 """
 FOOTER = """\
-**Not measured here:** warm-up, weight decay (needed at scale, says {cite:t}`liu2025moonlight`), QK-clip, distributed \
+**Not measured here:** warm-up, weight decay at scale (needed, says {cite:t}`liu2025moonlight`), QK-clip, distributed \
 modes but blockwise.
 """
 OPENING = "::::::{container} cheat-sheet"
