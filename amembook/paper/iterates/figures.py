@@ -101,25 +101,6 @@ def trajectory_overlaps_figure(record: dict) -> Figure:
     return figure
 
 
-def item_law_figure(record: dict, rate: float, edges, shown) -> Figure:
-    """A record of `trajectory` at one rate: mean own logit and mean 1 − p̂_ii by rank after the steps `shown`.
-
-    edges: (b + 1,) ranks at which the bins begin, and N + 1. Points are draws, lines the recursion.
-    """
-    measured, predicted = record["measured"], record["predicted"]
-    k = record["config"]["rates"].index(rate)
-    figure, panels = new_axes(2)
-    edges = np.asarray(edges, dtype=float)
-    centres = np.sqrt(edges[:-1] * np.maximum(edges[1:] - 1, 1))
-    for axis, (field, label) in zip(panels, (("logit", "own logit, nats"), ("left", r"$1-\hat p_{ii}$")), strict=True):
-        for look, step in series(shown, "after step {}"):
-            found, law = (side[field][0][k][step - 1] for side in (measured, predicted))
-            points(axis, centres, found, look, law=law, ms=4)
-        frame(axis, "rank $i$", label, log="x")
-    key(panels[0], {"closed recursion": "-"}, below=3)
-    return figure
-
-
 def far_exponents_figure(record: dict) -> Figure:
     """A record of `trajectory`: local exponents of the recursion alone against d, with two standard errors; dotted κ_T.
 
