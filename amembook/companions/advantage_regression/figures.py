@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, key, kinds, new_axes, optimizer, points, series
+from amembook.figures.style import GREY, frame, key, kinds, name_lines, new_axes, optimizer, points, series
 
 _POLICIES = {"low": "prefers low rewards", "high": "prefers high rewards"}
 
@@ -33,8 +33,8 @@ def floor_figure(record: dict) -> Figure:
     frame(axes[1], r"step size $\eta$", "floor over its law to first order")
     axes[0].set_xticks(at := [0.1, 0.2, 0.4, 0.8], map(str, at))
     axes[0].minorticks_off()
-    for axis in axes:
-        axis.legend()
+    name_lines(axes[0])
+    axes[1].legend()
     return figure
 
 
@@ -51,7 +51,7 @@ def race_figure(record: dict) -> Figure:
         points(axes[0], config["betas"], ratio[:, k], look, error=doubt[:, k], law=exact[:, k])
     axes[0].axhline(1, color=GREY, lw=1, ls=":")
     frame(axes[0], r"weight of the KL term $\beta$", "variance, $V^*$ over a group", log="xy")
-    axes[0].legend()
+    name_lines(axes[0])
     labels = {"star 0": "$V^*$", "star 64": "$V^*$, 64", "star 8": "$V^*$, 8"}
     labels |= {f"group {count}": f"group {count}" for count in config["groups"]}
     for k, (look, beta) in enumerate(kinds([f"{beta:g}" for beta in config["race_betas"]], r"$\beta = {}$")):

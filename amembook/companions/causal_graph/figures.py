@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, kinds, new_axes, optimizer, points, series
+from amembook.figures.style import GREY, frame, kinds, name_lines, new_axes, optimizer, points, series
 
 
 def score_matrices_figure(scores: dict, parents: dict) -> Figure:
@@ -65,7 +65,7 @@ def recovery_figure(record: dict) -> Figure:
             points(axis, n, found, optimizer(step), error=error, law=law)
         axis.axhline(predicted["population"]["polar"][graph], color=optimizer("polar").colour, ls=":", lw=1)
         frame(axis, "sequences $n$", "share of edges found" if axis is axes[0] else "", graph, log="x", base=2)
-    axes[-1].legend(loc="lower right")
+    name_lines(axes[-1])
     return figure
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, kinds, new_axes, optimizer, points, series
+from amembook.figures.style import GREY, frame, kinds, name_lines, new_axes, optimizer, points, series
 
 _BY = {"adam": "Adam", "muon": "Muon"}
 
@@ -71,7 +71,7 @@ def correlation_figure(record: dict) -> Figure:
         axis.plot(k, float(N) ** (-2 * k), "--", color=look.colour, lw=0.8)
     axis.set_xticks(sorted(set(sizes[:, 0].tolist())))
     frame(axis, "number of permutations $k$", "mean squared correlation", log="y")
-    axis.legend()
+    name_lines(axis)
     return figure
 
 
@@ -89,13 +89,14 @@ def samples_figure(record: dict) -> Figure:
         here = here[np.argsort(k[here])]
         points(axes[0], k[here], needed[here], look, error=error[here], law=law[here])
     frame(axes[0], "number of permutations $k$", "samples needed", "all places answered", log="x", base=2, zero=True)
-    axes[0].legend()
+    name_lines(axes[0])
     row = config["sparse_sizes"].index("8 8") if "8 8" in config["sparse_sizes"] else 0
     for name in ("polar", "sgd"):
         share, error = (_numbers(measured[key][name])[row] for key in ("share", "share_error"))
         law = _numbers(predicted["share"]["sgd"])[row] if name == "sgd" else None
         points(axes[1], config["per_place"], share, optimizer(name), error=error, law=law)
     frame(axes[1], "answers a place", "share of places", "one place answered a sample", zero=True)
+    axes[1].set_xticks(config["per_place"])
     axes[1].legend(loc="lower right")
     return figure
 

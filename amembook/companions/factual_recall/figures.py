@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, kinds, new_axes, optimizer, points, series
+from amembook.figures.style import GREY, frame, kinds, name_lines, new_axes, optimizer, points, series
 
 _DOTS = 25
 
@@ -100,5 +100,5 @@ def times_figure(record: dict) -> Figure:
     frame(axes[1], "subjects $S$", "", "attention fixed", log="xy", base=2)
     for axis in axes:
         axis.axhline(1, color=GREY, lw=1, ls=":")
-        axis.legend()
+        name_lines(axis)
     return figure

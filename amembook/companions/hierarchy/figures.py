@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from amembook.companions.hierarchy.features import even_count, quadratic_count
-from amembook.figures.style import GREY, frame, key, kinds, new_axes, optimizer, points, series
+from amembook.figures.style import GREY, frame, key, kinds, name_lines, new_axes, optimizer, points, series
 
 
 def samples_figure(record: dict) -> Figure:
@@ -24,7 +24,7 @@ def samples_figure(record: dict) -> Figure:
     frame(axis, "dimension $d$", "samples", log="xy")
     axis.set_xticks(at := [6, 8, 12, 16, 24, 32], map(str, at))
     axis.minorticks_off()
-    axis.legend()
+    name_lines(axis)
     return figure
 
 

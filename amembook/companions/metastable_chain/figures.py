@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, key, kinds, new_axes, optimizer, points
+from amembook.figures.style import GREY, frame, kinds, name_lines, new_axes, optimizer, points
 
 
 def times_figure(record: dict) -> Figure:
@@ -19,14 +19,13 @@ def times_figure(record: dict) -> Figure:
     points(axes[0], edges, told["after"], after, error=error, law=predicted["pipeline"]["after"])
     points(axes[0], edges, np.full(len(edges), float(predicted["pipeline"]["meta"])), meta)
     frame(axes[0], r"chance of a hard step $\varepsilon$", "steps to the last cluster", log="xy")
-    axes[0].set_ylim(top=3 * max(told["before"]))
-    key(axes[0], loc="lower left", bbox_to_anchor=(0, 0.12))
+    name_lines(axes[0])
     search = measured["search"]
     for k, (look, _) in enumerate(kinds(config["search_edges"], r"$\varepsilon = {}$")):
         error = _numbers(search["share_error"][k])
         points(axes[1], config["budgets"], search["share"][k], look, error=error, law=predicted["search"]["share"][k])
     frame(axes[1], r"exploration over $M\log M$", "share of rounds right", log="x", base=2, zero=True)
-    axes[1].legend()
+    name_lines(axes[1])
     return figure
 
 
@@ -71,7 +70,7 @@ def sizes_figure(record: dict) -> Figure:
         points(axes[0], config["sizes"], (found / leading)[along], look, law=(law / leading)[along])
     axes[0].axhline(1, color=GREY, ls=":", lw=1)
     frame(axes[0], "states of a cluster $M$", r"steps over $M/\varepsilon$", log="x", base=2, zero=True)
-    axes[0].legend()
+    name_lines(axes[0])
     return figure
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import frame, key, kinds, new_axes, optimizer, points, series
+from amembook.figures.style import frame, key, kinds, name_lines, new_axes, optimizer, points, series
 
 
 def price_figure(record: dict) -> Figure:
@@ -26,7 +26,7 @@ def price_figure(record: dict) -> Figure:
         law = predicted["words"]["needed"][k]
         points(axes[1], x, told["needed"][k], look, error=_numbers(told["error"][k]), law=law)
     frame(axes[1], "word length $(T-1)/(N-1)$", "words needed", log="y")
-    axes[1].legend()
+    name_lines(axes[1])
     return figure
 
 

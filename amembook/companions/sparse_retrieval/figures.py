@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, key, kinds, new_axes, optimizer, points
+from amembook.figures.style import GREY, frame, kinds, name_lines, new_axes, optimizer, points
 
 
 def needed_figure(record: dict) -> Figure:
@@ -43,7 +43,7 @@ def networks_figure(record: dict) -> Figure:
         points(axes[0], ratio, np.clip(measured["small"][told], 1e-4, None), looks[name], fmt=looks[name].marker + "-")
     axes[0].axhline(config["solved"], color=GREY, ls=":", lw=1)
     frame(axes[0], "labels over $N d$", "risk", f"$N = {config['small_positions']}$", log="xy", base=2)
-    axes[0].legend()
+    name_lines(axes[0])
     for shift, (name, told) in zip((0.94, 1.06), (("asked before", "before"), ("asked after", "after")), strict=True):
         draws = np.clip(measured["recurrent_draws"][told], 1e-4, None)
         x = shift * np.repeat(np.array(config["read_positions"], dtype=float)[:, None], draws.shape[1], 1)
@@ -61,7 +61,7 @@ def floors_figure(record: dict) -> Figure:
     points(axes[0], config["memory_positions"], measured["memory"]["linear"], state, law=predicted["memory"])
     points(axes[0], config["memory_positions"], measured["memory"]["softmax"], soft)
     frame(axes[0], "positions $N$", "risk", f"$m = {config['memory_dim']}$", log="x", base=2)
-    axes[0].legend()
+    name_lines(axes[0])
     pairs = np.array(measured["pairs"])
     for look, q in kinds(config["head_targets"], "$q = {}$"):
         along = np.flatnonzero(pairs[:, 1] == q)
@@ -86,7 +86,7 @@ def power_figure(record: dict) -> Figure:
         y = "positions found" if codes == "shared" else ""
         frame(axis, "positions $N$", y, f"{codes} codes", log="xy", base=2)
         axis.set_xticks(config["step_positions"])
-    axes[0].legend()
+    name_lines(axes[1])
     return figure
 
 

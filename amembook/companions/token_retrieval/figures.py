@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, kinds, new_axes, optimizer, points
+from amembook.figures.style import GREY, frame, kinds, name_lines, new_axes, optimizer, points
 
 
 def samples_figure(record: dict) -> Figure:
@@ -24,7 +24,7 @@ def samples_figure(record: dict) -> Figure:
         found, error, law = (np.array(values, dtype=float)[along] for values in told)
         points(axes[0], cases[along, 2], found, look, error=error, law=law)
     frame(axes[0], "length $L$", "samples $N$ for 90 % of the tokens", log="xy", base=2)
-    axes[0].legend()
+    name_lines(axes[0])
     looks = kinds(["$d$ varied", "$V$ varied"], "{}")
     for (look, _), axis in zip(looks, (1, 0), strict=True):
         others = [k for k in range(3) if k != axis]
