@@ -6,6 +6,7 @@ from matplotlib.figure import Figure
 from amembook.companions.emergence import expected
 from amembook.companions.emergence.judge import WIDE
 from amembook.figures.style import GREY, frame, kinds, name_lines, new_axes, optimizer, points, reference_line, series
+from amembook.run.base import arrays
 
 
 def emergence_figure(record: dict) -> Figure:
@@ -15,10 +16,8 @@ def emergence_figure(record: dict) -> Figure:
     ranks = np.arange(1, config["n_teachers"] + 1)
     for look, beta in series(config["exponents"], r"$\beta = {}$"):
         case, a = f"{beta} {WIDE}", expected.amplitudes(beta, len(ranks))
-        times, error, law = (
-            np.array(told[name][case], dtype=float) / a
-            for told, name in ((measured, "times"), (measured, "times_error"), (predicted, "times"))
-        )
+        told = measured["times"], measured["times_error"], predicted["times"]
+        times, error, law = (arrays(one[case]) / a for one in told)
         points(axes[0], ranks, times, look, error=error, law=law, ms=4)
         found, law = (told["curves"]["loss"][case] for told in (measured, predicted))
         shown = np.array(law) > 0
