@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, kinds, name_lines, new_axes, optimizer, points
+from amembook.figures.style import GREY, frame, key, kinds, name_lines, new_axes, optimizer, points
 from amembook.run.base import arrays
 
 
