@@ -95,5 +95,5 @@ def run_figure(record: dict) -> Figure:
             axis.plot(steps, mean, color=look.colour, label=look.label)
             axis.fill_between(steps, mean - 2 * error, mean + 2 * error, color=look.colour, alpha=0.25, lw=0)
         frame(axis, "steps", "loss, nats" if axis is axes[0] else "", f"{title}, $d = {config['run_dim']}$")
-    name_lines(axes[0], at=10, offset=(0, 9))
+    name_lines(axes[0], at=10, offset=(2, 9))
     return figure
