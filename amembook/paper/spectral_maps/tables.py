@@ -1,4 +1,4 @@
-"""The tables of the chapter "The best map": printed, and held to what the chapter says of them."""
+"""The tables of the chapter "The best map", held to what the chapter says of them."""
 
 import math
 
@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 import amemlib as am
+from amembook.figures.tables import Table
 from amembook.paper import spectral_maps
 from amemlib import equivalents
 
@@ -18,21 +19,22 @@ def smooth(lam: float):
     return lambda s: s / torch.hypot(s, s.new_tensor(lam))
 
 
-def monotone(best: dict) -> None:
+def monotone(best: dict) -> Table:
     """R of the best nondecreasing map and of the best h_λ over the polar map's; best: α ↦ that of the best map."""
-    print("R over polar's:   nondecreasing   h_lambda, best   at lambda / t0")
+    rows = []
     for alpha in ALPHAS:
         unit = equivalents.SpectralLaw.power_law(alpha)
         lam = equivalents.best_smoothing(unit)
         maps = equivalents.best_monotone_map(unit), smooth(lam), torch.ones_like
         flat, smoothed, polar = (equivalents.tail_snr(unit, f) for f in maps)
         assert 1 < smoothed / polar < flat / polar < 1.03 < best[alpha]
-        print(f"  alpha = {alpha:4}   {flat / polar - 1:12.1%} {smoothed / polar - 1:16.1%} {lam:16.3f}")
+        rows.append([f"{alpha}", f"{flat / polar - 1:+.1%}", f"{smoothed / polar - 1:+.1%}", f"{lam:.3f}"])
+    return Table(["R over polar's, α", "best nondecreasing", "best h_λ", "at λ / t₀"], rows, {(0, 1)})
 
 
-def gains(records: dict, names) -> None:
+def gains(records: dict, names) -> Table:
     """Items over the polar map's beside the sharp counts'."""
-    print("more than polar (predicted), at d =", *next(iter(records.values()))["config"]["dims"])
+    rows = []
     for alpha, record in records.items():
         large = np.array(record["config"]["dims"]) >= 256
         counts, sharp = record["measured"]["seed_counts"], record["predicted"]["counts"]
@@ -42,11 +44,14 @@ def gains(records: dict, names) -> None:
             gain, expected = ratio.mean(1) - 1, np.divide(sharp[name], sharp["polar"]) - 1
             # paired draws, and the predictor's errors largely cancel
             assert (abs(gain - expected) < 0.02 + error)[large].all()
-            pairs = (f"{g:+6.1%} ({e:+.1%})" for g, e in zip(gain, expected, strict=True))
-            print(f"alpha = {alpha:4}  {name:14s}", *pairs)
+            pairs = (f"{g:+.1%} ({e:+.1%})" for g, e in zip(gain, expected, strict=True))
+            rows.append([f"{alpha}", name, *pairs])
+    head = (f"d = {dim} (law)" for dim in next(iter(records.values()))["config"]["dims"])
+    last = len(names) - 1
+    return Table(["α", "more than polar", *head], rows, {(len(names) * a + last, 4) for a in range(len(records))})
 
 
-def floors(records: dict) -> None:
+def floors(records: dict) -> Table:
     """What the best map gives the commonest item; items and best loss over the polar map's by floor, d = 256."""
     case, unit = am.Problem.power_law(2048, 256, 1.5), am.theory.bulk_scale(1.5, 2048, 256)
     falling, first = equivalents.best_map(equivalents.SpectralLaw.power_law(1.5, unit)), case.frequencies[:1]
@@ -54,23 +59,24 @@ def floors(records: dict) -> None:
     assert least > 1000
     print(f"alpha = 1.5, d = 256: p_1 / t0 = {first.item() / unit:.0f}, peak / f(p_1) = {least:.0f}")
     print(*(f"d = {dim}: log N / (2 sqrt d) = {math.log(2048) / 2 / dim**0.5:.2f}" for dim in (128, 256)), sep="; ")
-    for alpha, record in records.items():
+    rows = {}
+    for record in records.values():
         measured, config = record["measured"], record["config"]
         at = config["loss_dims"].index(256)
         relative = {
             name: [measured[key][name][at] / measured[key]["polar"][at] for key in ("floor_counts", "floor_losses")]
             for name in measured["floor_losses"]
         }
-        print(f"alpha = {alpha}, d = 256:  floor, items, best loss over polar's")
         for floor in config["floors"]:
-            items, loss = relative[f"floor_{floor:g}"]
-            print(f"  {floor:5g} {items:6.2f} {loss:8.2f}")
+            rows.setdefault(floor, [f"{floor:g}"]).extend(f"{x:.2f}" for x in relative[f"floor_{floor:g}"])
         assert relative["floor_0"][0] > 1.05 and relative["floor_0"][1] > 3
         assert relative["floor_0.3"][0] > 1.05 and relative["floor_0.3"][1] < 1
+    head = [word for alpha in records for word in (f"α = {alpha}, items", "best loss")]
+    return Table(["over polar's, floor", *head], list(rows.values()), {(0, 4), (2, 3), (2, 4)})
 
 
-def after_iterations(s: torch.Tensor, t0: float) -> dict:
-    """Iteration ↦ singular values after it, of a gradient with these before; three quantiles are printed."""
+def after_iterations(s: torch.Tensor, t0: float) -> tuple[dict, Table]:
+    """Iteration ↦ singular values after it, of a gradient with these before; three quantiles of them."""
     norm, shipped = s.norm().item(), spectral_maps.SCHEDULES["muon5"]
     used = {
         "quintic, 5 steps": shipped,
@@ -79,10 +85,9 @@ def after_iterations(s: torch.Tensor, t0: float) -> dict:
         "Polar Express for the bulk, 7 steps": am.spectral.polar_express_coefficients(0.3 * t0 / norm, 7),
     }
     after = {label: am.spectral.compose_quintics(s / norm, steps) for label, steps in used.items()}
-    print("5, 50 and 95 per cent of the directions lie below")
-    for label, values in after.items():
-        print(f"{label:36s}", *(f"{x:.2f}" for x in np.quantile(values, [0.05, 0.5, 0.95])))
-    return after
+    quantiles = {label: np.quantile(values, [0.05, 0.5, 0.95]) for label, values in after.items()}
+    rows = [[label, *(f"{x:.2f}" for x in row)] for label, row in quantiles.items()]
+    return after, Table(["of the directions lie below", "5 %", "50 %", "95 %"], rows, {(0, 2), (3, 2)})
 
 
 def reach(records: dict) -> dict:
@@ -101,9 +106,9 @@ def reach(records: dict) -> dict:
     return found
 
 
-def kept(records: dict, reached: dict) -> None:
+def kept(records: dict, reached: dict) -> Table:
     """The share of polar's items above and below the knee."""
-    print("share of polar's items, by slope x t0 / |G|")
+    rows = []
     for alpha, record in records.items():
         dims, measured = np.array(record["config"]["scan_dims"]), record["measured"]
         polar, large = np.array(measured["counts"]["polar"])[: len(dims), None], dims >= 128
@@ -113,20 +118,23 @@ def kept(records: dict, reached: dict) -> None:
             above += share[x >= 2].tolist()
             below += share[x <= 0.3].tolist()
         assert min(above) > 0.93 and max(below) < 0.85
-        print(f"alpha = {alpha:4}: {min(above):.2f} or more above 2, {max(below):.2f} or less below 0.3")
+        rows.append([f"{alpha}", f"{min(above):.2f} or more", f"{max(below):.2f} or less"])
+    return Table(["of polar's items, α", "Λ t₀ / ‖G‖ above 2", "below 0.3"], rows, {(2, 1)})
 
 
-def steps_needed(records: dict) -> None:
+def steps_needed(records: dict) -> Table:
     """The steps that keep 97 % of polar's items, counted and by the rule."""
+    rows = []
     for alpha, record in records.items():
-        print(f"alpha = {alpha}   d =", *record["config"]["scan_dims"])
         for family, slope in (("muon", 3.4445), ("cubic", 1.5)):
             counted, rule = (record[part]["steps_needed"][family] for part in ("measured", "predicted"))
-            print(f"  {family:6s} counted ", *("  -  " if x is None else f"{x:5.1f}" for x in counted))
-            print(f"  {family:6s} rule    ", *(f"{n:5d}" for n in rule))
+            told = ("–" if x is None else f"{x:.1f}" for x in counted)
+            rows.append([f"{alpha}", family, *(f"{x} ({n})" for x, n in zip(told, rule, strict=True))])
             pairs = [(n, x) for n, x in zip(rule, counted, strict=True) if x is not None]
             off = np.subtract(*np.transpose(pairs)) * np.log(slope)
             assert pairs and (off > -1.24).all() and (off < 2.6).all()
+    head = (f"d = {dim} (rule)" for dim in next(iter(records.values()))["config"]["scan_dims"])
+    return Table(["α", "steps", *head], rows, {(2, 4)})
 
 
 def quintic_share(case: am.Problem, steps: int) -> float:
@@ -137,12 +145,11 @@ def quintic_share(case: am.Problem, steps: int) -> float:
     return count(case, iterated) / count(case, torch.ones_like)
 
 
-def steps_by_dim() -> None:
+def steps_by_dim() -> Table:
     """χ, the steps by the rule, the least adapted Polar Express, and what the shipped five keep."""
-    print("    d     chi  quintic  cubic  Polar Express  shipped keeps")
+    rows = []
     for alpha in ALPHAS:
         median = equivalents.SpectralLaw.power_law(alpha).quantile(0.5)
-        print(f"alpha = {alpha}, median singular value {median:.2f} t0")
         for dim in (64, 256, 1024, 4096):
             case = am.Problem.power_law(32_768, dim, alpha)
             norm = case.frequencies.norm().item() / am.theory.bulk_scale(alpha, 32_768, dim)
@@ -150,30 +157,33 @@ def steps_by_dim() -> None:
             chi, adapted = norm / median, 1 + int(np.argmax(np.cumprod(slopes) >= 2 * norm))
             assert abs(adapted - math.log(4 * chi) / 1.45) < 0.6
             quintic, cubic = (am.theory.newton_schulz_steps(alpha, 32_768, dim, a) for a in (3.4445, 1.5))
-            share = quintic_share(case, 5)
-            print(f"{dim:5d} {chi:7.0f} {quintic:8d} {cubic:6d} {adapted:14d} {share:14.0%}")
+            told = f"{alpha} {median:.2f} {dim} {chi:.0f} {quintic} {cubic} {adapted} {quintic_share(case, 5):.0%}"
+            rows.append(told.split())
     case = am.Problem.power_law(32_768, 1024, 1.5)
     shares = {n: quintic_share(case, n) for n in (9, 8, 7, 6, 5, 4)}
     print("quintic steps keep, of polar's items at alpha = 1.5, d = 1024:")
     print(", ".join(f"{n}: {share:.0%}" for n, share in shares.items()))
     print(f"a^(-1/alpha) = {3.4445 ** (-1 / 1.5):.2f}")
+    head = "α", "median / t₀", "d", "χ", "quintic", "cubic", "Polar Express", "five keep"
+    return Table(head, rows, {(6, 4), (6, 7)})
 
 
-def fixed_schedules(records: dict) -> None:
+def fixed_schedules(records: dict) -> Table:
     """The share of polar's items that fixed schedules of five steps keep, counted."""
+    rows = []
     for alpha, record in records.items():
         counts, dims = record["measured"]["counts"], record["config"]["dims"]
         at = dims.index(256)
-        print(f"alpha = {alpha}: d =", *dims)
         for name in ("muon5", "dion5", "polar_express5"):
             slope = math.prod(a for a, _, _ in spectral_maps.SCHEDULES[name])
             share = np.divide(counts[name], counts["polar"])
-            print(f"  {name:15s} slope {slope:6.0f}: ", *(f"{r:4.2f}" for r in share))
+            rows.append([f"{alpha}", name, f"{slope:.0f}", *(f"{r:.2f}" for r in share)])
             draws = np.array(record["measured"]["seed_counts"][name])[at:]
             error = np.maximum(draws.std(1, ddof=1) / draws.shape[1] ** 0.5, 1)
             sharp = np.array(record["predicted"]["counts"][name])[at:]
             assert (abs(draws.mean(1) - sharp) < 0.05 * sharp + 2 * error).all()
         assert counts["polar_express5"][-1] > counts["muon5"][-1]
+    return Table(["α", "of polar's items", "Λ", *(f"d = {dim}" for dim in dims)], rows, {(3, 5), (5, 5)})
 
 
 def kept_after_rounding(case: am.Problem, noise: float) -> float:
@@ -218,15 +228,17 @@ def rounding() -> dict:
     return points
 
 
-def formats(G: torch.Tensor) -> None:
+def formats(G: torch.Tensor) -> Table:
     """ε of three formats on G / ‖G‖_F, and what σ = 0.2 s_{d/2} leaves."""
     X = G / G.norm()
-    for name, dtype in (FORMATS | {"float32": torch.float32}).items():
-        print(f"{name:8s} epsilon = {(X.to(dtype).double() - X).norm():.1e}")
+    rounded = {name: X.to(dtype).double() for name, dtype in (FORMATS | {"float32": torch.float32}).items()}
+    print("epsilon:", *(f"{name} {(Y - X).norm():.1e}" for name, Y in rounded.items()), sep="  ")
+    row = ["σ = 0.2 s_(d/2) leaves"]
     for alpha in ALPHAS:
         case, unit = am.Problem.power_law(8192, 256, alpha), am.theory.bulk_scale(alpha, 8192, 256)
         median = equivalents.SpectralLaw.power_law(alpha, unit).quantile(0.5)
-        print(f"alpha = {alpha:4}: sigma = 0.2 s_(d/2) leaves {kept_after_rounding(case, 0.2 * median):.1%}")
+        row.append(f"{kept_after_rounding(case, 0.2 * median):.1%}")
+    return Table(["", *(f"α = {alpha}" for alpha in ALPHAS)], [row], {(0, 2)})
 
 
 def confirmed_floor(record: dict) -> None:
@@ -241,11 +253,10 @@ def confirmed_floor(record: dict) -> None:
     print(f"{items:.2f} times polar's items, {loss:.2f} times its loss")
 
 
-def bent_cubic() -> None:
+def bent_cubic() -> Table:
     """R of 30 cubic steps over the polar map's beyond the knee."""
     reached, cubic = (2, 3, 4, 6, 10, 20), spectral_maps.SCHEDULES["cubic5"][:1] * 30
-    print("R of the cubic over polar's")
-    print("slope x t0 / |G|", *(f"{x:6d}" for x in reached))
+    rows = []
     compose = am.spectral.compose_quintics
     for alpha in ALPHAS:
         unit = equivalents.SpectralLaw.power_law(alpha)
@@ -253,4 +264,5 @@ def bent_cubic() -> None:
         values = np.array([equivalents.tail_snr(unit, f) for f in bent])
         values /= equivalents.tail_snr(unit, torch.ones_like)
         assert (values[3:] > 1).all() and values.max() < 1.03
-        print(f"alpha = {alpha:4}    ", *(f"{value:6.3f}" for value in values))
+        rows.append([f"{alpha}", *(f"{value:.3f}" for value in values)])
+    return Table(["R of the cubic over polar's, α", *(f"Λ t₀ / ‖G‖ = {x}" for x in reached)], rows, {(1, 4)})
