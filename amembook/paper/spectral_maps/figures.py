@@ -116,7 +116,7 @@ def spectrum_after_figure(before, after: dict) -> Figure:
     frame(left, "index $k$", r"$s_k / \|G\|_F$", "before", log="y")
     frame(right, "index $k$", "$f(s_k)$", "after", log="y")
     right.set_ylim(top=8)
-    places = {"polar": (200, (0, 8)), "smoothed_sign": (170, (0, -10)), "muon5": (132, (0, -36))}
-    places["cubic5"] = 100, (0, -18)
+    places = {"polar": (200, (0, 8)), "smoothed_sign": (170, (0, -10)), "cubic5": (100, (0, -18))}
     name_lines(right, places={_LOOKS[name].label: place for name, place in places.items()})
+    key(right, loc="lower left")
     return figure
