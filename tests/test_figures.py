@@ -102,7 +102,7 @@ DRAWN = {
     iterates.horizon_figure: ("many-steps", "confirm-extra"),
     loss.loss_curves_figure: ("loss", ""),
     loss.over_mass_figure: ("loss", "", 1.0),
-    loss.safe_rate_figure: ("loss", "", {"law": {"dims": (64, 512), "ratio": (8, 20), "reach": 300}}),
+    loss.safe_rate_figure: ("loss", "", {"law": {"dims": (64, 128, 256), "ratio": (8, 14, 20), "reach": 300}}),
     one_step.capacity_figure: ("one-step", "confirm-alpha-1.5", RULES),
     one_step.capacity_by_alpha_figure: ("one-step", "confirm", "polar"),
     optimality.risk_figure: ("optimality", "", (0.25, 0.5, 1.0, 2.0, 4.0)),

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, key, kinds, log_middles, new_axes, optimizer, points, series
+from amembook.figures.style import GREY, frame, key, kinds, log_middles, name_lines, new_axes, optimizer, points, series
 
 
 def crosstalk_figure(panels: dict) -> Figure:
@@ -20,7 +20,8 @@ def crosstalk_figure(panels: dict) -> Figure:
         axis.plot(panel["ranks"], panel["signal"], "--", color=GREY, lw=1.2, label="signal $p_i$")
         frame(axis, "rank $i$ of the input", title=title, log="xy")
     axes[0].set_ylabel("root-mean-square logit")
-    key(axes[0])
+    places = {"own output": (0, (10, 2)), "most frequent output": (4, (0, 10)), "a rare output": (4, (0, -11))}
+    name_lines(axes[0], places=places | {"signal $p_i$": (4, (-8, -6))})
     return figure
 
 
@@ -81,12 +82,14 @@ def centring_figure(n_items, moves, predicted, bound, flipped, dim: int) -> Figu
     figure, (axis,) = new_axes(figsize=(5.0, 4.6))
     n_items, moves, flipped = np.asarray(n_items), np.asarray(moves), np.asarray(flipped)
     x, polar = np.broadcast_to(n_items[:, None], moves.shape), optimizer("polar").colour
-    axis.plot(n_items, bound, "--", color=GREY, lw=1.2, label=r"bound $\sqrt{d}\,\|G - G_0\| / t_0$")
-    axis.axhline(1, color=GREY, lw=1, ls=":", label="size of the interactions")
+    bound_label, unit_label = r"bound $\sqrt{d}\,\|G - G_0\| / t_0$", "size of the interactions"
+    axis.plot(n_items, bound, "--", color=GREY, lw=1.2, label=bound_label)
+    axis.axhline(1, color=GREY, lw=1, ls=":", label=unit_label)
     axis.plot(x[~flipped], moves[~flipped], "o", color=polar, ms=4, label="measured, one draw each")
     flips = {"color": polar, "mfc": "white", "label": r"$\det G$ and $\det G_0$ differ in sign"}
     axis.plot(x[flipped], moves[flipped], "D", ms=5, **flips)
     axis.plot(n_items, predicted, "-", color=polar, lw=1.2, label="first order in $G - G_0$")
     frame(axis, "items $N$", r"change of a logit $\times\sqrt{d}$", f"$d = {dim}$", log="xy", base=2)
+    name_lines(axis, places={bound_label: (3, (6, 10)), unit_label: (0, (4, 8))})
     key(axis, below=1)
     return figure

@@ -5,7 +5,19 @@ import math
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, MAPS, PALE, frame, key, kinds, log_middles, new_axes, optimizer, points
+from amembook.figures.style import (
+    GREY,
+    MAPS,
+    PALE,
+    frame,
+    key,
+    kinds,
+    log_middles,
+    name_lines,
+    new_axes,
+    optimizer,
+    points,
+)
 
 
 def counts_figure(dims, seed_counts: dict, predicted: dict, n_items: int) -> Figure:
@@ -17,9 +29,10 @@ def counts_figure(dims, seed_counts: dict, predicted: dict, n_items: int) -> Fig
     for name, counts in seed_counts.items():
         points(axis, dims, np.reshape(counts, (len(dims), -1)), optimizer(name), law=predicted[name])
     axis.axhline(n_items, color=GREY, lw=1, ls="--", label=f"all {n_items} items")
-    axis.plot(dims, dims, color=GREY, lw=1, ls=":", label="as many as dimensions")
+    axis.plot(dims, dims, color=GREY, lw=1, ls=":", label="$d$ items")
     frame(axis, "embedding dimension $d$", "recovered items", log="xy", base=2)
-    key(axis)
+    places = {MAPS["polar"].label: (2, (-8, 6)), MAPS["sgd"].label: (3, (0, -12)), "$d$ items": (3, (8, -4))}
+    name_lines(axis, places=places | {f"all {n_items} items": (0, (4, -9))})
     return figure
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, key, new_axes, optimizer, points, series
+from amembook.figures.style import GREY, MAPS, frame, key, name_lines, new_axes, optimizer, points, series
 
 
 def leverage_figure(measured: dict, predicted: dict) -> Figure:
@@ -41,7 +41,7 @@ def newton_over_polar_figure(record: dict, curves: dict) -> Figure:
         axis.axhline(1, color=GREY, lw=1)
         frame(axis, r"$\alpha$", title=f"$N = {n_items}$")
     axes[0].set_ylabel("items: Newton / Muon")
-    key(axes[0])
+    name_lines(axes[-1])
     return figure
 
 
@@ -61,8 +61,8 @@ def newton_rates_figure(damping, counts, rates: dict, losses: dict, marks: dict)
         points(right, np.asarray(rate) / marks[name], losses[name], look, fmt=look.marker + "-", lw=1)
     right.axvline(1, color=GREY, ls=":", lw=1)
     frame(right, "learning rate / rate of logit noise 2", "loss (nats)", log="xy", base=2)
-    for axis in (left, right):
-        key(axis)
+    name_lines(left, places={"no damping": (1, (-4, -9)), "damped": (2, (8, 4))})
+    name_lines(right, places={MAPS["newton"].label: (12, (-6, 6)), MAPS["polar"].label: (10, (8, -8))})
     return figure
 
 
@@ -83,5 +83,6 @@ def newton_batch_figure(record: dict, distinct: dict) -> Figure:
             points(axis, sizes, counts, optimizer(name), error=error, law=law)
         frame(axis, "batch size $B$", title=f"$d = {dim}$", log="xy", base=2)
     axes[0].set_ylabel("recovered items")
-    key(axes[0])
+    places = {MAPS["newton"].label: (3, (6, 9)), MAPS["polar"].label: (3, (0, -14))}
+    name_lines(axes[0], places=places | {"distinct items": (4, (-8, 4))})
     return figure

@@ -12,6 +12,7 @@ from amembook.figures.style import (
     device_points,
     frame,
     key,
+    name_lines,
     new_axes,
     optimizer,
     points,
@@ -34,6 +35,7 @@ def occupancy_figure(batch_sizes, drawn: dict, exact: dict, law: dict) -> Figure
         points(axis, batch_sizes, counts.mean(1), look, error=counts.std(1), law=exact[label])
         axis.plot(batch_sizes, law[label], ":", color=look.colour, lw=1.2)
     frame(axis, "batch size $B$", "distinct items", log="xy", base=2)
+    name_lines(axis)
     key(axis, {"exact expectation": "-", r"$\Gamma(1-1/\alpha)\,(B/\zeta)^{1/\alpha}$": ":"})
     return figure
 
@@ -154,5 +156,6 @@ def sightings_figure(ranks, sightings, mask, threshold: float, expected) -> Figu
     axis.plot(ranks, expected, "-", color=GREY, lw=1.2, label="expected $B p_i$")
     axis.axhline(threshold, color=GREY, lw=1, ls=":", label="$B p_m$")
     frame(axis, "rank $i$", "times seen $B q_i$", log="xy")
+    name_lines(axis, places={"expected $B p_i$": (-1, (-8, 0)), "$B p_m$": (0, (6, 8))})
     key(axis)
     return figure

@@ -12,6 +12,7 @@ from amembook.figures.style import (
     key,
     kinds,
     log_middles,
+    name_lines,
     new_axes,
     optimizer,
     points,
@@ -72,7 +73,8 @@ def thresholded_counts_figure(record: dict, rules: tuple[str, ...], titles: tupl
         axis.set_xticks(steps)
     for axis in axes[::2]:
         axis.set_ylabel("recovered items")
-    key(axes[0], {"sharp prediction": "-", r"threshold $d_t$": ":"}, below=5)
+    name_lines(axes[-1])
+    key(axes[-1], {"sharp prediction": "-", r"threshold $d_t$": ":"}, below=5)
     return figure
 
 
@@ -89,6 +91,8 @@ def step_exponents_figure(records: list[dict], rules: tuple[str, ...]) -> Figure
         frame(axis, "steps", title=alpha_of(record))
     for axis in axes[::2]:
         axis.set_ylabel("exponent of the capacity")
+    places = {"polar": (3, (-6, 10)), "smoothed_sign": (4, (0, -18)), "sgd": (2, (10, -20))}
+    name_lines(axes[0], places={MAPS[rule].label: place for rule, place in places.items()})
     key(axes[0], {"sharp slope, same $d$": "-", r"limit $\kappa_t$": ":"}, below=5)
     return figure
 
@@ -108,7 +112,7 @@ def local_exponents_figure(panels: dict) -> Figure:
         frame(axis, "embedding dimension $d$", title=title, log="x", base=2)
     for axis in axes[::2]:
         axis.set_ylabel("local exponent of the sharp count")
-    key(axes[-1])
+    name_lines(axes[-1], offset=(14, 0))
     return figure
 
 
@@ -143,11 +147,12 @@ def sgd_steps_figure(record: dict, index: int) -> Figure:
     counts = np.array(record["measured"]["seed_counts"]["sgd"][index]).T
     steps = np.arange(1, len(thresholds) + 1)
     points(axis, steps, counts, optimizer("sgd", "counted"), scale=thresholds)
-    for name, line, label in (("counts", "-", "each rival its own variance"), ("even", "--", "one variance for all")):
+    for name, line, label in (("counts", "-", "each rival\nits own variance"), ("even", "--", "one variance for all")):
         axis.plot(steps, np.array(predicted[name]["sgd"][index]) / thresholds, line, color=GREY, lw=1.4, label=label)
     title = rf"SGD, $\alpha = {config['alpha']:g}$, $d = {config['dims'][index]}$"
     frame(axis, "steps", "recovered items / $d_t$", title, zero=True)
     axis.set_xticks(steps)
+    name_lines(axis, places={"one variance for all": (1, (8, 4)), "each rival\nits own variance": (2, (-4, -18))})
     key(axis)
     return figure
 
@@ -165,7 +170,8 @@ def batch_steps_figure(record: dict, rules: tuple[str, ...]) -> Figure:
         frame(axis, "steps", title=f"{MAPS[rule].label}, $d = {config['batch_dim']}$", log="y")
     for axis in axes[::2]:
         axis.set_ylabel("items")
-    key(axes[0], {"sharp, for the drawn batches": "-", "distinct items seen so far": ":"}, below=3)
+    name_lines(axes[-1])
+    key(axes[-1], {"sharp, for the drawn batches": "-", "distinct items seen so far": ":"}, below=3)
     return figure
 
 

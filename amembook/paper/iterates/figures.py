@@ -10,6 +10,7 @@ from amembook.figures.style import (
     key,
     kinds,
     log_middles,
+    name_lines,
     new_axes,
     optimizer,
     points,
@@ -31,6 +32,7 @@ def iterates_capacity_figure(records: list[dict]) -> Figure:
             points(axis, dims, counts, look, label=f"$T = {step}$")
             reference_line(axis, dims, slopes[name], (dims[-1], np.mean(counts[-1])))
         frame(axis, "embedding dimension $d$", title=alpha_of(record), log="xy", base=2)
+        name_lines(axis)
     for axis in axes[::2]:
         axis.set_ylabel("recovered items")
     key(axes[0], {r"exponent $\kappa_T$": ":"}, below=3)
@@ -97,7 +99,8 @@ def trajectory_overlaps_figure(record: dict) -> Figure:
     frame(left, r"predicted $\omega_{st}$", r"measured $\omega_{st}$")
     frame(right, "step $t$", r"interactions, $\|W_t\|_F/d$", zero=True)
     right.xaxis.get_major_locator().set_params(integer=True)
-    key(left, {"closed recursion": "-", "equal": ":"}, below=3)
+    name_lines(right)
+    key(right, {"closed recursion": "-", "equal": ":"}, below=3)
     return figure
 
 
@@ -119,6 +122,7 @@ def far_exponents_figure(record: dict) -> Figure:
         points(axis, log_middles(dims)[kept], local[kept], look, error=error[kept], **style)
         axis.axhline(limit, color=look.colour, ls=":", lw=1)
     frame(axis, "embedding dimension $d$", "local exponent of the capacity", log="x")
+    name_lines(axis, offset=(12, 0))
     key(axis, {r"$\kappa_T$": ":"}, below=3)
     return figure
 
@@ -156,8 +160,10 @@ def race_figure(record: dict, ceiling: float) -> Figure:
     points(right, range(1, len(losses) + 1), losses, optimizer("sgd"), label=None, lw=1, **literal)
     right.axhline(np.log(record["config"]["small_items"]), color=GREY, ls="--", lw=1, label=r"$\log N$")
     frame(right, "step $t$", "loss (nats), literal schedule", log="y")
-    key(right)
-    key(left, below=4)
+    places = {"muon": (4, (-6, 8)), "descent": (8, (8, -12)), "literal": (-1, (8, 6))}
+    name_lines(left, places={runs[name][0].label: place for name, place in places.items()})
+    name_lines(left, 1, (-4, -10))
+    name_lines(right, 1, (-4, 8))
     return figure
 
 
@@ -180,6 +186,7 @@ def race_laws_figure(record: dict) -> Figure:
     axes[0].set_ylim(bottom=0)
     for axis in axes[::2]:
         axis.set_ylabel("recovered items")
+    name_lines(axes[0], places={"Muon": (3, (-6, 8)), "gradient descent": (8, (6, -14))})
     key(axes[0], {"predicted": "-"}, below=2)
     return figure
 
@@ -238,7 +245,7 @@ def momentum_figure(record: dict) -> Figure:
     config, measured = record["config"], record["measured"]
     figure, (left, right) = new_axes(2)
     steps = np.arange(1, config["steps"] + 1)
-    for k, (look, _) in enumerate(series(config["momenta"], r"momentum $\beta = {:g}$")):
+    for k, (look, _) in enumerate(series(config["momenta"], r"$\beta = {:g}$")):
         points(left, steps, measured["momentum_counts"][k][-1], look, fmt=look.marker + "-", lw=1)
         slope, interval = measured["momentum_slope"][k], measured["momentum_interval"][k]
         points(right, steps + 0.08 * (k - 1), slope, look, interval=interval, capsize=3)
@@ -247,7 +254,7 @@ def momentum_figure(record: dict) -> Figure:
     frame(right, "steps $T$", "fitted exponent of $d$")
     for axis in (left, right):
         axis.set_xticks(steps)
-    key(right, below=4)
+        name_lines(axis)
     return figure
 
 
@@ -263,7 +270,8 @@ def horizon_figure(record: dict) -> Figure:
     key(left, ncols=2)
     for look, (name, label) in kinds({"half": "to a half", "ninety": "to 90 %"}.items()):
         points(right, dims, measured["horizon_steps"][name], look, label=label)
-    right.plot(dims, record["predicted"]["horizon_steps"]["half"], ":", color=GREY, label=r"$d^{\kappa_t}=d^2/2$")
+    law = r"$d^{\kappa_t}=d^2/2$"
+    right.plot(dims, record["predicted"]["horizon_steps"]["half"], ":", color=GREY, label=law)
     frame(right, "embedding dimension $d$", "steps", log="x", base=2, zero=True)
-    key(right)
+    name_lines(right, places={"to a half": (3, (0, -12)), "to 90 %": (2, (0, 12)), law: (1, (0, 12))})
     return figure

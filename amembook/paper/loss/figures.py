@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, device_points, frame, key, new_axes, optimizer, points, series
+from amembook.figures.style import GREY, device_points, frame, key, name_lines, new_axes, optimizer, points, series
 
 
 def loss_curves_figure(record: dict, name: str = "polar", least_log=None) -> Figure:
@@ -28,6 +28,7 @@ def loss_curves_figure(record: dict, name: str = "polar", least_log=None) -> Fig
     frame(right, r"learning rate $\eta/\sqrt{d}$", r"$\min_i\,\log(N\,\hat p(i\mid i))$", log="x", base=2)
     right.set_yscale("symlog", linthresh=1)
     right.set_ylim(top=1)
+    name_lines(left)
     key(left, {"sharp prediction": "-"}, below=3)
     key(right)
     return figure
@@ -60,11 +61,12 @@ def safe_rate_figure(record: dict, curves: dict, name: str = "polar") -> Figure:
     figure, (axis,) = new_axes()
     looks = series(curves.items())
     for look, (label, curve) in looks:
-        axis.plot(curve["dims"], curve["ratio"], "-", color=look.colour, label=f"predicted, {label}")
+        axis.plot(curve["dims"], curve["ratio"], "-", color=look.colour, label=label)
         axis.axvline(curve["reach"], color=look.colour, ls=":", lw=1.2)
     ratio = np.array(measured["safe_loss"][name]) / np.array(measured["best_loss"][name])
-    points(axis, config["dims"], ratio, looks[0][0], label=f"measured, $N = {config['n_items']}$")
+    points(axis, config["dims"], ratio, looks[0][0], label="measured")
     axis.axhline(1, color=GREY, lw=1)
     frame(axis, "embedding dimension $d$", "loss at the safe rate / best loss", log="xy", base=2)
-    key(axis)
+    name_lines(axis, places=dict(zip(curves, ((2, (-4, 11)), (-1, (-2, -11))), strict=False)))
+    key(axis, {"predicted": "-"}, loc=(0.02, 0.1))
     return figure

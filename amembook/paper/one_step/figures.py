@@ -15,6 +15,7 @@ from amembook.figures.style import (
     key,
     kinds,
     log_middles,
+    name_lines,
     new_axes,
     optimizer,
     points,
@@ -103,7 +104,8 @@ def signal_figure(panels: dict) -> Figure:
         frame(axis, "rank $i$", title=MAPS[name].label, log="x")
         axis.set_yscale("symlog", linthresh=1)
     axes[0].set_ylabel("logit / interaction scale")
-    key(axes[0], below=4)
+    name_lines(axes[0], places={"best rival": (28, (0, 14)), "own (signal)": (28, (0, -12))})
+    key(axes[0], below=2)
     return figure
 
 
@@ -122,6 +124,7 @@ def local_slopes_figure(dims, slopes: dict, limits: dict, measured: dict) -> Fig
         points(axis, [centre], [slope], look, interval=[ends], capsize=3)
     frame(axis, "embedding dimension $d$", "local exponent of the capacity", log="x", base=2)
     lines = {"sharp prediction": "-", "fit to the counts, 95 % interval": "o", r"limit $1 + 1/2\alpha$": ":"}
+    name_lines(axis, offset=(16, 0))
     key(axis, lines)
     return figure
 

@@ -2,8 +2,9 @@
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
-from amembook.figures.style import GREY, PALE, frame, key, kinds, new_axes, optimizer, points, series
+from amembook.figures.style import GREY, PALE, frame, key, kinds, name_lines, new_axes, optimizer, points, series
 
 
 def rivals_met_figure(ranks, met, predicted) -> Figure:
@@ -31,6 +32,7 @@ def work_share_figure(items, shares: dict, predicted: dict) -> Figure:
     for look, dim in series(shares, "$d = {}$"):
         points(axis, items, shares[dim], look, law=predicted[dim])
     frame(axis, "items $N$", "work / work of the full scan", log="xy", base=2)
+    name_lines(axis)
     key(axis, {"predicted": "-"})
     return figure
 
@@ -111,25 +113,26 @@ def benchmark_figure(record: dict, names: list[str]) -> Figure:
     for row, name in enumerate(names):
         axis = figure.add_subplot(grid[row, 0])
         ratios = record["measured"][name]["ratios"]
+        goals = {goal["entry"]: goal["least"] for goal in record["goals"] if goal["case"] == name}
         for place, (entry, ratio) in enumerate(ratios.items()):
             colour = (own if entry.startswith("amemlib") else other).colour
             axis.plot([ratio["low"], ratio["high"]], [place, place], "-", color=colour, lw=3, alpha=0.4)
             axis.plot(ratio["median"], place, "o", color=colour, ms=5)
             axis.annotate(
                 f"{ratio['median']:.3g}×",
-                (ratio["high"], place),
+                (max(ratio["high"], goals.get(entry, 0)), place),
                 xytext=(6, 0),
                 textcoords="offset points",
                 va="center",
                 fontsize=10,
             )
-        for goal in record["goals"]:
-            if goal["case"] == name and goal["entry"] in ratios:
-                axis.plot(goal["least"], list(ratios).index(goal["entry"]), "|", color=GREY, ms=13, mew=2)
+            if entry in goals:
+                axis.plot(goals[entry], place, "|", color=GREY, ms=13, mew=2)
         axis.axvline(1, color=GREY, lw=1, ls=":")
         axis.set_yticks(range(len(ratios)), list(ratios))
         axis.invert_yaxis()
         axis.set_xscale("log")
+        axis.xaxis.set_minor_formatter(NullFormatter())
         axis.margins(x=0.25, y=0.12)
         axis.grid(axis="y", visible=False)
         words, sizes = ([part for part in name.split("-") if part.isdigit() == digits] for digits in (False, True))

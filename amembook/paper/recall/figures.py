@@ -8,7 +8,19 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
-from amembook.figures.style import GREY, device_points, frame, key, kinds, new_axes, optimizer, points, reference_line
+from amembook.figures.style import (
+    GREY,
+    MAPS,
+    device_points,
+    frame,
+    key,
+    kinds,
+    name_lines,
+    new_axes,
+    optimizer,
+    points,
+    reference_line,
+)
 
 OPTIMIZERS = {
     "muon": optimizer("muon", "Muon"),
@@ -92,10 +104,11 @@ def built_head_figure(dims, accuracies: dict, limit: float) -> Figure:
         values = np.asarray(values)
         axis.fill_between(dims, values.min(1), values.max(1), color=look.colour, alpha=0.2, lw=0)
         points(axis, dims, values.mean(1), look, fmt=look.marker + "-", label=label)
-    axis.axvline(limit, color=GREY, ls=":", lw=1.2, label="as many dimensions as vectors")
+    axis.axvline(limit, color=GREY, ls=":", lw=1.2, label="as many dimensions\nas vectors")
     frame(axis, "dimension $d$", "accuracy, uniform law", log="x", base=2)
     axis.set_xticks(list(dims), [str(dim) for dim in dims])
-    key(axis)
+    places = {"dual vectors": (1, (8, -6)), "plain outer products": (3, (20, -10))}
+    name_lines(axis, places=places | {"as many dimensions\nas vectors": (0, (6, 16))})
     return figure
 
 
@@ -127,7 +140,7 @@ def live_runs_figure(histories: dict, metrics=("loss", "id", "ood")) -> Figure:
             steps, values = ([row[part] for row in rows] for part in ("step", metric))
             points(axis, steps, values, look, fmt=look.marker + "-")
         _metric(axis, metric, "step")
-    key(axes[0])
+    name_lines(axes[0], places={"Muon": (3, (-8, -8)), MAPS["adamw"].label: (-1, (-2, -10)), "SGD": (-1, (-2, 10))})
     return figure
 
 

@@ -3,7 +3,20 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, Look, device_points, frame, key, kinds, new_axes, optimizer, points, series
+from amembook.figures.style import (
+    GREY,
+    MAPS,
+    Look,
+    device_points,
+    frame,
+    key,
+    kinds,
+    name_lines,
+    new_axes,
+    optimizer,
+    points,
+    series,
+)
 
 
 def sharp_ratio_figure(record: dict, panels: dict, band: float) -> Figure:
@@ -78,6 +91,7 @@ def constants_figure(records: list[dict], leading: dict, grid) -> Figure:
         axis.plot(wide, sharp / wide**exponent, "-", color=look.colour, lw=1.2)
         axis.axhline(leading[alpha], color=look.colour, ls=":", lw=1.2)
     frame(axis, "embedding dimension $d$", r"recovered items / $d^{\,1+1/2\alpha}$", log="x", base=2, zero=True)
+    name_lines(axis, offset=(0, -13))
     key(axis, {"sharp count": "-", r"$c(\alpha, N)$": ":"}, ncols=2)
     return figure
 
@@ -93,5 +107,5 @@ def truncated_figure(removed, counted: dict, predicted: dict) -> Figure:
     frame(axis, "leading items removed from the gradient", "recovered items", log="y")
     axis.set_xscale("symlog", linthresh=8)
     axis.set_xlim(-1, 1.3 * max(removed))
-    key(axis)
+    name_lines(axis, places={MAPS["polar"].label: (2, (0, 10)), MAPS["sgd"].label: (2, (8, -8))})
     return figure

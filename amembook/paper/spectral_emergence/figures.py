@@ -3,7 +3,19 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, key, kinds, new_axes, optimizer, points, reference_line, series
+from amembook.figures.style import (
+    GREY,
+    MAPS,
+    frame,
+    key,
+    kinds,
+    name_lines,
+    new_axes,
+    optimizer,
+    points,
+    reference_line,
+    series,
+)
 from amembook.paper.spectral_emergence import expected
 from amembook.paper.spectral_emergence.judge import TURN
 from amembook.run.base import slope
@@ -20,7 +32,7 @@ def worlds_figure(record: dict) -> Figure:
         error = np.array(told["error"], dtype=float)
         points(axes[0], steps, told["items"], optimizer(name), error=error, law=predicted["crowd"][name], ms=3.5)
     frame(axes[0], "steps", "items recovered", "memory", log="xy")
-    axes[0].legend()
+    name_lines(axes[0], places={MAPS["polar"].label: (3, (-4, 10)), MAPS["sgd"].label: (4, (8, -8))})
     ranks = np.arange(config["n_teachers"] + 1)
     for look, power in zip(("sgd", None, "polar"), (1.0, TURN, 0.0), strict=True):
         found, law = (_times(told, config, power) for told in (measured, predicted))
@@ -54,11 +66,12 @@ def powers_figure(record: dict) -> Figure:
         points(axes[0], ranks, found / found[0], look, error=error, law=law / law[0], ms=4)
         found, law = (np.array(told["facts"]["times"][f"{power:.3f}"], dtype=float) for told in (measured, predicted))
         facts = np.arange(1, len(found) + 1)
-        axes[1].plot(facts, found / found[0], look.marker, color=look.colour, ms=3.5)
+        axes[1].plot(facts, found / found[0], look.marker, color=look.colour, ms=3.5, label=label)
         axes[1].plot(facts, law / law[0], "-", color=look.colour, lw=1.2)
     frame(axes[0], "direction $p$", "$T_p/T_1$", "features", log="xy")
     frame(axes[1], "fact $i$", "$T_i/T_1$", "facts at right angles", log="xy")
-    key(axes[0], below=len(looks))
+    for axis in axes:
+        name_lines(axis)
     return figure
 
 
@@ -83,7 +96,7 @@ def rivals_figure(record: dict) -> Figure:
     found, law = (_times(told, config, 0.0) for told in (measured, predicted))
     points(axes[0], ranks, found, optimizer("polar", "polar factor"), law=law, ms=4)
     frame(axes[0], "direction $p$", "learnt at total length of steps", log="xy")
-    axes[0].legend()
+    name_lines(axes[0], places={r"along $G/\|G\|$": (4, (-6, 8)), "polar factor": (4, (6, 8))})
     ratios, limit = config["samples_per_dim"], -config["exponent"] / 2
     for look, dim in series(config["batch_dims"], "$d={}$"):
         found, error = (

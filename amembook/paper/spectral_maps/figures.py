@@ -13,6 +13,7 @@ from amembook.figures.style import (
     frame,
     key,
     log_middles,
+    name_lines,
     new_axes,
     optimizer,
     points,
@@ -65,7 +66,7 @@ def share_figure(records: list[dict], name: str) -> Figure:
     title, label = f"{_LOOKS[name].label} (lines: spectral law)", "share of singular values with $f(s) < 1/2$"
     frame(axis, "embedding dimension $d$", label, title, log="x", base=2)
     axis.set_ylim(0, 1)
-    key(axis)
+    name_lines(axis)
     return figure
 
 
@@ -76,6 +77,8 @@ def maps_capacity_figure(record: dict, names) -> Figure:
         device_points(axis, record, partial(_of_map, "seed_counts", "counts", name), _LOOKS[name])
     title = f"One population step, {alpha_of(record)} (lines: sharp)"
     frame(axis, "embedding dimension $d$", "recovered items", title, log="xy", base=2)
+    places = {"muon5": (1, (6, -10)), "cubic5": (-1, (-2, 11)), "sgd": (-1, (-2, -14))}
+    name_lines(axis, places={_LOOKS[name].label: place for name, place in places.items()})
     key(axis)
     return figure
 
@@ -95,7 +98,7 @@ def fixed_steps_figure(dims, slopes: dict, limits: dict, measured: dict) -> Figu
             axis.axhline(limits[alpha][name], color=look.colour, ls=":", lw=1)
         frame(axis, "embedding dimension $d$", title=rf"$\alpha = {alpha:g}$", log="x", base=2)
     axes[0].set_ylabel("local exponent of the capacity")
-    key(axes[-1], loc="center right")
+    name_lines(axes[-1], places={_LOOKS["polar"].label: (2, (4, 12)), _LOOKS["muon5"].label: (1, (6, 10))})
     return figure
 
 
@@ -112,5 +115,8 @@ def spectrum_after_figure(before, after: dict) -> Figure:
         right.plot(index, values, "-", color=look.colour, lw=1.8, label=look.label)
     frame(left, "index $k$", r"$s_k / \|G\|_F$", "before", log="y")
     frame(right, "index $k$", "$f(s_k)$", "after", log="y")
-    right.legend()
+    right.set_ylim(top=8)
+    places = {"polar": (200, (0, 8)), "smoothed_sign": (170, (0, -10)), "cubic5": (100, (0, -18))}
+    name_lines(right, places={_LOOKS[name].label: place for name, place in places.items()})
+    key(right, loc="lower left")
     return figure

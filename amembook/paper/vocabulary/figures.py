@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 
-from amembook.figures.style import MAPS, frame, key, kinds, new_axes, optimizer, points, series
+from amembook.figures.style import MAPS, frame, key, kinds, name_lines, new_axes, optimizer, points, series
 
 SOURCE_LABELS = {
     "gaussian": "Gaussian,\nsame covariance",
@@ -78,12 +78,13 @@ def covariance_figure(record: dict) -> Figure:
     for k, (axis, dim) in enumerate(zip(axes, config["dims"], strict=True)):
         for name in ("polar", "newton", "sgd"):
             counts, law = (np.array(side["covariance"][name])[:, k] for side in (measured, predicted))
-            look = optimizer(name, f"{MAPS[name].label}, counted")
-            points(axis, config["covariance_exponents"], counts, look, law=law, zorder=3)
+            points(axis, config["covariance_exponents"], counts, optimizer(name), law=law, zorder=3)
         frame(axis, r"covariance eigenvalues $a^{-\beta}$: $\beta$", title=f"$d = {dim}$", log="y")
         _plain_counts(axis)
     axes[0].set_ylabel("recovered items")
-    key(axes[0], {"prediction": "-"}, below=4)
+    places = {"newton": (5, (-2, -10)), "polar": (4, (-8, -6)), "sgd": (2, (0, -14))}
+    name_lines(axes[0], places={MAPS[name].label: place for name, place in places.items()})
+    key(axes[0], {"counted": "o", "prediction": "-"}, below=2)
     return figure
 
 

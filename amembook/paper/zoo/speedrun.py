@@ -3,6 +3,8 @@
 import csv
 from importlib.resources import files
 
+from amembook.figures.tables import Table
+
 SAME = 0.01
 """The largest share of the steps that counts as no change."""
 NATS_A_STEP = 8e-5
@@ -27,18 +29,18 @@ def outcomes() -> list[dict]:
     return rows
 
 
-def show() -> None:
-    """The table, and what hits at equal recipe come to."""
-    rows = outcomes()
-    print(f"{'change':26} {'pair':39} {'steps':>6}  found  predicted")
+def show() -> Table:
+    """The table; what hits at equal recipe come to is printed."""
+    rows, shown = outcomes(), []
     for row in rows:
         change = row["change"].split(" in place")[0].replace("SOAP or Shampoo or KL-Shampoo", "both sides")
         change = change.replace("fewer than seven Newton–Schulz steps", "Newton–Schulz, fewer")
-        marks = "  known" * (row["seen"] == "yes") + "  (recipe differs)" * (row["equal"] == "no")
-        print(f"{change:26} {row['pair'][:39]:39} {row['share']:+6.1%}  {row['found']:6} {row['predicted']}{marks}")
+        marks = ["known"] * (row["seen"] == "yes") + ["recipe differs"] * (row["equal"] == "no")
+        shown.append([change, row["pair"], f"{row['share']:+.1%}", row["found"], row["predicted"], ", ".join(marks)])
     fair = [row for row in rows if row["equal"] == "yes"]
     hits, same = (
         sum(row["found"] == word(row) for row in fair) for word in (lambda r: r["predicted"], lambda r: "same")
     )
     known = sum(row["seen"] == "yes" for row in fair)
     print(f"at equal recipe {hits} hits of {len(fair)}; 'same' every time: {same}; known in kind before: {known}")
+    return Table(["change", "pair", "steps", "found", "predicted", ""], shown)
