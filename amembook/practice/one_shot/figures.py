@@ -15,7 +15,7 @@ LOOKS: dict[str, Look] = {
 
 
 def shot_figure(record: dict) -> Figure:
-    """Left: excess against flops, screening open, runs full, lines the law. Right: measured over predicted."""
+    """Left: excess by flops, screening open, runs full, lines the law with its 5 %. Right: measured over predicted."""
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
     figure, (left, right) = new_axes(2)
     at = np.array([config["rung"], config["shot"]])
@@ -23,14 +23,16 @@ def shot_figure(record: dict) -> Figure:
         rungs = best(name)
         left.plot(list(rungs), list(rungs.values()), look.marker, mfc="white", color=look.colour)
         flops = np.geomspace(max(rungs), at[-1], 20)
-        left.plot(flops, law(name, flops), "--", color=look.colour, lw=1.1)
+        values = law(name, flops)
+        left.plot(flops, values, "--", color=look.colour, lw=1.1)
+        left.fill_between(flops, values / (1 + SMALL), values * (1 + SMALL), color=look.colour, alpha=0.1, lw=0)
         draws = [measured[grid]["excess"][name] for grid in ("rung", "shot")]
         left.plot(at, [np.mean(one) for one in draws], look.marker, color=look.colour, label=look.label)
         ratio = np.divide(draws[0], predicted["rung"][name])
         points(right, [k - 0.15], ratio[None], look._replace(label=None))
         right.plot([k + 0.15], np.divide(draws[1], predicted["shot"][name]), "*", color=look.colour, ms=13)
+    frame(left, "flops", "excess loss, nats", log="xy")
     left.set_yticks([0.8, 1, 1.2, 1.4, 1.6], ["0.8", "1", "1.2", "1.4", "1.6"])
-    frame(left, "flops", "loss over its floor, nats", log="xy")
     left.set_yticks([], minor=True)
     right.axhspan(1 / (1 + SMALL), 1 + SMALL, color=GREY, alpha=0.12, lw=0)
     right.axhline(1, color=GREY, lw=0.8)

@@ -185,7 +185,14 @@ OPTIMIZERS = {"adam": adam, "sgd": sgd, "muon": muon}
 
 
 def train(
-    optimizer: str, dim: int, batch_size: int, steps: int, rate: float, seed: int, head: int, device: str = "cpu"
+    optimizer: str,
+    dim: int,
+    batch_size: int,
+    steps: int,
+    rate: float,
+    seed: int,
+    head: int,
+    device: torch.device | str = "cpu",
 ) -> Float[Tensor, "outputs dim"]:
     """W after `steps` steps from 0 on labels y ~ p(y | x), the rate falling in a cosine to a tenth.
 
