@@ -57,6 +57,7 @@ EXPERIMENT = Experiment(
         ),
         "cpu": SiblingsConfig(),
         "confirm": SiblingsConfig(tasks=("recall",), first_seed=6650),
+        "confirm-text": SiblingsConfig(tasks=("text",), first_seed=6660),
     },
     grids=grids,
     summarise=summarise,
