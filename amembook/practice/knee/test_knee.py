@@ -9,7 +9,7 @@ import torch
 import amemlib as am
 from amembook.networks import language_model
 from amembook.networks.text import documentation
-from amembook.practice.knee import measure
+from amembook.practice.knee import judge, measure
 from amembook.run.records import read_records
 from amemlib.doctor import MEANING
 
@@ -68,8 +68,20 @@ def test_frozen_matrices_and_fixed_inputs_stay_and_the_halves_are_apart():
     assert held["validation"] != held["test"]
 
 
+def test_longer_runs_are_predicted_by_what_the_short_ones_measured():
+    measured = read_records("knee", "confirm")[0]["measured"]
+    found = {
+        x: np.mean(measured["share"].get(arm, 1.0))
+        for arm, x in sorted(measured["reach"].items(), key=lambda of: of[1])
+        if "jordan" in arm
+    }
+    assert [*judge.SHORT_SHARES] == pytest.approx([*found], rel=0.01)
+    assert [*judge.SHORT_SHARES.values()] == pytest.approx([*found.values()], abs=0.001)
+    assert judge._half(np.log([1.0, 4.0, 16.0]), [0.2, 0.4, 0.6]) == pytest.approx(8.0)
+
+
 def test_the_doctors_thresholds_are_those_of_the_record():
-    (record,) = read_records("knee", "confirm")
+    record = read_records("knee", "confirm")[0]
     reach, share = (record["measured"][key] for key in ("reach", "share"))
     for arm, most, text in (("jordan 4", 4, "99% of what"), ("jordan 16", 1, "91% kept"), ("jordan 64", 0.2, "(56%)")):
         assert f"{np.mean(share[arm]):.0%}" in text and text in MEANING.replace("\n", " ") and reach[arm] < most
