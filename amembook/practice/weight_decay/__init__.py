@@ -100,13 +100,6 @@ EXPERIMENT = Experiment(
         ),
         "cpu": WeightDecayConfig(),
         "confirm": WeightDecayConfig(first_seed=6850),
-        # three draws of eight had no doubling at the smallest d
-        "confirm-wider": WeightDecayConfig(
-            other_alphas=(2.0,),
-            radii=(2.0, 11.3, 16.0, 22.6, 32.0, 45.2, 64.0),
-            run_radii=(16.0, 32.0, 64.0, 128.0),
-            first_seed=6860,
-        ),
     },
     grids=grids,
     summarise=summarise,

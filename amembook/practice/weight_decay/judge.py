@@ -92,15 +92,10 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
         scale=RATIO,
         at=list(gains),
     )
-    verdicts = {
+    return {
         "bound": check(measured["norm"], 1, draws=draws, name="norm times decay"),
         "certificate": check(gap, GAP, draws=draws, name="largest gap"),
         "strong": strong,
         "double": equivalence(double),
         "gain": order(gain),
     }
-    if np.isfinite(slopes).all():
-        room, error = EXPONENT_BAND - slopes.mean(), standard_error(slopes, 0)
-        made = numbers("0.15 less that exponent", room, error, draws, limit=0, scale=DIFFERENCE)
-        verdicts["grows"] = order(made)
-    return verdicts
