@@ -105,9 +105,9 @@ def test_a_line_of_the_csv_is_a_judged_number_on_the_scale_of_its_band():
             assert bool(line["rule_commit"]) == bool(line["record_commit"]) == bool(row["parts"])
 
 
-def off_by(one, error, sign):
-    """A judged number whose law and limit are moved by an error on its scale."""
-    move = lambda x: x * (1 + error) ** sign if one["scale"] == claims.RATIO else x + sign * error
+def off_by_twice(one, error, sign):
+    """A judged number whose law and limit are moved by twice an error on its scale: a factor twice, that is squared."""
+    move = lambda x: x * (1 + error) ** (2 * sign) if one["scale"] == claims.RATIO else x + 2 * sign * error
     return one | {key: move(one[key]) for key in ("law", "limit") if one[key] is not None}
 
 
@@ -120,7 +120,7 @@ def test_a_law_off_by_twice_what_its_row_would_notice_loses_its_word():
             those = [one["scale"] for one in claims.decisive(numbers) if not one.get("guard")]
             scale = claims.RATIO if claims.RATIO in those else claims.DIFFERENCE
             for sign in (1, -1):
-                moved = [off_by(one, 2 * error, sign) if one["scale"] == scale else one for one in numbers]
+                moved = [off_by_twice(one, error, sign) if one["scale"] == scale else one for one in numbers]
                 assert claims.equivalence(moved)["word"] != part["word"], (row["statement"], part["key"])
 
 

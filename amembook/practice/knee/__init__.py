@@ -45,6 +45,7 @@ def grids(config: KneeConfig) -> dict[str, Grid]:
 SHORT = (
     "frozen", "normalized", "jordan 256", "jordan 64", "jordan 16", "cans 34.6", "jordan 4", "jordan 1",
 )  # fmt: skip
+LONG = ("frozen", "normalized", "jordan 256", "jordan 64", "jordan 16", "jordan 4", "jordan 1")
 EXPERIMENT = Experiment(
     name="knee",
     purpose="the slope of five Newton-Schulz steps dialled: loss of a small language model against the reach",
@@ -55,6 +56,7 @@ EXPERIMENT = Experiment(
         ),
         "cpu": KneeConfig(),
         "confirm": KneeConfig(arms=SHORT, first_seed=6900),
+        "confirm-800": KneeConfig(arms=LONG, steps=800, seeds=4, first_seed=6910),
     },
     grids=grids,
     summarise=summarise,

@@ -1,5 +1,7 @@
 """Shares of the gain kept, by arm, beside the lift over its plateau; and the order and the place of the knee."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from amembook.practice.knee.measure import TWINS, slope
@@ -23,6 +25,14 @@ MATTER = 0.12
 """Nats that trained matrices must gain over frozen ones: what they gain where all vectors are trained, by a pilot."""
 ALPHA, ITEMS = 1.5, 1024
 """The memory whose share at a reach is told beside."""
+SHORT_STEPS = 200
+SHORT_SHARES = {0.0269: 0.0715, 0.127: 0.565, 0.696: 0.911, 3.14: 0.989, 12.6: 1.0}
+"""Share kept by reach after `SHORT_STEPS`, measured: what longer runs are predicted by, on lines in log x between."""
+LONG_BAND = 0.15
+"""How far a share after more steps may lie from that: as `LIFT_BAND`."""
+PLACE_BAND = 1.0
+"""The reach that keeps half of the gain may be half of that of the short runs to twice it: a half of the way between
+two neighbouring arms, whose reaches are 5 apart."""
 
 
 def summarise(config, results: Results) -> tuple[dict, dict]:
@@ -61,6 +71,11 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     """lift: the share of every arm is its lift over its plateau, to `LIFT_BAND`. order: shares fall with the slope.
     whole: `WHOLE` at a slope of 121 and more. part: `PART` at 7.6. linear: `LINEAR` below 2. twins: `TWIN`. matters:
     frozen matrices end above every arm, and by `MATTER` above the first. An arm that was not run is not judged.
+
+    Of runs of more than `SHORT_STEPS`: long, the share is that of the short runs at the same reach, to `LONG_BAND`, not
+    one of which half is healed nor one that lacks twice as much; place, so is the reach of half of the gain, a factor
+    `PLACE_BAND` more or less, not a quarter of it nor four times. Both were written before any share of such a run was
+    seen.
     """
     share = {arm: np.asarray(values, float) for arm, values in measured["share"].items()}
     arms, n = list(share), config.seeds
@@ -83,7 +98,7 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     if "frozen" in test:
         gains = {f"{arm} below frozen": test["frozen"] - values for arm, values in test.items() if arm != "frozen"}
         gains |= {"first below frozen, more": test["frozen"] - test[FIRST] - MATTER}
-    return {
+    verdicts = {
         "lift": equivalence(lift),
         "order": order(of("share,", falls, limit=0)),
         "whole": order(of("share", {arm: share[arm] for arm in arms if slope(arm) > 100}, limit=WHOLE)),
@@ -92,6 +107,28 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
         "twins": order(of("room,", gaps, limit=0)),
         "matters": order(of("nats,", gains, limit=0)),
     }
+    if config.steps <= SHORT_STEPS:
+        return verdicts
+    verdicts |= {"long": equivalence([]), "place": equivalence([])}
+    if not dial:
+        return verdicts
+    x, short = np.log([measured["reach"][arm] for arm in (*dial, FIRST)]), np.array([*SHORT_SHARES.items()]).T
+    law = np.interp(x[:-1], np.log(short[0]), short[1])
+    rivals = {"half of what is missing": (1 + law) / 2, "twice what is missing": np.maximum(2 * law - 1, 0)}
+    verdicts["long"] = equivalence(
+        of("share", {arm: share[arm] for arm in dial}, law=law, band=LONG_BAND, rivals=rivals)
+    )
+    halves = np.array([_half(x, [*row, 1.0]) for row in zip(*(share[arm] for arm in dial), strict=True)])
+    law = _half(np.log(short[0]), short[1])
+    rivals = {"a quarter of it": law / 4, "four times it": 4 * law}
+    error = standard_error(halves, 0)
+    made = numbers("reach of half", halves.mean(), error, n, law=law, band=PLACE_BAND, rivals=rivals)
+    return verdicts | {"place": equivalence(made)}
+
+
+def _half(x: np.ndarray, share: Sequence[float]) -> float:
+    """The reach that keeps half, on lines in its logarithm x; the first or the last where none or all keep less."""
+    return float(np.exp(np.interp(0.5, np.maximum.accumulate(share), x)))
 
 
 def _each(name: str, found: dict[str, np.ndarray], draws: int, **given) -> list[dict]:

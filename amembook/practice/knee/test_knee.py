@@ -10,6 +10,7 @@ import amemlib as am
 from amembook.networks import language_model
 from amembook.networks.text import documentation
 from amembook.practice.knee import measure
+from amembook.practice.knee.judge import SHORT_SHARES, _half
 from amembook.run.records import read_records
 from amemlib.doctor import MEANING
 
@@ -19,6 +20,7 @@ FLAWS = [
     (("share", "jordan 64"), [0.8 + 0.01 * k for k in range(5)], "part", "not reproduced"),
     (("share", "jordan 256"), [0.4 + 0.01 * k for k in range(5)], "linear", "not reproduced"),
     (("share", "cans 34.6"), [0.5 + 0.01 * k for k in range(5)], "twins", "not reproduced"),
+    (("reach", "jordan 64"), 4.0, "place", "not reproduced", "confirm-800"),
     (("test_draws", "frozen"), [4.8 + 0.01 * k for k in range(5)], "matters", "not reproduced"),
 ]
 REFUSED = [("arms", ("jordan 1", "exact"))]
@@ -68,9 +70,28 @@ def test_frozen_matrices_and_fixed_inputs_stay_and_the_halves_are_apart():
     assert held["validation"] != held["test"]
 
 
-def test_the_doctors_thresholds_are_those_of_the_record():
-    (record,) = read_records("knee", "confirm")
-    reach, share = (record["measured"][key] for key in ("reach", "share"))
-    for arm, most, text in (("jordan 4", 4, "99% of what"), ("jordan 16", 1, "91% kept"), ("jordan 64", 0.2, "(56%)")):
-        assert f"{np.mean(share[arm]):.0%}" in text and text in MEANING.replace("\n", " ") and reach[arm] < most
-    assert f"{np.mean(share['jordan 256']):.0%} kept at {reach['jordan 256']:.2f}" in MEANING.replace("\n", " ")
+def test_longer_runs_are_predicted_by_what_the_short_ones_measured():
+    measured = read_records("knee", "confirm")[-1]["measured"]
+    reach = {arm: x for arm, x in measured["reach"].items() if arm.startswith("jordan")}
+    arms = sorted(reach, key=reach.get)
+    found = {reach[arm]: np.mean(measured["share"].get(arm, 1.0)) for arm in arms}
+    assert [*SHORT_SHARES] == pytest.approx([*found], rel=0.01)
+    assert [*SHORT_SHARES.values()] == pytest.approx([*found.values()], abs=0.001)
+    assert _half(np.log([1.0, 4.0, 16.0]), [0.2, 0.4, 0.6]) == pytest.approx(8.0)
+
+
+def test_the_doctors_thresholds_are_those_of_the_records():
+    text = MEANING.replace("\n", " ")
+    long, short = (record["measured"] for record in read_records("knee", "confirm"))
+    for measured, arm, told in (
+        (long, "jordan 16", "{:.0%} kept at {:.1f}"),
+        (long, "jordan 64", "{:.0%} at {:.2f}"),
+        (short, "jordan 64", "{:.0%} kept at {:.2f}"),
+        (long, "jordan 256", "{:.0%} at {:.2f}"),
+    ):
+        assert told.format(np.mean(measured["share"][arm]), measured["reach"][arm]) in text
+    for measured in (short, long):
+        kept = {x: np.mean(measured["share"].get(arm, 1.0)) for arm, x in measured["reach"].items()}
+        assert all(share > 0.98 for x, share in kept.items() if x >= 3)
+        assert all(share > 0.9 for x, share in kept.items() if 1 <= x < 3)
+        assert all(share > 0.58 for x, share in kept.items() if 0.3 <= x < 1)

@@ -13,7 +13,7 @@ from amembook.run.base import Config, Count, Experiment, Grid, Natural, Several,
 PAPER = "ours; Muon is that of arXiv:2502.16982, whitening by the inputs' moment that of arXiv:2604.01472"
 CLAIM = (
     "at tuned rates a momentum that is whitened by the gradients of all matrices that read the same inputs, with a "
-    "floor of the polar factor, ends below Muon in a recall network, and below one that is whitened by its own alone"
+    "floor of the polar factor, ends below Muon in two networks, and below one that is whitened by its own alone"
 )
 
 
@@ -57,6 +57,7 @@ EXPERIMENT = Experiment(
         ),
         "cpu": SiblingsConfig(),
         "confirm": SiblingsConfig(tasks=("recall",), first_seed=6650),
+        "confirm-text": SiblingsConfig(tasks=("text",), first_seed=6660),
     },
     grids=grids,
     summarise=summarise,

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, kinds, new_axes, points, series
+from amembook.figures.style import GREY, frame, kinds, name_lines, new_axes, points, series
 
 
 def decay_figure(record: dict) -> Figure:
@@ -23,5 +23,5 @@ def decay_figure(record: dict) -> Figure:
         points(right, radii, np.array([of[radius] / of[0] for radius in radii]), look, ls="-")
     right.axhline(1, color=GREY, lw=0.8)
     frame(right, r"$1/\lambda$", "loss over that without decay", log="x", base=2)
-    right.legend()
+    name_lines(right, at=0, offset=(8, 12))
     return figure
