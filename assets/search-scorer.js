@@ -9,7 +9,9 @@ var Scorer = {
     const stemmer = new Stemmer();
     const said = words.reduce((sum, word) => sum + (Scorer.weights[stemmer.stemWord(word)]?.[docname] || 0), 0);
     if (/(^|\/)api$/.test(docname) && !descr) return said - 500;
-    if (descr) return said / 10 + (anchor.startsWith("#term-") ? 60 * (own === query) : -1000) + score / 100;
+    // a term of the glossary: Sphinx gives no description
+    if (anchor.startsWith("#term-") && own === query) return 450;
+    if (descr) return said / 10 - 1000 + score / 100;
     if (!query || !query.split(/\s+/).every((word) => own.includes(word))) return said + score / 100 - (anchor ? 1 : 0);
     return said + (anchor ? 50 : 1000 + (own.startsWith(query) ? 500 : 0)) * query.length / own.length;
   },

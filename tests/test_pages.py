@@ -251,6 +251,9 @@ def test_the_search_of_a_book_ranks_a_chapter_first_for_its_own_title(browser, b
         ("experts", "experts shapes"),
         ("Zipf", "words"),
         ("transformer", "recall"),
+        ("rival", "glossary"),
+        ("item", "glossary"),
+        ("polar factor", "glossary"),
     ],
 )
 def test_a_question_finds_its_page_first_and_no_object_of_the_library(browser, query, chapters):
@@ -259,9 +262,10 @@ def test_a_question_finds_its_page_first_and_no_object_of_the_library(browser, q
     assert found[0] in chapters.split() and "api" not in found, found
 
 
-def test_the_sidebar_is_one_look_and_a_half(browser):
+@pytest.mark.parametrize("chapter", ["one-step", "zoo", "errata"])
+def test_the_sidebar_is_one_look_and_a_half(browser, chapter):
     with browse.tab(browser, "desktop") as (page, _):
-        browse.open_page(page, browse.HTML / "chapters" / "one-step.html")
+        browse.open_page(page, browse.HTML / "chapters" / f"{chapter}.html")
         height = page.locator("nav.bd-links").first.evaluate("(bar) => bar.getBoundingClientRect().bottom")
     assert 600 < height <= 1600
 

@@ -13,10 +13,27 @@ from sphinx.application import Sphinx
 ROOT = Path(__file__).resolve().parents[1]
 COMMON = {"energy", "frequency", "gap", "head, tail", "ID, OOD", "lift", "mode", "Muon", "power law", "record",
           "verdict", "window", "baseline", "feature", "shortcut", "slowdown", "thought", "truncation",
-          "h_λ"}  # fmt: skip
+          "h_λ", "plateau", "reach"}  # fmt: skip
 """Terms whose words have another use, or need no telling."""
 APART = nodes.title, nodes.reference, nodes.literal, nodes.math, nodes.caption, nodes.table, nodes.container
 PLACES = re.compile(r" \[[^\]]+\]\([\w./-]+\.md\).*", re.DOTALL)
+NAMED = "T alpha beta eta lambda mu chi rho phi kappa Sigma sum infty ll gg le ge mapsto mid sim propto cdot"
+SYMBOLS = dict(zip(NAMED.split(), "ᵀαβηλμχρφκΣΣ∞≪≫≤≥↦|∼∝·", strict=True)) | {"min": "min", "tr": "tr ", "log": "log "}
+TEX = (
+    (r"\\bar u", "ū"),
+    (r"\\hat p", "p̂"),
+    (r"\\mathrm |\\,", ""),
+    (r"\\frac(\d)(\w)", r"\1/\2 "),
+    (r"\\(?:norm|frob|opnorm)(?:\{(\w+)\}| (\w))", r"‖\1\2‖"),
+    (r"\\inner\{?(\w+)\}?\{?(\w+)\}?", r"⟨\1, \2⟩"),
+    (r"\\begin\{pmatrix\}(.*?)\\\\(.*?)\\end\{pmatrix\}", r"[\1; \2]"),
+    (r"(?<=[\w}])&", ", "),
+    (r"\\([A-Za-z]+) ?", lambda match: SYMBOLS.get(match[1], match[0])),
+    (r"\\sqrt\{(.*?)\}(?=[$)])", r"√(\1)"),
+    (r"\^\{(\w+(?:[-+]?\d?/?[^}]*)?)\}", r"^(\1)"),
+    (r"(?<!\^)\*|[{}$]", ""),
+)
+"""What stands for the TeX of the glossary, in the order in which it is replaced."""
 ROLE = re.compile(r"\{[\w:]+\}`([^`<]+?)(?: <[^>]+>)?`")
 
 
@@ -32,9 +49,11 @@ def entries(book: Book) -> dict[str, tuple[str, str]]:
 
 
 def plain(text: str) -> str:
-    """A definition without its TeX."""
-    for tex, letters in ((r"\\T\b", "ᵀ"), (r"\\bar u", "ū"), (r"\\([A-Za-z]+) ?", r"\1 "), (r"[{}$\\]", "")):
+    """A definition with its formulas in letters; `ValueError` for TeX that has none."""
+    for tex, letters in TEX:
         text = re.sub(tex, letters, text)
+    if left := re.search(r"\\\w+|[{}$\\]", text):
+        raise ValueError(f"the tip {text!r} has no letters for {left[0]}")
     return " ".join(text.split())
 
 

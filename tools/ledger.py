@@ -200,7 +200,7 @@ def regions(rows: list[dict], root: Path) -> dict[str, list[str]]:
     whose = [name for name in WHOSE if any(row["of"] == name for row in rows)]
     count = Counter((row["verdict"], row["of"]) for row in counted)
     words = [[badge(one), *(str(count[one, of]) for of in whose)] for one in claims.WORDS]
-    weak = [row for row in counted if row["verdict"] in (claims.UNDECIDED, claims.NOT_REPRODUCED)]
+    undecided = [row for row in counted if row["verdict"] == claims.UNDECIDED]
     checks = [link(row, root) for row in counted if (row["of"], row["verdict"]) == ("paper", claims.CONSISTENT)]
     again = [f"- {link(row, root)}: {' and '.join(several(row['repeats']))}" for row in rows if "repeats" in row]
     return {
@@ -208,9 +208,10 @@ def regions(rows: list[dict], root: Path) -> dict[str, list[str]]:
         "all": [line for name in GROUPS[rows[0]["book"]] for line in group(rows, name, root)],
         "hardest": table("test | predicted | measured, 95 % | off by | draws | nearest rival", hardest(rows, root)),
         "words": table(f"word | {' | '.join(WHOSE[of][0] for of in whose)}", words),
-        "weak": table(
-            "statement | whose | word | by how much it misses, or what would decide it",
-            [[link(row, root), row["of"], badge(row["verdict"]), deciding(row)] for row in weak],
+        "missed": table("statement | whose | claimed | measured, 95 % | law or bound | off by", missed(counted, root)),
+        "undecided": table(
+            "statement | whose | what would decide it",
+            [[link(row, root), row["of"], deciding(row)] for row in undecided],
         ),
         "limits": table("statement | measured, 95 % | law for these sizes | limit", limits(counted, root)),
         "dropped": table("draws | why they were set aside | statements", dropped(rows, root)),
@@ -234,6 +235,19 @@ def hardest(rows: list[dict], root: Path) -> list[list[str]]:
             far = f", by {errors:.0f} errors" if errors < math.inf else ""
             lines.append((verdict["power"], [*cells, f"{rival}{far}{left}".replace("_", " ")]))
     return [cells for _, cells in sorted(lines)]
+
+
+def missed(rows: list[dict], root: Path) -> list[list[str]]:
+    """Of each row that is not reproduced the verdicts that miss, each by its worst number."""
+    lines = []
+    for row in (row for row in rows if row["verdict"] == claims.NOT_REPRODUCED):
+        first = [link(row, root), row["of"], row["claim"]]
+        for part in (part for part in row["parts"] if word(part) == claims.NOT_REPRODUCED):
+            one = worst(part["numbers"]) or next(iter(part["numbers"]))
+            measured = f"{one['name'].replace('_', ' ')}: {interval(one)}"
+            lines.append([*first, measured, told(base(one)), deviation(one)])
+            first = ["", "", ""]
+    return lines
 
 
 def limits(rows: list[dict], root: Path) -> list[list[str]]:

@@ -13,6 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 FIGURE_STYLE = {
     # 10 pt on 5 inches are 9 pixels where the page is 336 wide: a phone, in a box that unfolds
@@ -187,15 +188,40 @@ def log_middles(edges) -> np.ndarray:
     return np.sqrt(edges[1:] * edges[:-1])
 
 
-def name_lines(axis, at: int = -1, offset: tuple[float, float] = (6, 0)) -> None:
-    """Writes the labels of the series beside one of their points, where a legend would have to be searched.
+def name_lines(
+    axis,
+    at: int = -1,
+    offset: tuple[float, float] = (6, 0),
+    *,
+    places: dict[str, tuple[int, tuple[float, float]]] | None = None,
+) -> None:
+    """Writes the labels of the series beside one of their points, called after `frame`; the legend then lacks them.
 
-    at: index of that point, the last if −1. offset: of the text, in typographic points.
+    at: index of that point, the last if −1. offset: of the text, in typographic points: the text ends, is centred or
+    begins there, as x is negative, 0 or positive. Such labels, one above the other, keep a line's height apart.
+    places: label ↦ (at, offset), a place for each; series that it does not name, or that have no points, stay in the
+    legend.
     """
+    notes = []
     for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
         line = handle[0] if isinstance(handle, ErrorbarContainer) else handle
+        if places is not None and label not in places or not (isinstance(line, Line2D) and line.get_xydata().size):
+            continue
+        index, (x, y) = (at, offset) if places is None else places[label]
         style = {"textcoords": "offset points", "va": "center", "fontsize": 10, "color": GREY}
-        axis.annotate(label, line.get_xydata()[at], offset, **style)
+        style |= {"ha": "left" if x > 0 else "right" if x < 0 else "center", "xycoords": line.get_transform()}
+        notes.append(axis.annotate(label, line.get_xydata()[index], (x, y), **style))
+        handle.set_label("_" + label)
+    if places is None and notes:
+        axis.autoscale_view()
+        notes.sort(key=lambda note: note.xycoords.transform(note.xy)[1])
+        heights = np.array([note.xycoords.transform(note.xy)[1] for note in notes]) * 72 / axis.figure.dpi
+        for _ in range(100):
+            short = np.maximum(13 - np.diff(heights), 0) / 2
+            heights[1:] += short
+            heights[:-1] -= short
+        for note, height in zip(notes, heights, strict=True):
+            note.xyann = offset[0], offset[1] + height - note.xycoords.transform(note.xy)[1] * 72 / axis.figure.dpi
 
 
 def key(axis, shared: dict | None = None, *, below: int = 0, **kwargs) -> None:

@@ -3,7 +3,8 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, key, kinds, new_axes, optimizer, points, series
+from amembook.figures.style import GREY, frame, key, kinds, name_lines, new_axes, optimizer, points, series
+from amembook.run.base import arrays
 
 _POLICIES = {"low": "prefers low rewards", "high": "prefers high rewards"}
 
@@ -11,20 +12,18 @@ _POLICIES = {"low": "prefers low rewards", "high": "prefers high rewards"}
 def floor_figure(record: dict) -> Figure:
     """Left: how far below the optimum runs end that begin there, by the error of V*, on the law of each rate. Right:
     over the law to first order, by rate; lines, to next order."""
-    config, measured, predicted = record["config"], record["measured"], record["predicted"]
+    config, measured, predicted = record["config"], arrays(record["measured"]), arrays(record["predicted"])
     figure, axes = new_axes(2)
     offline = [str(count) for count in config["offline"]]
     error = np.sqrt([predicted["squared_error"][name] for name in offline])
-    gap, doubt, first, following = (
-        np.array([told[name] for name in offline])
-        for told in (measured["floor"], measured["floor_error"], predicted["first"], predicted["next"])
-    )
+    told = measured["floor"], measured["floor_error"], predicted["first"], predicted["next"]
+    gap, doubt, first, following = (np.array([one[name] for name in offline]) for one in told)
     for k, (look, _) in enumerate(series(config["rates"], r"$\eta = {}$")):
         order = np.argsort(error[:, k])
         at = error[order, k]
         points(axes[0], at, gap[order, k], look, error=doubt[order, k], law=following[order, k])
     rates, larger = np.array(config["rates"]), (following / first).mean(0)
-    ratio, doubt = (np.array(measured[key], dtype=float).T * larger for key in ("floor_ratio", "floor_ratio_error"))
+    ratio, doubt = (measured[key].T * larger for key in ("floor_ratio", "floor_ratio_error"))
     for k, (look, _) in enumerate(kinds(config["offline"], "{} offline")):
         points(axes[1], rates * (1 + 0.03 * k), ratio[k], look, error=doubt[k])
     axes[1].plot(rates, larger, "-", color=GREY, lw=1.2, label="next order")
@@ -33,25 +32,22 @@ def floor_figure(record: dict) -> Figure:
     frame(axes[1], r"step size $\eta$", "floor over its law to first order")
     axes[0].set_xticks(at := [0.1, 0.2, 0.4, 0.8], map(str, at))
     axes[0].minorticks_off()
-    for axis in axes:
-        axis.legend()
+    name_lines(axes[0])
+    axes[1].legend()
     return figure
 
 
 def race_figure(record: dict) -> Figure:
     """Left: variance at the start of one generation with V*, over a group's, by β; lines exact. Right: where races of
     equal budgets end, each at its best rate, every draw."""
-    config, measured, predicted = record["config"], record["measured"], record["predicted"]
+    config, measured = record["config"], arrays(record["measured"])
+    ratio, doubt, exact = measured["variance"], measured["variance_error"], arrays(record["predicted"]["variance"])
     figure, axes = new_axes(2)
-    ratio, doubt, exact = (
-        np.array(told, dtype=float)
-        for told in (measured["variance"], measured["variance_error"], predicted["variance"])
-    )
     for k, (look, _) in enumerate(series(config["groups"], "groups of {}")):
         points(axes[0], config["betas"], ratio[:, k], look, error=doubt[:, k], law=exact[:, k])
     axes[0].axhline(1, color=GREY, lw=1, ls=":")
     frame(axes[0], r"weight of the KL term $\beta$", "variance, $V^*$ over a group", log="xy")
-    axes[0].legend()
+    name_lines(axes[0])
     labels = {"star 0": "$V^*$", "star 64": "$V^*$, 64", "star 8": "$V^*$, 8"}
     labels |= {f"group {count}": f"group {count}" for count in config["groups"]}
     for k, (look, beta) in enumerate(kinds([f"{beta:g}" for beta in config["race_betas"]], r"$\beta = {}$")):

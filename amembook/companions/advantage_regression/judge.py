@@ -6,7 +6,7 @@ import numpy as np
 from scipy.stats import binomtest
 
 from amembook.companions.advantage_regression.teachers import RISES, TEACHERS
-from amembook.run.base import Results, standard_error
+from amembook.run.base import Results, scaled, standard_error
 from amembook.run.claims import DIFFERENCE, SMALL, check, equivalence, numbers, order
 
 IDENTITY = 1e-12
@@ -89,7 +89,8 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
         for told in (measured["floor"], predicted["first"], predicted["next"], predicted["squared_error"])
     )
     rates, at = np.array(config.rates)[:, None], [f"{rate:g}, {name}" for rate in config.rates for name in offline]
-    rivals = {"proportional to |δ|": _level(squared**-0.5), "as η^(3/4)": _level(rates**-0.25 * np.ones_like(gap))}
+    shapes = {"proportional to |δ|": squared**-0.5, "as η^(3/4)": rates**-0.25 * np.ones_like(gap)}
+    rivals = {name: scaled(shape, 1.0) for name, shape in shapes.items()}
     rivals |= {"first order, at every rate": first / following}
     floor = numbers("V* − J over the law at η, samples =", ratio, error, draws, law=1, band=SMALL, at=at, rivals=rivals)
     slow = following[0] / first[0]
@@ -163,8 +164,3 @@ def _share(name: str, on: np.ndarray, limit: float) -> list[dict]:
 def _lead(name: str, lead: np.ndarray) -> list[dict]:
     """A difference by draws that is to be above 0."""
     return numbers(name, lead.mean(), standard_error(lead, 0), len(lead), limit=0, scale=DIFFERENCE)
-
-
-def _level(law: np.ndarray) -> np.ndarray:
-    """A factor without a scale of its own, its geometric mean one."""
-    return law / np.exp(np.log(law).mean())

@@ -19,13 +19,6 @@ def centred_kernel(kernels: Float[Tensor, "n S S"], stationary: Float[Tensor, "n
     return root[:, :, None] * kernels * inverse[:, None, :] - root[:, :, None] * root[:, None, :]
 
 
-def path(parents: tuple[int, ...], start: int, end: int) -> tuple[int, int] | None:
-    """Steps up from `start` to the closest common ancestor and down from there to `end`; None between two trees."""
-    up, down = _ancestors(parents, start), _ancestors(parents, end)
-    common = [place for place in up if place in down]
-    return (up.index(common[0]), down.index(common[0])) if common else None
-
-
 def along_path(
     kernels: Float[Tensor, "n S S"], stationary: Float[Tensor, "n S"], up: int, down: int
 ) -> Float[Tensor, "n S S"]:
@@ -107,13 +100,6 @@ def sample_updates(
     matrix = torch.zeros(n_draws, *mean.shape, dtype=mean.dtype)
     matrix[:, places] = mean[places] + (normal * values.clamp_min(0).sqrt()) @ basis.T
     return first_gradient(matrix)
-
-
-def _ancestors(parents: tuple[int, ...], place: int) -> list[int]:
-    line = [place]
-    while parents[line[-1]] != ROOT:
-        line.append(parents[line[-1]])
-    return line
 
 
 def _weighted_pairs(kernels, stationary, parents, t: int, z: float) -> dict[tuple[int, int], Tensor]:

@@ -3,7 +3,8 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, kinds, new_axes, optimizer, points, series
+from amembook.figures.style import GREY, frame, kinds, name_lines, new_axes, optimizer, points, series
+from amembook.run.base import arrays
 
 
 def score_matrices_figure(scores: dict, parents: dict) -> Figure:
@@ -57,15 +58,14 @@ def recovery_figure(record: dict) -> Figure:
     """
     graphs, n = record["config"]["graphs"], record["config"]["n_sequences"]
     figure, axes = new_axes(len(graphs), sharey=True)
-    measured, predicted = record["measured"], record["predicted"]
+    measured, predicted = arrays(record["measured"]), record["predicted"]
     for axis, graph in zip(axes, graphs, strict=True):
         for step in ("sgd", "polar"):
             found, law = (told["recovered"][step][graph] for told in (measured, predicted))
-            error = np.array(measured["recovered_error"][step][graph], dtype=float)
-            points(axis, n, found, optimizer(step), error=error, law=law)
+            points(axis, n, found, optimizer(step), error=measured["recovered_error"][step][graph], law=law)
         axis.axhline(predicted["population"]["polar"][graph], color=optimizer("polar").colour, ls=":", lw=1)
         frame(axis, "sequences $n$", "share of edges found" if axis is axes[0] else "", graph, log="x", base=2)
-    axes[-1].legend(loc="lower right")
+    name_lines(axes[-1])
     return figure
 
 
@@ -75,9 +75,7 @@ def needed_figure(record: dict) -> Figure:
     predicted, measured = record["predicted"], record["measured"]
     names = sorted(predicted["gap"], key=predicted["gap"].get)
     gaps = np.array([predicted["gap"][name] for name in names])
-    found, expected = (
-        np.array([told["needed"]["sgd"][name] for name in names], float) for told in (measured, predicted)
-    )
+    found, expected = (arrays([told["needed"]["sgd"][name] for name in names]) for told in (measured, predicted))
     error = np.array([measured["needed_log_error"][name] for name in names], dtype=float)
     ends = np.transpose([found * np.exp(-2 * error), found * np.exp(2 * error)])
     points(axis, gaps, found, optimizer("sgd", "measured"), interval=ends)

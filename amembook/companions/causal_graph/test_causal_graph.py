@@ -92,11 +92,6 @@ def test_shannon_information_of_a_pair():
     assert torch.allclose(expected.pair_information(pi, mu, 0, 0), -(mu * mu.log()).sum(1))
 
 
-def test_up_and_down_a_tree():
-    assert [expected.path(TREE, *pair) for pair in ((0, 1), (1, 2), (2, 3), (3, 3))] == [(0, 1), (1, 1), (1, 2), (0, 0)]
-    assert expected.path(TREE, 3, 5) is None
-
-
 def test_a_polar_step_levels_a_chain_and_divides_a_star():
     update = torch.diag(torch.tensor([0.5, 0.3, 0.2, 0.1]).double(), -1)
     assert torch.allclose(polar(update), (update > 0).double())

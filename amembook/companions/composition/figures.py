@@ -3,7 +3,8 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, kinds, new_axes, optimizer, points, series
+from amembook.figures.style import GREY, frame, kinds, name_lines, new_axes, optimizer, points, series
+from amembook.run.base import arrays
 
 _BY = {"adam": "Adam", "muon": "Muon"}
 
@@ -13,14 +14,14 @@ def staircase_figure(record: dict) -> Figure:
     same of the ordinary transformer, one line a draw."""
     config, measured = record["config"], record["measured"]
     figure, axes = new_axes(2)
-    learnt = _numbers(measured["easy"]["learnt"])
+    learnt = arrays(measured["easy"]["learnt"])
     hops = 2 ** np.arange(learnt.shape[-1])
     for look, (k, things) in series(enumerate(config["train_things"]), ""):
         points(axes[0], hops, learnt[0, 0, k].T, look._replace(label=f"$N={things}$"), ls="-", lw=0.8)
     frame(axes[0], "hop", "steps until it is learnt", "attention only, a mixture", log="x", base=2, zero=True)
     _hops(axes[0], hops)
     axes[0].legend(loc="lower right")
-    net = _numbers(measured["net"]["learnt"])[0]
+    net = arrays(measured["net"]["learnt"])[0]
     ((look, _),) = kinds(["a draw"], "{}")
     for k, draw in enumerate(net):
         named = {"label": look.label} if k == 0 else {}
@@ -35,8 +36,8 @@ def regimes_figure(record: dict) -> Figure:
     """Accuracy of the longest hop at the end of training, one point a draw, by what was trained on; with the steps."""
     config, measured = record["config"], record["measured"]
     figure, (axis,) = new_axes()
-    easy, alone, net = (_numbers(measured[key]["accuracy"])[..., -1] for key in ("easy", "alone", "net"))
-    steps = {key: _numbers(measured[key]["steps"]) for key in ("easy", "alone", "net")}
+    easy, alone, net = (arrays(measured[key]["accuracy"])[..., -1] for key in ("easy", "alone", "net"))
+    steps = {key: arrays(measured[key]["steps"]) for key in ("easy", "alone", "net")}
     at = config["train_things"].index(config["only_things"][0])
     rows = []
     for by, name in enumerate(_BY.values()):
@@ -63,7 +64,7 @@ def correlation_figure(record: dict) -> Figure:
     measured = record["measured"]
     figure, (axis,) = new_axes()
     sizes = np.array(measured["square_sizes"])
-    square, error = _numbers(measured["square"]), _numbers(measured["square_error"])
+    square, error = arrays(measured["square"]), arrays(measured["square_error"])
     for look, N in series(sorted(set(sizes[:, 1].tolist())), "$N = {}$"):
         here = sizes[:, 1] == N
         k = sizes[here, 0]
@@ -71,7 +72,7 @@ def correlation_figure(record: dict) -> Figure:
         axis.plot(k, float(N) ** (-2 * k), "--", color=look.colour, lw=0.8)
     axis.set_xticks(sorted(set(sizes[:, 0].tolist())))
     frame(axis, "number of permutations $k$", "mean squared correlation", log="y")
-    axis.legend()
+    name_lines(axis)
     return figure
 
 
@@ -81,21 +82,20 @@ def samples_figure(record: dict) -> Figure:
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
     figure, axes = new_axes(2)
     k, N = np.array(measured["needed_sizes"], dtype=float).T
-    needed, error, law = (
-        _numbers(told) for told in (measured["needed"], measured["needed_error"], predicted["needed"])
-    )
+    needed, error, law = (arrays(told) for told in (measured["needed"], measured["needed_error"], predicted["needed"]))
     for look, things in series(sorted(set(N.tolist())), "$N = {:g}$"):
         here = np.flatnonzero(things == N)
         here = here[np.argsort(k[here])]
         points(axes[0], k[here], needed[here], look, error=error[here], law=law[here])
     frame(axes[0], "number of permutations $k$", "samples needed", "all places answered", log="x", base=2, zero=True)
-    axes[0].legend()
+    name_lines(axes[0])
     row = config["sparse_sizes"].index("8 8") if "8 8" in config["sparse_sizes"] else 0
     for name in ("polar", "sgd"):
-        share, error = (_numbers(measured[key][name])[row] for key in ("share", "share_error"))
-        law = _numbers(predicted["share"]["sgd"])[row] if name == "sgd" else None
+        share, error = (arrays(measured[key][name])[row] for key in ("share", "share_error"))
+        law = arrays(predicted["share"]["sgd"])[row] if name == "sgd" else None
         points(axes[1], config["per_place"], share, optimizer(name), error=error, law=law)
     frame(axes[1], "answers a place", "share of places", "one place answered a sample", zero=True)
+    axes[1].set_xticks(config["per_place"])
     axes[1].legend(loc="lower right")
     return figure
 
@@ -103,8 +103,3 @@ def samples_figure(record: dict) -> Figure:
 def _hops(axis, hops) -> None:
     axis.set_xticks(hops, [str(hop) for hop in hops])
     axis.minorticks_off()
-
-
-def _numbers(values) -> np.ndarray:
-    """A record's numbers as floats, None as NaN."""
-    return np.array(values, dtype=float)

@@ -5,7 +5,8 @@ from matplotlib.figure import Figure
 
 from amembook.companions.emergence import expected
 from amembook.companions.emergence.judge import WIDE
-from amembook.figures.style import GREY, frame, key, kinds, new_axes, optimizer, points, reference_line, series
+from amembook.figures.style import GREY, frame, kinds, name_lines, new_axes, optimizer, points, reference_line, series
+from amembook.run.base import arrays
 
 
 def emergence_figure(record: dict) -> Figure:
@@ -15,10 +16,8 @@ def emergence_figure(record: dict) -> Figure:
     ranks = np.arange(1, config["n_teachers"] + 1)
     for look, beta in series(config["exponents"], r"$\beta = {}$"):
         case, a = f"{beta} {WIDE}", expected.amplitudes(beta, len(ranks))
-        times, error, law = (
-            np.array(told[name][case], dtype=float) / a
-            for told, name in ((measured, "times"), (measured, "times_error"), (predicted, "times"))
-        )
+        told = measured["times"], measured["times_error"], predicted["times"]
+        times, error, law = (arrays(one[case]) / a for one in told)
         points(axes[0], ranks, times, look, error=error, law=law, ms=4)
         found, law = (told["curves"]["loss"][case] for told in (measured, predicted))
         shown = np.array(law) > 0
@@ -27,7 +26,7 @@ def emergence_figure(record: dict) -> Figure:
         axes[1].plot(time[shown], np.array(law)[shown], "-", color=look.colour, lw=1.2)
     frame(axes[0], "direction $p$", "learnt at time $T_p$", log="xy")
     frame(axes[1], "time $t$", "loss", log="xy")
-    axes[0].legend()
+    name_lines(axes[0])
     return figure
 
 
@@ -88,5 +87,5 @@ def muon_figure(record: dict) -> Figure:
         points(axis, ranks, np.array(row, dtype=float), look[0], ms=4)
     axis.plot(ranks, predicted["muon"]["times"], "-", color=GREY, lw=1.2, label=r"$\sqrt{a_p/2}$")
     frame(axis, "direction $p$", "learnt at total length of steps", log="xy")
-    key(axis)
+    axis.legend()
     return figure

@@ -3,7 +3,8 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, kinds, new_axes, optimizer, points, series
+from amembook.figures.style import GREY, frame, kinds, name_lines, new_axes, optimizer, points, series
+from amembook.run.base import arrays
 
 _DOTS = 25
 
@@ -73,12 +74,12 @@ def recall_figure(record: dict) -> Figure:
 def uniform_figure(record: dict) -> Figure:
     """Share of equally frequent items that one step recovers, by load, a panel a dimension, on the core's law."""
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
+    shares = arrays([measured["uniform"], measured["uniform_error"], predicted["uniform"]])
     figure, axes = new_axes(len(config["uniform_dims"]), sharey=True)
     for k, (axis, dim) in enumerate(zip(axes, config["uniform_dims"], strict=True)):
         for name in ("sgd", "polar"):
-            error = np.array(measured["uniform_error"][name][k], dtype=float)
-            law = predicted["uniform"][name][k]
-            points(axis, config["loads"], measured["uniform"][name][k], optimizer(name), error=error, law=law)
+            found, error, law = (told[name][k] for told in shares)
+            points(axis, config["loads"], found, optimizer(name), error=error, law=law)
         frame(axis, "load $N/d^2$", "share recovered" if axis is axes[0] else "", f"$d = {dim}$", zero=True)
     axes[0].legend()
     return figure
@@ -100,5 +101,5 @@ def times_figure(record: dict) -> Figure:
     frame(axes[1], "subjects $S$", "", "attention fixed", log="xy", base=2)
     for axis in axes:
         axis.axhline(1, color=GREY, lw=1, ls=":")
-        axis.legend()
+        name_lines(axis)
     return figure

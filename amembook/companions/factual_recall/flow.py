@@ -19,8 +19,6 @@ from amemlib.checks import check_count
 from amemlib.spectral import identity, spectral_map
 
 _CUT = 1e-9
-QUANTITIES = ("loss", "relation", "answer")
-"""What a curve holds: the loss, the probability of the relation's answers together, and that of the right one."""
 
 
 def balanced_facts(n_subjects: int, n_relations: int, n_answers: int, seed: int) -> Int[Tensor, "S R"]:

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, key, kinds, new_axes, optimizer, points, series
+from amembook.figures.style import GREY, frame, key, kinds, name_lines, new_axes, optimizer, points, series
 
 _NAMES = {
     "cubic": "$k^*=1$: He$_3(z)$",
@@ -28,7 +28,7 @@ def samples_figure(record: dict) -> Figure:
     ticks = sorted({*config["sign_dims"][:3], *config["bump_dims"][2::2], max(config["low_dims"])})
     axis.set_xticks(ticks, [str(tick) for tick in ticks])
     axis.minorticks_off()
-    key(axis, {"Gaussian noise, nothing fitted": "-"}, below=2)
+    name_lines(axis)
     return figure
 
 

@@ -4,7 +4,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from amembook.companions.hierarchy.features import even_count, quadratic_count
-from amembook.figures.style import GREY, frame, key, kinds, new_axes, optimizer, points, series
+from amembook.figures.style import GREY, frame, key, kinds, name_lines, new_axes, optimizer, points, series
+from amembook.run.base import arrays
 
 
 def samples_figure(record: dict) -> Figure:
@@ -17,14 +18,12 @@ def samples_figure(record: dict) -> Figure:
         dims = config["kernel_dims" if name == "kernel" else "dims"]
         size = np.array([even_count(d) if name == "kernel" else quadratic_count(d) for d in dims], dtype=float)
         ratio, error = (np.array(measured[part][name], dtype=float) for part in ("ratio", "ratio_error"))
-        law = {"kernel": size}.get(name)
-        if name == "layerwise":
-            law = record["predicted"]["ratio"][name] * size
+        law = {"kernel": size, "layerwise": record["predicted"]["ratio"]["layerwise"] * size}.get(name)
         points(axis, dims, ratio * size, look._replace(label=names[name]), error=error * size, law=law)
     frame(axis, "dimension $d$", "samples", log="xy")
     axis.set_xticks(at := [6, 8, 12, 16, 24, 32], map(str, at))
     axis.minorticks_off()
-    axis.legend()
+    name_lines(axis)
     return figure
 
 
@@ -34,10 +33,8 @@ def errors_figure(record: dict) -> Figure:
     figure, axes = new_axes(2, sharey=True)
     for axis, name in zip(axes, ("layerwise", "joint"), strict=True):
         for k, (look, _) in enumerate(series(config["dims"], "$d = {}$")):
-            told = (np.array(measured[part][name], dtype=float)[k] for part in ("curve", "curve_error"))
-            points(
-                axis, config["ratios"], next(told), look, error=next(told), ls="-" if name == "joint" else "", lw=0.8
-            )
+            told, error = (arrays(measured[part][name])[k] for part in ("curve", "curve_error"))
+            points(axis, config["ratios"], told, look, error=error, ls="-" if name == "joint" else "", lw=0.8)
     law = record["predicted"]["curve"]["layerwise"]
     axes[0].plot(config["ratios"], law, color=GREY, lw=1.2, label="law, nothing fitted")
     for axis, title in zip(axes, ("layer by layer", "with joint passes"), strict=True):
@@ -66,9 +63,7 @@ def twists_figure(record: dict) -> Figure:
     for step in ("polar", "sgd"):
         for name, style in (("pairs", "-"), ("alone", ":")):
             label = {"polar": "Muon", "sgd": "SGD"}[step] + {"pairs": ", pairs", "alone": ", independent"}[name]
-            items, error = (
-                np.array(measured[part][f"{name}_{step}"], dtype=float) for part in ("items", "items_error")
-            )
+            items, error = (arrays(measured[part][f"{name}_{step}"]) for part in ("items", "items_error"))
             fill = {} if name == "pairs" else {"mfc": "white"}
             points(axes[1], config["memory_dims"], items, optimizer(step, label), error=error, ls=style, **fill)
     frame(axes[1], "dimension $d$ of the outputs", "items", "keys of $d^2$ dimensions", log="xy")

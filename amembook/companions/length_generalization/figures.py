@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from amembook.companions.length_generalization.expected import whole_samples
-from amembook.figures.style import GREY, frame, key, kinds, new_axes, optimizer, points, series
+from amembook.figures.style import GREY, frame, kinds, name_lines, new_axes, optimizer, points, series
 
 
 def dots_figure(record: dict) -> Figure:
@@ -66,7 +66,7 @@ def transformer_figure(record: dict) -> Figure:
         axes[0].plot(config["longer"][beyond], law[beyond], ":", color=look.colour, lw=1.4)
     title = rf"$\Delta = {config['periods'][at]}$"
     frame(axes[0], "test length over $N$", "error", title, log="xy", base=2)
-    key(axes[0], below=4)
+    name_lines(axes[0])
     for k, (look, _) in enumerate(series(config["periods"], r"$\Delta = {}$")):
         x = np.array(config["samples"]) * (1 + 0.03 * (k - 1))
         rows = {name: np.array(told[name])[k, :, -1] for name in ("error", "least", "most")}

@@ -3,7 +3,8 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, key, kinds, new_axes, optimizer, points
+from amembook.figures.style import GREY, frame, kinds, name_lines, new_axes, optimizer, points
+from amembook.run.base import arrays
 
 
 def times_figure(record: dict) -> Figure:
@@ -15,18 +16,17 @@ def times_figure(record: dict) -> Figure:
     told, edges = measured["pipeline"], config["edges"]
     steps = (config["clusters"] - 1) * config["states"] / np.array(edges)
     points(axes[0], edges, told["before"], before, law=steps)
-    error = _numbers(told["after_error"])
+    error = arrays(told["after_error"])
     points(axes[0], edges, told["after"], after, error=error, law=predicted["pipeline"]["after"])
     points(axes[0], edges, np.full(len(edges), float(predicted["pipeline"]["meta"])), meta)
     frame(axes[0], r"chance of a hard step $\varepsilon$", "steps to the last cluster", log="xy")
-    axes[0].set_ylim(top=3 * max(told["before"]))
-    key(axes[0], loc="lower left", bbox_to_anchor=(0, 0.12))
+    name_lines(axes[0])
     search = measured["search"]
     for k, (look, _) in enumerate(kinds(config["search_edges"], r"$\varepsilon = {}$")):
-        error = _numbers(search["share_error"][k])
+        error = arrays(search["share_error"][k])
         points(axes[1], config["budgets"], search["share"][k], look, error=error, law=predicted["search"]["share"][k])
     frame(axes[1], r"exploration over $M\log M$", "share of rounds right", log="x", base=2, zero=True)
-    axes[1].legend()
+    name_lines(axes[1])
     return figure
 
 
@@ -39,7 +39,7 @@ def learning_figure(record: dict) -> Figure:
     theta, order = np.array(told["theta"]), np.argsort(told["theta"])
     sampled = np.array(["uniform" in case for case in step["cases"]])
     for name in ("polar", "sgd"):
-        found, error = (_numbers(step[key]) for key in (name, f"{name}_error"))
+        found, error = (arrays(step[key]) for key in (name, f"{name}_error"))
         look = optimizer(name)
         points(axes[0], theta[sampled], found[sampled], look, error=error[sampled])
         points(axes[0], theta[~sampled], found[~sampled], look._replace(label=None), error=error[~sampled], mfc="white")
@@ -49,7 +49,7 @@ def learning_figure(record: dict) -> Figure:
     reward = measured["reward"]
     x = 1 / np.array(reward["edge"])
     for name in ("polar", "sgd"):
-        error = _numbers(reward[f"{name}_error"])
+        error = arrays(reward[f"{name}_error"])
         points(axes[1], x, reward[name], optimizer(name), error=error, law=predicted["reward"][name])
     frame(axes[1], r"rarity $1/\varepsilon$", "steps to one half", log="xy")
     axes[1].legend()
@@ -61,7 +61,7 @@ def sizes_figure(record: dict) -> Figure:
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
     figure, axes = new_axes()
     told = predicted["time"]
-    found, law, leading = (_numbers(values) for values in (measured["time"]["steps"], told["steps"], told["leading"]))
+    found, law, leading = (arrays(values) for values in (measured["time"]["steps"], told["steps"], told["leading"]))
     labels = {
         "size": rf"random, $\varepsilon = {config['edge']:g}$",
         "circle": rf"circles, $\varepsilon = {config['circle_edge']:g}$",
@@ -71,9 +71,5 @@ def sizes_figure(record: dict) -> Figure:
         points(axes[0], config["sizes"], (found / leading)[along], look, law=(law / leading)[along])
     axes[0].axhline(1, color=GREY, ls=":", lw=1)
     frame(axes[0], "states of a cluster $M$", r"steps over $M/\varepsilon$", log="x", base=2, zero=True)
-    axes[0].legend()
+    name_lines(axes[0])
     return figure
-
-
-def _numbers(values) -> np.ndarray:
-    return np.array(values, dtype=float)

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import frame, new_axes, points, series
+from amembook.figures.style import frame, name_lines, new_axes, points, series
 
 
 def loss_figure(record: dict) -> Figure:
@@ -23,5 +23,5 @@ def loss_figure(record: dict) -> Figure:
         axes[1].plot(time, predicted["curves"]["loss"][case], "-", color=look.colour, lw=1.2)
     frame(axes[0], "direction $j$", "learnt at time $T_j$", log="xy")
     frame(axes[1], "time $t$", "loss", log="xy")
-    axes[0].legend()
+    name_lines(axes[0])
     return figure

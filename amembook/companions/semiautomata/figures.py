@@ -3,7 +3,8 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import frame, key, kinds, new_axes, optimizer, points, series
+from amembook.figures.style import frame, key, kinds, name_lines, new_axes, optimizer, points, series
+from amembook.run.base import arrays
 
 
 def price_figure(record: dict) -> Figure:
@@ -15,7 +16,7 @@ def price_figure(record: dict) -> Figure:
         told, law = measured["agreement"][k], predicted["agreement"][k]
         lengths = np.arange(1, len(told["excess"]) + 1)
         some = np.arange(0, len(lengths), max(1, n // 4))
-        points(axes[0], lengths[some] / n, np.array(told["excess"])[some], look, error=_numbers(told["error"])[some])
+        points(axes[0], lengths[some] / n, np.array(told["excess"])[some], look, error=arrays(told["error"])[some])
         axes[0].plot(lengths / n, law["limit"], "-", color=look.colour, lw=1.2)
         axes[0].axhline(np.mean(told["renamed"]), color=look.colour, ls=":", lw=1.2)
     frame(axes[0], "letters read over states $T/N$", "agreement beyond chance", log="y")
@@ -24,9 +25,9 @@ def price_figure(record: dict) -> Figure:
     for k, (look, n) in enumerate(series(config["learn_states"], "$N = {}$")):
         x = (np.array(told["lengths"][k]) - 1) / (n - 1)
         law = predicted["words"]["needed"][k]
-        points(axes[1], x, told["needed"][k], look, error=_numbers(told["error"][k]), law=law)
+        points(axes[1], x, told["needed"][k], look, error=arrays(told["error"][k]), law=law)
     frame(axes[1], "word length $(T-1)/(N-1)$", "words needed", log="y")
-    axes[1].legend()
+    name_lines(axes[1])
     return figure
 
 
@@ -37,11 +38,11 @@ def alphabet_figure(record: dict) -> Figure:
     figure, axes = new_axes(2)
     for k, (look, _) in enumerate(kinds(config["gap_states"], "$N = {}$")):
         told = measured["gap"]
-        error = _numbers(told["pair_error"][k])
+        error = arrays(told["pair_error"][k])
         points(axes[0], config["gap_per_state"], told["pair"][k], look, error=error, law=told["own"][k])
         axes[0].plot(config["gap_per_state"], predicted["gap"]["free"][k], "--", color=look.colour, lw=1.2)
         told = measured["connected"]
-        error = _numbers(told["share_error"][k])
+        error = arrays(told["share_error"][k])
         law = predicted["connected"][k]
         points(axes[1], config["few_per_state"], told["share"][k], look, error=error, law=law)
     frame(axes[0], "letters a state", r"forgotten a letter, over $1-\lambda^2$", log="x", base=2, zero=True)
@@ -63,14 +64,10 @@ def memory_figure(record: dict) -> Figure:
         for name in ("polar", "sgd"):
             for k in range(len(config["price_lengths"])):
                 look = optimizer(name)._replace(marker=marks[k], label=optimizer(name).label if k == 0 else None)
-                error = _numbers(told[f"{name}_error"][k])
+                error = arrays(told[f"{name}_error"][k])
                 points(axis, x[k], told[name][k], look, error=error, fmt=marks[k] + lines[k])
     frame(axes[0], "words", "share of letters found", log="x", zero=True)
     frame(axes[1], "looks at a letter", log="x", zero=True)
     lengths = {f"$T = {T}$": line for T, line in zip(config["price_lengths"], lines, strict=False)}
     key(axes[1], lengths, loc="lower right")
     return figure
-
-
-def _numbers(values) -> np.ndarray:
-    return np.array(values, dtype=float)

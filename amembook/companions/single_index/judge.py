@@ -5,7 +5,7 @@ from scipy.stats import t as student_t
 
 from amembook.companions.single_index import expected
 from amembook.companions.single_index.measure import ACTIVATIONS, ESCAPED, LINEAR
-from amembook.run.base import Results, standard_error
+from amembook.run.base import Results, scaled, standard_error
 from amembook.run.claims import DIFFERENCE, SIZES, count_band, equivalence, numbers
 
 FLAT, FLAT_FROM = 0.05, 128
@@ -83,7 +83,7 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
         d = np.array(config.muon_dims, dtype=float)[:, None]
         of_dims = {"n/d ∝ 1/√m": counts**-0.5 + 0 * d, "n/d ∝ m^(−0.4)": counts**-0.4 + 0 * d}
         of_dims |= {"n/d ∝ log(d)/√m": np.log(d) * counts**-0.5}
-        rivals = {name: _scaled(shape, found) for name, shape in of_dims.items()}
+        rivals = {name: scaled(shape, found) for name, shape in of_dims.items()}
         at = [f"{d}, {m}" for d in config.muon_dims for m in config.neurons]
         given = {"law": predicted["muon_dims"], "band": count_band(config.muon_dims)[:, None], "at": at}
         told = numbers("n/d at d, m =", found, measured["muon_dims_error"], config.seeds, rivals=rivals, **given)
@@ -95,7 +95,7 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
 
     def ratios(name: str, rivals=shapes) -> list[dict]:
         found, error = (measured[key][name] for key in ("ratios", "errors"))
-        others = {key: _scaled(shape, found) for key, shape in rivals.items()}
+        others = {key: scaled(shape, found) for key, shape in rivals.items()}
         law = predicted["ratios"][name]
         return numbers(name, found, error, draws, law=law, band=count_band(dims), at=config.dims, rivals=others)
 
@@ -109,13 +109,13 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
 
     steps, error = (measured[key] for key in ("escape", "escape_error"))
     shapes_of_steps = {"any d": np.ones(len(dims)), "log² d": np.log(dims) ** 2, "√d": dims**0.5}
-    rivals = {name: _scaled(shape, steps) for name, shape in shapes_of_steps.items()}
+    rivals = {name: scaled(shape, steps) for name, shape in shapes_of_steps.items()}
     band = count_band(dims)
     left = numbers("steps", steps, error, draws, law=predicted["escape"], band=band, at=config.dims, rivals=rivals)
     recovered, error = (measured[key] for key in ("recovered", "recovered_error"))
     whole = {"limit": 1, "band": SIZES, "scale": DIFFERENCE, "at": config.dims}
     found, counts = measured["muon"], np.array(config.neurons, dtype=float)
-    rivals = {name: _scaled(counts**-power, found) for name, power in (("n ∝ m^(−0.4)", 0.4), ("n ∝ 1/√m", 0.5))}
+    rivals = {name: scaled(counts**-power, found) for name, power in (("n ∝ m^(−0.4)", 0.4), ("n ∝ 1/√m", 0.5))}
     of_neurons = {"law": predicted["muon"], "band": count_band(config.muon_dim), "at": config.neurons, "rivals": rivals}
     return {
         "one-pass": equivalence(ratios("one pass, quadratic") + ratios("one pass, truncated")),
@@ -147,8 +147,3 @@ def _log_slope(dims: np.ndarray, ratios: np.ndarray) -> tuple[float, float]:
         return (weights @ ratios.mean(1)), float("nan")
     variance = weights**2 @ ratios.var(1, ddof=1) / draws
     return (weights @ ratios.mean(1)), (np.sqrt(variance) * student_t.ppf(0.975, len(dims) * (draws - 1)))
-
-
-def _scaled(shape: np.ndarray, found: np.ndarray) -> np.ndarray:
-    """A shape times the constant that suits the measured numbers best, as a rival may."""
-    return shape * np.exp(np.log(found / shape).mean())

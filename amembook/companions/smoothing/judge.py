@@ -4,7 +4,7 @@ import numpy as np
 
 from amembook.companions.smoothing import expected
 from amembook.companions.smoothing.measure import EXPONENTS, horizon_of, pull_of
-from amembook.run.base import Results, slope, standard_error
+from amembook.run.base import Results, scaled, slope, standard_error
 from amembook.run.claims import DIFFERENCE, EXPONENT, count_band, equivalence, exponents, numbers
 from amemlib.scaling import fit_exponent
 
@@ -135,7 +135,7 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
         "n ∝ 1/(1 + λ²)": 1 / (1 + multiples**2 * config.sweep_dim**0.5),
         "n ∝ 1/(1 + λ⁴/d)": 1 / (1 + multiples**4),
     }
-    rivals = {name: shape * np.exp(np.log(found / shape).mean()) for name, shape in shapes.items()}
+    rivals = {name: scaled(shape, found) for name, shape in shapes.items()}
     given = {"law": predicted["radius"], "band": count_band(config.sweep_dim), "at": config.multiples, "rivals": rivals}
     return verdicts | {"radius": equivalence(numbers("samples at λ/d^(1/4) =", found, error, draws, **given))}
 

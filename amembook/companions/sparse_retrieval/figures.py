@@ -3,7 +3,8 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, key, kinds, new_axes, optimizer, points
+from amembook.figures.style import GREY, frame, key, kinds, name_lines, new_axes, optimizer, points
+from amembook.run.base import arrays
 
 
 def needed_figure(record: dict) -> Figure:
@@ -11,22 +12,20 @@ def needed_figure(record: dict) -> Figure:
     right by the length of the codes, one step. Bars are two standard errors."""
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
     figure, axes = new_axes(2, sharey=True)
-    cases = np.array(measured["cases"])
+    cases, needed, law = np.array(measured["cases"]), arrays(measured["needed"]), arrays(predicted["needed"])
+    error, many = arrays(measured["needed_error"]), arrays(measured["many_error"])
     names = ("one step, 1 label", "one step, $N$ labels", "trained, 1 label", "trained, $N$ labels")
     looks = [look for look, _ in kinds(names, "{}")]
     along = np.flatnonzero(cases[:, 1] == config["base_code"])
-    told = [np.array(values, dtype=float)[along] for values in _needed(measured, predicted)]
-    points(axes[0], cases[along, 0], told[0], looks[0], error=told[1], law=told[2])
-    error = np.array(measured["many_error"], dtype=float)
-    points(axes[0], config["positions"], measured["many"], looks[1], error=error, law=predicted["many"])
+    points(axes[0], cases[along, 0], needed[along], looks[0], error=error[along], law=law[along])
+    points(axes[0], config["positions"], measured["many"], looks[1], error=many, law=predicted["many"])
     for look, name in zip(looks[2:], ("one", "many"), strict=True):
         points(axes[0], config["lengths"], measured["attention"][name], look, mfc="white")
     frame(axes[0], "positions $N$", "sequences needed", log="xy", base=2)
     key(axes[0], below=2)
     along = np.flatnonzero(cases[:, 0] == config["base_positions"])
     along = along[np.argsort(cases[along, 1])]
-    told = [np.array(values, dtype=float)[along] for values in _needed(measured, predicted)]
-    points(axes[1], cases[along, 1], told[0], looks[0]._replace(label=None), error=told[1], law=told[2])
+    points(axes[1], cases[along, 1], needed[along], looks[0]._replace(label=None), error=error[along], law=law[along])
     frame(axes[1], "entries of a code $m$", "", f"$N = {config['base_positions']}$", log="xy", base=2)
     return figure
 
@@ -43,7 +42,7 @@ def networks_figure(record: dict) -> Figure:
         points(axes[0], ratio, np.clip(measured["small"][told], 1e-4, None), looks[name], fmt=looks[name].marker + "-")
     axes[0].axhline(config["solved"], color=GREY, ls=":", lw=1)
     frame(axes[0], "labels over $N d$", "risk", f"$N = {config['small_positions']}$", log="xy", base=2)
-    axes[0].legend()
+    name_lines(axes[0])
     for shift, (name, told) in zip((0.94, 1.06), (("asked before", "before"), ("asked after", "after")), strict=True):
         draws = np.clip(measured["recurrent_draws"][told], 1e-4, None)
         x = shift * np.repeat(np.array(config["read_positions"], dtype=float)[:, None], draws.shape[1], 1)
@@ -61,7 +60,7 @@ def floors_figure(record: dict) -> Figure:
     points(axes[0], config["memory_positions"], measured["memory"]["linear"], state, law=predicted["memory"])
     points(axes[0], config["memory_positions"], measured["memory"]["softmax"], soft)
     frame(axes[0], "positions $N$", "risk", f"$m = {config['memory_dim']}$", log="x", base=2)
-    axes[0].legend()
+    name_lines(axes[0])
     pairs = np.array(measured["pairs"])
     for look, q in kinds(config["head_targets"], "$q = {}$"):
         along = np.flatnonzero(pairs[:, 1] == q)
@@ -86,9 +85,5 @@ def power_figure(record: dict) -> Figure:
         y = "positions found" if codes == "shared" else ""
         frame(axis, "positions $N$", y, f"{codes} codes", log="xy", base=2)
         axis.set_xticks(config["step_positions"])
-    axes[0].legend()
+    name_lines(axes[1])
     return figure
-
-
-def _needed(measured: dict, predicted: dict) -> tuple:
-    return measured["needed"], measured["needed_error"], predicted["needed"]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from amembook.companions.sparse_retrieval import expected
-from amembook.run.base import MAPS, Results, slope, standard_error
+from amembook.run.base import MAPS, Results, scaled, slope, standard_error
 from amembook.run.claims import DIFFERENCE, EXPONENT, SIZES, SMALL, check, count_band, equivalence, numbers, order
 from amemlib.equivalents import expected_capacity
 from amemlib.problem import Problem
@@ -99,8 +99,8 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     laws, positions = predicted["laws"], np.array(config.positions)
     at = [f"{n:g}, {m:g}" for n, m in measured["cases"]]
     # ours for infinitely long codes is 2 N log N to leading order: it is the same law, no rival
-    level = lambda law: law * np.exp(np.log(measured["needed"] / law).mean())
-    rivals = {name: level(law) for name, law in laws.items() if name not in ("ours", "2 N log N")}
+    others = {name: law for name, law in laws.items() if name not in ("ours", "2 N log N")}
+    rivals = {name: scaled(law, measured["needed"]) for name, law in others.items()}
     lengths = np.array([m for _, m in measured["cases"]])
     given = {"law": laws["ours"], "band": count_band(lengths), "at": at, "rivals": rivals}
     one_step = numbers("labels at N, m =", measured["needed"], measured["needed_error"], draws, **given)

@@ -3,7 +3,8 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, kinds, new_axes, optimizer, points
+from amembook.figures.style import GREY, frame, kinds, name_lines, new_axes, optimizer, points
+from amembook.run.base import arrays
 
 
 def samples_figure(record: dict) -> Figure:
@@ -21,16 +22,16 @@ def samples_figure(record: dict) -> Figure:
     along = np.flatnonzero((cases[:, :2] == base[:2]).all(1))
     along = along[np.argsort(cases[along, 2])]
     for look, *told in series:
-        found, error, law = (np.array(values, dtype=float)[along] for values in told)
+        found, error, law = (arrays(values)[along] for values in told)
         points(axes[0], cases[along, 2], found, look, error=error, law=law)
     frame(axes[0], "length $L$", "samples $N$ for 90 % of the tokens", log="xy", base=2)
-    axes[0].legend()
+    name_lines(axes[0])
     looks = kinds(["$d$ varied", "$V$ varied"], "{}")
     for (look, _), axis in zip(looks, (1, 0), strict=True):
         others = [k for k in range(3) if k != axis]
         along = np.flatnonzero((cases[:, others] == base[others]).all(1))
         along = along[np.argsort(cases[along, 0] / cases[along, 1])]
-        found, error, law = (np.array(values, dtype=float)[along] for values in series[0][1:])
+        found, error, law = (arrays(values)[along] for values in series[0][1:])
         shown = look._replace(colour=random.colour)
         points(axes[1], cases[along, 0] / cases[along, 1], found, shown, error=error)
         axes[1].plot(cases[along, 0] / cases[along, 1], law, "-" if axis else "--", color=random.colour, lw=1.2)
@@ -48,7 +49,7 @@ def grid_figure(record: dict) -> Figure:
     load = np.array(config["product_vocabularies"]) / config["product_dim"]
     for k, (look, L) in enumerate(kinds(config["product_lengths"], "$L = {}$")):
         told = (measured["product"], measured["product_error"], predicted["product"])
-        found, error, law = (np.array(values, dtype=float)[:, k] / (L - 1) for values in told)
+        found, error, law = (arrays(values)[:, k] / (L - 1) for values in told)
         points(axes[0], load, found, look, error=error, law=law)
     ((look, _),) = kinds(["by V, d and L"], "{}")
     law = np.array(predicted["finding"], dtype=float)
@@ -68,15 +69,8 @@ def muon_figure(record: dict) -> Figure:
     figure, axes = new_axes(2)
     look = optimizer("polar", "measured")
     order = np.argsort(predicted["noise"])
-    noise, gain, error, law = (
-        np.array(values, dtype=float)[order]
-        for values in (
-            predicted["noise"],
-            measured["gain"]["polar"],
-            measured["gain_error"]["polar"],
-            predicted["gain"]["polar"],
-        )
-    )
+    told = predicted["noise"], measured["gain"]["polar"], measured["gain_error"]["polar"], predicted["gain"]["polar"]
+    noise, gain, error, law = (arrays(values)[order] for values in told)
     points(axes[0], noise, gain, look, error=error, law=law)
     axes[0].axhline((8 / (3 * np.pi)) ** 2, color=GREY, ls="--", lw=1, label=r"$(8/3\pi)^2$")
     frame(
@@ -90,7 +84,7 @@ def muon_figure(record: dict) -> Figure:
     )
     cases = np.array(measured["cases"], dtype=float)
     load = cases[:, 0] / cases[:, 1]
-    points(axes[1], load, measured["ratio"], look, error=np.array(measured["ratio_error"], dtype=float))
+    points(axes[1], load, measured["ratio"], look, error=arrays(measured["ratio_error"]))
     axes[1].plot(load, predicted["one_hot_ratio"], "x", color="black", label="if as one-hot")
     frame(axes[1], "load $V/d$", "samples needed, Muon / SGD", "random vectors", log="x", base=2, zero=True)
     for axis in axes:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from amembook.companions.token_retrieval import expected
-from amembook.run.base import MAPS, Results, slope, slope_error, standard_error
+from amembook.run.base import MAPS, Results, scaled, slope, slope_error, standard_error
 from amembook.run.claims import DIFFERENCE, EXPONENT, NETWORK, SIZES, count_band, equivalence, numbers, order
 from amemlib.scaling import fit_exponent
 
@@ -120,8 +120,8 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
         cases = np.transpose([config.find_tokens, config.find_dims, config.find_lengths]).astype(float)
         V, d, L = cases.T
         found, law = measured["finding"], predicted["finding"]
-        rivals = {"two": 2.0, "∝ L": _scaled(L, found), "∝ L (1 + V/d)": _scaled(L * (1 + V / d), found)}
-        rivals |= {"∝ L/V, no d": _scaled(L / V, found)}
+        rivals = {"two": 2.0, "∝ L": scaled(L, found), "∝ L (1 + V/d)": scaled(L * (1 + V / d), found)}
+        rivals |= {"∝ L/V, no d": scaled(L / V, found)}
         given = {"law": law, "band": NETWORK, "rivals": rivals, "at": [" ".join(f"{x:.0f}" for x in c) for c in cases]}
         given |= {"guard": True}
         finding = numbers("samples of a label at V, d, L =", found, measured["finding_error"], config.seeds, **given)
@@ -143,9 +143,8 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
 
     others = {name: law for name, law in laws.items() if name != "ours" and (law > 0).all()}
     others["any sum"] = sum_of_functions(found, measured["cases"])
-    level = lambda law: law * np.exp(np.log(found / law).mean())
-    given = {"law": level(laws["ours"]), "band": band, "at": at}
-    given |= {"rivals": {name: level(np.abs(law)) for name, law in others.items()}}
+    given = {"law": scaled(laws["ours"], found), "band": band, "at": at}
+    given |= {"rivals": {name: scaled(np.abs(law), found) for name, law in others.items()}}
     product = numbers("samples at V, d, L =", found, error, draws, **given)
 
     single, error = measured["one_hot"]["sgd"], measured["one_hot_error"]["sgd"]
@@ -190,8 +189,3 @@ def sum_of_functions(found: np.ndarray, cases: np.ndarray) -> np.ndarray:
     parts = [np.unique(part, axis=0, return_inverse=True)[1].ravel() for part in (cases[:, 2:], cases[:, :2])]
     design = np.hstack([np.eye(part.max() + 1)[part] for part in parts])
     return design @ np.linalg.lstsq(design / found[:, None], np.ones(len(found)), rcond=None)[0]
-
-
-def _scaled(shape: np.ndarray, found: np.ndarray) -> np.ndarray:
-    """A shape times the constant that suits the measured numbers best, as a rival may."""
-    return shape * np.exp(np.log(found / shape).mean())

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, kinds, new_axes, optimizer, points, reference_line, series
+from amembook.figures.style import GREY, frame, kinds, name_lines, new_axes, optimizer, points, reference_line, series
 
 
 def counts_figure(record: dict) -> Figure:
@@ -26,7 +26,7 @@ def counts_figure(record: dict) -> Figure:
     axes[1].plot(dims, dims**2, "--", color=GREY, lw=1.2, label="$d^2$ parameters")
     frame(axes[1], "$d$", "$K$ for half of the items", log="xy", base=2)
     for axis in axes:
-        axis.legend()
+        name_lines(axis)
     return figure
 
 
@@ -41,7 +41,7 @@ def exponents_figure(record: dict) -> Figure:
         law = np.array(predicted["half"][name]) / scale
         points(axes[0], dims, np.array(measured["half"][name]) / scale, look, law=law)
     frame(axes[0], "$d$", r"$K/d^{2\alpha+1}$", log="xy", base=2)
-    axes[0].legend()
+    name_lines(axes[0])
     names = [f"{alpha:g}" for alpha in alphas]
     interval = [measured["interval"][name] for name in names]
     slopes, law = ([told["exponent"][name] for name in names] for told in (measured, predicted))
@@ -70,5 +70,5 @@ def slowdown_figure(record: dict) -> Figure:
     axes[1].plot(dims, dims**2, "--", color=GREY, lw=1.2, label="$d^2$ parameters")
     frame(axes[1], "$d$", "slowdown of a step", "the memory, $W=0$", log="xy", base=2)
     for axis in axes:
-        axis.legend()
+        name_lines(axis)
     return figure
