@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, Look, frame, key, kinds, log_middles, new_axes, optimizer, points
+from amembook.figures.style import GREY, Look, frame, key, kinds, log_middles, name_lines, new_axes, optimizer, points
 from amembook.run.base import profile_bins
 
 _LADDER = {name: optimizer(name) for name in ("sgd", "polar", "best")} | {
@@ -86,5 +86,7 @@ def cancellation_figure(right: dict, limits: dict) -> Figure:
         axis.plot(np.cumsum(mask), "-", color=look.colour, lw=1.7, label=rf"$\alpha = {alpha:g}$")
         axis.axhline(limits[alpha], color=look.colour, ls=":", lw=1.3)
     frame(axis, "items tried, in the order of their frequency", "items named rightly", zero=True)
-    key(axis, {"limit without the outputs": ":"})
+    name_lines(axis)
+    end = len(mask), max(limits.values())
+    axis.annotate("limits without the outputs", end, (0, 4), textcoords="offset points", ha="right", color=GREY)
     return figure

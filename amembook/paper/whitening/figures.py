@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, Look, frame, key, kinds, new_axes, optimizer, points
+from amembook.figures.style import GREY, Look, frame, key, kinds, name_lines, new_axes, optimizer, points
 
 _LOOKS = {
     "sgd": optimizer("sgd"),
@@ -57,5 +57,5 @@ def damping_figure(record: dict, alpha: float) -> Figure:
         points(axis, places, measured["damped"][name][a], named, error=error, law=law)
     axis.set_xticks(places, [f"{damping:g}" for damping in config["dampings"]])
     frame(axis, "damping, in units of the mean eigenvalue", "recovered items", zero=True)
-    key(axis)
+    name_lines(axis)
     return figure

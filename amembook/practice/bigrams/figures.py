@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, key, kinds, new_axes, optimizer, points, series
+from amembook.figures.style import GREY, frame, key, kinds, name_lines, new_axes, optimizer, points, series
 
 MAPS = ("sgd", "polar")
 NAMES = {"sgd": "gradient descent", "polar": "Muon (polar)"}
@@ -28,7 +28,7 @@ def lead_figure(record: dict) -> Figure:
         points(axes[0], shares, np.exp(log_ratio), look, interval=ends, law=law)
     axes[0].axhline(1, color=GREY, ls=":", lw=1.2)
     frame(axes[0], "share of association", "Muon's first drop / descent's", zero=True)
-    axes[0].legend()
+    name_lines(axes[0])
     row = config["late"].index("1")
     for name in MAPS:
         found, error = (measured[key][name][row] for key in ("steps", "steps_error"))
@@ -44,7 +44,7 @@ def lead_figure(record: dict) -> Figure:
     frame(
         axes[1], "loss above the least, relative", "steps", f"the text, $d = {config['late_dim']}$", log="x", zero=True
     )
-    axes[1].legend()
+    name_lines(axes[1])
     return figure
 
 
@@ -95,5 +95,5 @@ def run_figure(record: dict) -> Figure:
             axis.plot(steps, mean, color=look.colour, label=look.label)
             axis.fill_between(steps, mean - 2 * error, mean + 2 * error, color=look.colour, alpha=0.25, lw=0)
         frame(axis, "steps", "loss, nats" if axis is axes[0] else "", f"{title}, $d = {config['run_dim']}$")
-    axes[0].legend()
+    name_lines(axes[0], at=10, offset=(2, 9))
     return figure

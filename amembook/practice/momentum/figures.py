@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, new_axes, points, series
+from amembook.figures.style import GREY, frame, name_lines, new_axes, points, series
 
 
 def momentum_figure(record: dict) -> Figure:
@@ -20,5 +20,5 @@ def momentum_figure(record: dict) -> Figure:
             axis.plot(memory[at], excess[at], "o", ms=13, mfc="none", mec=GREY)
         frame(axis, r"memory $1/(1-\beta)$, steps", "nats over the least loss", f"batches of {batch}", log="xy")
     axes[1].set_ylabel("")
-    axes[1].legend()
+    name_lines(axes[1])
     return figure

@@ -35,5 +35,5 @@ def ranking_figure(record: dict) -> Figure:
         axis.axvline(1, color=GREY, lw=0.8)
         axis.set_yticks(np.arange(len(names)), [NAMES[name] for name in names])
         frame(axis, "loss over Muon's", title=f"batches of {batch}")
-    axes[1].legend()
+    axes[1].legend(loc="center right")
     return figure

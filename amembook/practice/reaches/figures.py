@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, PALE, frame, new_axes, points, series
+from amembook.figures.style import GREY, PALE, frame, name_lines, new_axes, points, series
 from amembook.practice.reaches.judge import NOISE
 
 
@@ -17,7 +17,7 @@ def reaches_figure(record: dict) -> Figure:
         mean, error = (np.array(measured[f"batches_reach{end}"])[middle, d] for end in ("", "_error"))
         points(axes[0], config["at"], mean, look, error=error, ls="-")
     frame(axes[0], "step", "reach of five steps", rf"$\alpha={config['alphas'][middle]:g}$", log="xy")
-    axes[0].legend()
+    name_lines(axes[0])
     for layer, ends in record["predicted"]["public"].items():
         axes[1].axhspan(*sorted(ends), color=PALE, alpha=0.5, lw=0)
         axes[1].text(config["at"][0], np.mean(ends), layer, fontsize=9, va="center", color=GREY)
@@ -27,5 +27,5 @@ def reaches_figure(record: dict) -> Figure:
         mean, error = (np.array(measured[f"batches_exponent{end}"])[a] for end in ("", "_error"))
         points(axes[1], config["at"], mean, look, error=error, ls="-")
     frame(axes[1], "step", "exponent of the median in $d$", "by step", log="x")
-    axes[1].legend(fontsize=9)
+    name_lines(axes[1])
     return figure

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, PALE, frame, key, new_axes, series
+from amembook.figures.style import GREY, PALE, frame, key, name_lines, new_axes, series
 
 NAMES = {
     "jordan": "Jordan ×5 (torch)",
@@ -121,5 +121,5 @@ def price_figure(record: dict) -> Figure:
     axis.set_ylim(0, 1.15)
     axis.margins(x=0.14)
     frame(axis, "matrix products", "items kept of exact Muon's", f"bfloat16, $d = {dim}$, predicted")
-    axis.legend(loc="upper left")
+    name_lines(axis)
     return figure

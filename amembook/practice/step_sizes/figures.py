@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, kinds, new_axes, points
+from amembook.figures.style import GREY, frame, kinds, name_lines, new_axes, points
 
 
 def rates_figure(record: dict) -> Figure:
@@ -22,7 +22,7 @@ def rates_figure(record: dict) -> Figure:
         d, mean(measured["widths"])[0] * (d / config["dims"][0]) ** 0.5, color=GREY, ls=":", label=r"$\sqrt{d}$"
     )
     frame(axes[0], "width $d$", "best learning rate", log="xy", base=2)
-    axes[0].legend()
+    name_lines(axes[0], at=0, offset=(4, -11))
     points(axes[1], config["batch_sizes"], mean(measured["batches"]), one, error=error(measured["batches"]))
     axes[1].plot(config["batch_sizes"], mean(predicted["batches"]), color=one.colour, lw=1)
     frame(axes[1], "tokens of the step", "", f"one step, $d={config['batch_dim']}$", log="x", zero=True)
