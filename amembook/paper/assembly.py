@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
 from amembook.figures.schematic import new_schematic
-from amembook.figures.style import frame, key, kinds, new_axes, points, series
+from amembook.figures.style import frame, kinds, name_lines, new_axes, points, series
 
 _BOX_WIDTH, _BOX_HEIGHT, _LINE = 0.96, 0.52, 0.16
 
@@ -130,5 +130,5 @@ def prefixes_figure(dims: dict, measured: dict, predicted: dict, exponents: dict
         scale = np.asarray(dims[alpha], dtype=float) ** exponents[alpha]
         points(axis, dims[alpha], np.asarray(measured[alpha]) / scale, look, law=np.asarray(predicted[alpha]) / scale)
     frame(axis, "embedding dimension $d$", r"longest prefix / $d^{\,1+1/2\alpha}$", log="x", base=2, zero=True)
-    key(axis, {"prediction, nothing fitted": "-"}, ncols=2)
+    name_lines(axis)
     return figure

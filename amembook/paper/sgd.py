@@ -97,6 +97,6 @@ def flat_figure(dims, ratios: tuple, limit: float, counts: dict, expected: dict)
         points(right, dims, row, optimizer(name), law=expected[name])
     frame(left, "embedding dimension $d$", "signal-to-noise ratio, Muon / SGD", log="x", base=2)
     frame(right, "embedding dimension $d$", "recovered items", log="xy", base=2)
-    for axis in (left, right):
-        axis.legend()
+    left.legend()
+    name_lines(right)
     return figure

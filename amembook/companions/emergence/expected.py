@@ -98,6 +98,11 @@ def samples_needed(amplitude: float, dim: int, degree: int, overlap: float) -> f
     return float(np.trapezoid(1 / pace, m, axis=1).min())
 
 
+def polar_loss(a: np.ndarray, time) -> np.ndarray:
+    """½ Σ_p (a_p − min(a_p, s²))² after polar steps of total length s: every neuron's length grows at the same pace."""
+    return ((a - np.minimum(a, np.square(np.asarray(time, dtype=float))[..., None])) ** 2).sum(-1) / 2
+
+
 def race(a: np.ndarray, dim: int, width: int, init: float, degree: int, draws: int = 200) -> tuple[float, float]:
     """Final loss and neurons a learnt direction, means over random starts of the decoupled race.
 

@@ -39,7 +39,7 @@ def interaction_blocks_figure(record: dict, name: str) -> Figure:
     largest = r"largest $\sqrt{d}\,|\gamma_{ij}|$ / predicted sd"
     frame(right, "embedding dimension $d$", largest, log="x", base=2, zero=True)
     figure.suptitle(MAPS[name].label, fontsize=11)
-    key(left, below=3)
+    name_lines(left)
     return figure
 
 
