@@ -123,6 +123,26 @@ def test_the_memorys_constant_is_a_bound_and_its_steps_are_the_librarys():
         assert 0 <= bend <= L
 
 
+def test_silver_does_not_bounce_on_the_memory():
+    """One run: the loss falls at every step, and the longest one is below what the curvature then allows."""
+    problem = Problem.power_law(128, 32, 1.5)
+    emb = sample_embeddings(problem, 0, dtype=torch.float64)
+    U, V, q = emb.U, emb.V, problem.frequencies
+    L = float(torch.linalg.eigvalsh((V * q[:, None]).T @ V)[-1] * torch.cdist(U, U).square().max() / 4)
+    W, losses, rates = torch.zeros(32, 32, dtype=torch.float64), [], steps.silver_block(8)
+    for rate in rates:
+        scores = V @ W.T @ U.T
+        losses.append(float((scores.logsumexp(1) - scores.diagonal()) @ q))
+        if rate == rates.max():
+            share, x = scores.softmax(1), torch.ones(32, 32, dtype=torch.float64)
+            for _ in range(60):
+                spread = share * (V @ (x / x.norm()).T @ U.T)
+                x = ((spread - share * spread.sum(1, keepdim=True)) @ U).T @ (q[:, None] * V)
+            assert rate == pytest.approx(199, abs=0.1) and 2 * L / x.norm() == pytest.approx(242, abs=1)
+        W = W + rate / L * gradient(W, emb, q)
+    assert np.diff(losses).max() < 0
+
+
 FLAWS = [
     (("envelope", "anytime", 1), 0.011, "envelope", "not reproduced"),
     (("exponent", "anytime"), -1.0, "envelope", "not reproduced"),

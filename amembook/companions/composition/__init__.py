@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
-from amembook.companions.composition.judge import judge, summarise
+from amembook.companions.composition.judge import PARTS, judge, summarise
 from amembook.companions.composition.measure import (
     expected_sparse,
     measure_built,
@@ -20,7 +20,7 @@ from amembook.companions.composition.measure import (
     pairs_of,
     products,
 )
-from amembook.run.base import Config, Count, Counts, Experiment, Grid, Natural, Positive, Several, draws, each
+from amembook.run.base import Config, Count, Counts, Experiment, Grid, Natural, Positive, Several, draws, each, some_of
 from amemlib.checks import check_count
 
 PAPER = "arXiv:2505.23683"
@@ -75,6 +75,7 @@ class CompositionConfig(Config):
     net_dim: Count = 32
     net_layers: Count = 4
     net_lr: Positive = 2e-3
+    parts: Annotated[tuple[str, ...], some_of(*PARTS)] = PARTS
     seeds: Count = 5
     first_seed: Natural = 0
 
@@ -86,6 +87,14 @@ class CompositionConfig(Config):
 def grids(config: CompositionConfig) -> dict[str, Grid]:
     """The built network, correlations, one step with all and with one answer a sample, training."""
     seeds = {"seed": draws(config)}
+    sparse = {"size": pairs_of(config.sparse_sizes)}
+    step = {
+        "dense": Grid(measure_dense, {"size": pairs_of(config.dense_sizes)} | seeds, n_repeats=config.dense_repeats),
+        "sparse": Grid(measure_sparse, sparse | seeds, n_repeats=config.sparse_repeats),
+        "expected sparse": Grid(expected_sparse, sparse),
+    }
+    if "networks" not in config.parts:
+        return step
     easy = {name: {"regime": name} for name in ("mixture", "curriculum")}
     optimizers = {"adam": {"optimizer": "adam"}, "muon": {"optimizer": "muon"}}
     budgets = {"adam": config.only_steps, "muon": config.only_muon_steps}
@@ -94,19 +103,16 @@ def grids(config: CompositionConfig) -> dict[str, Grid]:
     regimes = {name: {"regime": name, "steps": steps} for name, steps in net.items()}
     network = {"n_things": config.net_things, "n_samples": config.net_samples, "dim": config.net_dim}
     network |= {"layers": config.net_layers, "lr": config.net_lr}
-    sparse = {"size": pairs_of(config.sparse_sizes)}
     pairs = {"size": products(config.correlation_ks, config.correlation_things)}
     built = {"size": products(config.built_ks, (config.built_things,))}
-    return {
+    networks = {
         "built": Grid(measure_built, built | seeds),
         "correlation": Grid(measure_correlation, pairs | seeds),
-        "dense": Grid(measure_dense, {"size": pairs_of(config.dense_sizes)} | seeds, n_repeats=config.dense_repeats),
-        "sparse": Grid(measure_sparse, sparse | seeds, n_repeats=config.sparse_repeats),
-        "expected sparse": Grid(expected_sparse, sparse),
         "easy": Grid(measure_training, {"data": easy, "by": optimizers, "n_things": config.train_things} | seeds),
         "alone": Grid(measure_training, {"by": alone, "n_things": config.only_things} | seeds, regime="k only"),
         "transformer": Grid(measure_transformer, {"data": regimes} | seeds, **network),
     }
+    return networks | step if "step" in config.parts else networks
 
 
 EXPERIMENT = Experiment(
@@ -141,9 +147,11 @@ EXPERIMENT = Experiment(
             seeds=2,
         ),
         "cpu": CompositionConfig(),
+        "share": CompositionConfig(parts=("step",), dense_repeats=1000, sparse_repeats=200, seeds=8, first_seed=6628),
     },
     grids=grids,
     summarise=summarise,
     judge=judge,
     unseen_from=3000,
+    added={"parts": PARTS},
 )

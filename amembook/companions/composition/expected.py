@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.stats import poisson
+from scipy.stats import binom
 
 
 def correlation(pi: Int[np.ndarray, "*#pairs k N"], other: Int[np.ndarray, "*#pairs k N"]) -> Float[np.ndarray, "..."]:
@@ -26,9 +26,16 @@ def samples_needed(k: int, n_things: int) -> float:
 
 def share_alone(k: int, n_things: int, per_place: float) -> float:
     """Share of places whose right key is alone after one step, one answer a sample, `per_place` answers a place in the
-    mean: Σ_m Poisson(m) (1 − N^(−m))^((k − 1) N)."""
-    m = np.arange(int(per_place + 20 * math.sqrt(per_place) + 30))
-    return float(poisson.pmf(m, per_place) @ (1 - float(n_things) ** -m) ** ((k - 1) * n_things))
+    mean, exact: of another block one key holds the answer in each of m samples, so with n = `per_place` k N samples it
+    is Σ_{m ≥ 1} Binomial(m; n, 1/(kN)) (1 − N^(1 − m))^(k − 1)."""
+    m, chance = _answers(k, n_things, per_place)
+    return float(chance[1:] @ (1 - float(n_things) ** (1 - m[1:])) ** (k - 1))
+
+
+def share_independent(k: int, n_things: int, per_place: float) -> float:
+    """The same if the keys of a block were independent, which they are not: (1 − N^(−m))^((k − 1) N)."""
+    m, chance = _answers(k, n_things, per_place)
+    return float(chance @ (1 - float(n_things) ** -m) ** ((k - 1) * n_things))
 
 
 def leading_constant(k, n_things):
@@ -45,3 +52,9 @@ def crossing(answers, shares, level: float) -> float:
     high = above[0]
     part = (level - shares[high - 1]) / (shares[high] - shares[high - 1])
     return float(answers[high - 1] + part * (answers[high] - answers[high - 1]))
+
+
+def _answers(k: int, n_things: int, per_place: float) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of answers that a place may have, and their chances."""
+    n = round(per_place * k * n_things)
+    return np.arange(n + 1), binom.pmf(np.arange(n + 1), n, 1 / (k * n_things))

@@ -4,28 +4,37 @@ import numpy as np
 
 from amembook.companions.composition import expected
 from amembook.run.base import Results, standard_error
-from amembook.run.claims import DIFFERENCE, SIZES, SMALL, check, equivalence, numbers, order
+from amembook.run.claims import DIFFERENCE, SMALL, check, equivalence, numbers, order
 
 CHANCE_BAND = 0.1
 """How far one layer less may lie from 1/N for the k-hop: it writes another permutation of N = 8 things."""
 NEEDED_BAND = 0.02
 """The band of a mean number of samples, which is an expectation computed exactly."""
+SHARE_BAND = 0.01
+"""The band of a share, computed exactly: about half of what independent keys would make it wrong by, at most."""
+PARTS = ("networks", "step")
+"""The network by hand, correlations and training; samples that one step needs."""
 LEVEL = 0.9
 """The share of places at which optimizers are compared."""
 
 
 def summarise(config, results: Results) -> tuple[dict, dict]:
-    """measured: `built`; `square` by size; `needed` by size; `share[map]`, (sizes, answers), and the
-    answers a place at which it is `LEVEL`, `answers[map]`; of training `easy`, `alone` and `net` what `measure` gives,
-    draws last but hops. predicted: the laws of the same."""
-    built = {key: results.array("built", key) for key in ("all", "one less")}
-    measured = {"built": {**built, "layers": results.array("built", "layers")[:, 0]}}
-    predicted = {}
-    sizes = list(results.grids["correlation"].axes["size"].values())
-    square = results.array("correlation", "square")
-    measured |= {"square": square.mean(1), "square_error": standard_error(square)}
-    measured["square_sizes"] = [[size["k"], size["n_things"]] for size in sizes]
-    predicted["square"] = [expected.mean_square(**size) for size in sizes]
+    """Of the parts that were measured. measured: `built`; `square` by size; `needed` by size; `share[map]`, (sizes,
+    answers), and the answers a place at which it is `LEVEL`, `answers[map]`; of training `easy`, `alone` and `net` what
+    `measure` gives, draws last but hops. predicted: the laws of the same."""
+    measured, predicted = {}, {}
+    if "networks" in config.parts:
+        built = {key: results.array("built", key) for key in ("all", "one less")}
+        measured["built"] = {**built, "layers": results.array("built", "layers")[:, 0]}
+        sizes = list(results.grids["correlation"].axes["size"].values())
+        square = results.array("correlation", "square")
+        measured |= {"square": square.mean(1), "square_error": standard_error(square)}
+        measured["square_sizes"] = [[size["k"], size["n_things"]] for size in sizes]
+        predicted["square"] = [expected.mean_square(**size) for size in sizes]
+        for name, grid in (("easy", "easy"), ("alone", "alone"), ("net", "transformer")):
+            measured[name] = {key: results.array(grid, key) for key in ("learnt", "accuracy", "steps")}
+    if "step" not in config.parts:
+        return measured, predicted
 
     sizes = list(results.grids["dense"].axes["size"].values())
     needed = results.array("dense", "needed")
@@ -42,18 +51,22 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     law = results.array("expected sparse", "sgd")
     predicted["share"] = {"sgd": law}
     predicted["answers"] = {"sgd": [expected.crossing(config.per_place, one, LEVEL) for one in law]}
-    for name, grid in (("easy", "easy"), ("alone", "alone"), ("net", "transformer")):
-        measured[name] = {key: results.array(grid, key) for key in ("learnt", "accuracy", "steps")}
     return measured, predicted
 
 
 def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
-    """built: the network by hand makes no error, with one layer less it knows nothing. correlation: the mean square is
-    (N − 1)^(−2k). dense: samples as the law says, and as its expansion, 2 log(kN)/log N and a constant.
-    sparse: shares of places as the law says. muon_sparse: a polar step finds more of them; no law is known.
-    easy: all hops are learnt, 1, 2, 4 in this order. alone: the k-hop alone is right less often at its end than with
-    the easy hops, though it had more steps. muon: the same by Muon. transformer: the same of an ordinary transformer.
+    """Of the parts that were measured. built: the network by hand makes no error, with one layer less it knows nothing.
+    correlation: the mean square is (N − 1)^(−2k). easy: all hops are learnt, 1, 2, 4 in this order. alone: the k-hop
+    alone is right less often at its end than with the easy hops, though it had more steps. muon: the same by Muon.
+    transformer: the same of an ordinary transformer. dense: samples as the law says, and as its expansion,
+    2 log(kN)/log N and a constant. sparse: shares of places as the law says, and not as if keys were independent, which
+    the first record was judged by. muon_sparse: a polar step finds more of them; no law is known.
     """
+    verdicts = _networks(config, measured, predicted) if "networks" in config.parts else {}
+    return verdicts | _step(config, measured, predicted) if "step" in config.parts else verdicts
+
+
+def _networks(config, measured: dict, predicted: dict) -> dict[str, dict]:
     draws, built = config.seeds, measured["built"]
     over = max(1 - built["all"].min(), built["one less"].max() - (1 / config.built_things + CHANCE_BAND))
     verdicts = {"built": check(over, 0, draws * len(config.built_ks), "errors, or knowledge with a layer less")}
@@ -64,35 +77,6 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     given = {"law": predicted["square"], "band": SMALL, "at": at, "rivals": rivals}
     verdicts["correlation"] = equivalence(
         numbers("mean square at k, N =", measured["square"], measured["square_error"], draws, **given)
-    )
-
-    k, N = np.transpose(measured["needed_sizes"])
-    main, constant = 2 * np.log(k * N) / np.log(N), expected.leading_constant(k, N)
-    rivals = {"one log": main / 2 + constant, "5/4 of the log": 1.25 * main + constant, "without a constant": main}
-    at = [f"{k:g}, {N:g}" for k, N in measured["needed_sizes"]]
-    given = {"law": predicted["needed"], "limit": main + constant, "band": NEEDED_BAND, "at": at, "rivals": rivals}
-    verdicts["dense"] = equivalence(
-        numbers("samples at k, N =", measured["needed"], measured["needed_error"], draws, **given)
-    )
-
-    per_place = np.array(config.per_place, dtype=float)
-    sizes = np.array([tuple(map(int, size.split())) for size in config.sparse_sizes], dtype=float)[:, :, None]
-    share = {name: measured["share"][name] for name in ("sgd", "polar")}
-    spread = (1 - sizes[:, 1] ** -per_place) ** ((sizes[:, 0] - 1) * sizes[:, 1])
-    seen = np.broadcast_to(1 - np.exp(-per_place), share["sgd"].shape)
-    at = [f"{size.replace(' ', ', ')}, {count}" for size in config.sparse_sizes for count in config.per_place]
-    given = {"law": predicted["share"]["sgd"], "band": SIZES, "scale": DIFFERENCE, "at": at}
-    given |= {"rivals": {"every place seen": seen, "equally many answers": spread}}
-    verdicts["sparse"] = equivalence(
-        numbers("share at k, N, answers =", share["sgd"], measured["share_error"]["sgd"], draws, **given)
-    )
-    # where SGD has some places and not yet all
-    at_half = np.abs(share["sgd"] - 0.5).argmin(1)
-    rows, error = np.arange(len(at_half)), np.hypot(*measured["share_error"].values())
-    more = (share["polar"] - share["sgd"])[rows, at_half]
-    given = {"limit": 0, "scale": DIFFERENCE, "at": config.sparse_sizes}
-    verdicts["muon_sparse"] = order(
-        numbers("Muon's share less SGD's near a half, at k, N =", more, error[rows, at_half], draws, **given)
     )
 
     easy, alone = measured["easy"], measured["alone"]
@@ -106,6 +90,42 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     net = measured["net"]
     lead, more = (net["accuracy"][0] - net["accuracy"][1])[None, :, -1], (net["steps"][1] - net["steps"][0]).min()
     verdicts["transformer"] = order(_lead(lead, more, [config.net_things]) + _hops(net["learnt"][0]))
+    return verdicts
+
+
+def _step(config, measured: dict, predicted: dict) -> dict[str, dict]:
+    draws, verdicts = config.seeds, {}
+    k, N = np.transpose(measured["needed_sizes"])
+    main, constant = 2 * np.log(k * N) / np.log(N), expected.leading_constant(k, N)
+    rivals = {"one log": main / 2 + constant, "5/4 of the log": 1.25 * main + constant, "without a constant": main}
+    at = [f"{k:g}, {N:g}" for k, N in measured["needed_sizes"]]
+    given = {"law": predicted["needed"], "limit": main + constant, "band": NEEDED_BAND, "at": at, "rivals": rivals}
+    verdicts["dense"] = equivalence(
+        numbers("samples at k, N =", measured["needed"], measured["needed_error"], draws, **given)
+    )
+
+    per_place = np.array(config.per_place, dtype=float)
+    pairs = [tuple(map(int, size.split())) for size in config.sparse_sizes]
+    sizes = np.array(pairs, dtype=float)[:, :, None]
+    share = {name: measured["share"][name] for name in ("sgd", "polar")}
+    rivals = {
+        "every place seen": np.broadcast_to(1 - np.exp(-per_place), share["sgd"].shape),
+        "equally many answers": (1 - sizes[:, 1] ** (1 - per_place)) ** (sizes[:, 0] - 1),
+        "independent keys": [[expected.share_independent(k, N, per) for per in config.per_place] for k, N in pairs],
+    }
+    at = [f"{size.replace(' ', ', ')}, {count}" for size in config.sparse_sizes for count in config.per_place]
+    given = {"law": predicted["share"]["sgd"], "band": SHARE_BAND, "scale": DIFFERENCE, "at": at, "rivals": rivals}
+    verdicts["sparse"] = equivalence(
+        numbers("share at k, N, answers =", share["sgd"], measured["share_error"]["sgd"], draws, **given)
+    )
+    # where SGD has some places and not yet all
+    at_half = np.abs(share["sgd"] - 0.5).argmin(1)
+    rows, error = np.arange(len(at_half)), np.hypot(*measured["share_error"].values())
+    more = (share["polar"] - share["sgd"])[rows, at_half]
+    given = {"limit": 0, "scale": DIFFERENCE, "at": config.sparse_sizes}
+    verdicts["muon_sparse"] = order(
+        numbers("Muon's share less SGD's near a half, at k, N =", more, error[rows, at_half], draws, **given)
+    )
     return verdicts
 
 

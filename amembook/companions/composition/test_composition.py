@@ -83,6 +83,7 @@ def test_samples_needed_and_shares_against_simulation():
     assert expected.samples_needed(64, 16) == pytest.approx(main + expected.leading_constant(64, 16), rel=0.02)
     shares = measure.measure_sparse(4, 6, (2, 6), 6, seed=0)
     assert shares["sgd"] == pytest.approx([expected.share_alone(4, 6, per) for per in (2, 6)], abs=0.07)
+    assert expected.share_alone(4, 6, 0.1) < 0.05 < expected.share_alone(4, 6, 2) < expected.share_independent(4, 6, 2)
     assert shares["polar"][0] > shares["sgd"][0]
 
 
@@ -111,11 +112,23 @@ def test_a_crossing_lies_between_its_ends():
     assert math.isnan(expected.crossing([1, 2], [0.1, 0.2], 0.9))
 
 
+def test_the_right_key_is_alone_unless_a_key_of_another_block_held_every_answer():
+    k, N, generator = 3, 4, np.random.default_rng(8)
+    sigma = permutations.sample_permutations(30_000, k, N, generator)
+    for m in (1, 2):
+        held = sigma.reshape(-1, m, k, N)
+        same = (held[:, :, 1:] == held[:, :, :1, :1]).all(1).any((1, 2))
+        assert 1 - same.mean() == pytest.approx((1 - N ** (1 - m)) ** (k - 1), abs=0.015)
+
+
 FLAWS = [
     (("built", "all", 2, 3), 0.99, "built", "not reproduced"),
     (("square", 2), 0.1, "correlation", "not reproduced"),
     (("needed", 3), 9.0, "dense", "not reproduced"),
     (("share", "sgd", 1, 2), 0.1, "sparse", "not reproduced"),
+    (("share", "sgd", 0, 0), 0.2184, "sparse", "not reproduced", "share"),
+    (("needed", 3), 9.0, "dense", "not reproduced", "share"),
+    (("share", "polar"), [[0.0] * 7] * 3, "muon_sparse", "not reproduced", "share"),
     (("net", "steps", 1, 3), 100, "transformer", "not reproduced"),
     (("alone", "steps", 0, 0, 2), 10, "alone", "not reproduced"),
     (("alone", "steps", 1, 0, 2), 10, "muon", "not reproduced"),

@@ -19,6 +19,7 @@ from torch import Tensor
 
 _GRID = 400
 _SHORT = 0.02
+_AT_POLE = 0.8
 _FAR, _LONGEST = 0.1, 0.4
 """A step moves no height of the infinite network by more than a tenth, and is no longer than 0.4: neurons that were
 moved from the pole return to it at rates of a few."""
@@ -114,25 +115,28 @@ def follow(kind: str, dim: int, width: int, until: float, marks: Sequence[float]
 
     gap: of the two networks, at the start and when the infinite one has captured each of `marks`; most: the largest on
     the way to `until`. distance: the mean square distance of neurons from their paths in the infinite network at the
-    marks. By draw; and the `time` at `until`.
+    marks. turned: there, the share of neurons at the other pole (|height| > 0.8) than the one on whose side their path
+    is. By draw; and the `time` at `until`.
     """
     law, move = {"flow": (flow, velocity), "polar": (polar_flow, polar_velocity)}[kind]
     u = torch.stack([start(width, dim, seed) for seed in seeds])
     across = torch.nn.functional.normalize(u * (torch.arange(dim) > 0), dim=-1)
     s, grid, time, left = u[..., 0].double().numpy(), heights(dim), 0.0, list(marks)
-    gaps, distances = [gap(u, grid, dim)], []
+    gaps, distances, turned = [gap(u, grid, dim)], [], []
     most = gaps[0]
     while (captured := (grid**4).mean()) < until or left:
         while left and captured >= left[0]:
             left.pop(0)
             gaps.append(gap(u, grid, dim))
             distances.append((u - _points(s, across)).square().sum(-1).mean(-1).numpy())
+            height = u[..., 0].double().numpy()
+            turned.append(((height * s < 0) & (np.abs(height) > _AT_POLE)).mean(-1))
         dt = min(_LONGEST, _FAR / np.abs(law(grid, grid, dim)).max())
         middle, after = _height_step(law, grid, grid, dim, dt)
         s, grid, time = _height_step(law, s, (grid, middle, after), dim, dt)[1], after, time + dt
         u = _step(move, u, dt)
         most = np.maximum(most, gap(u, grid, dim))
-    return {"gap": gaps, "most": most, "distance": distances, "time": time}
+    return {"gap": gaps, "most": most, "distance": distances, "turned": turned, "time": time}
 
 
 def _square(x: Tensor) -> Tensor:
