@@ -7,10 +7,12 @@ var Scorer = {
     const own = title.replace(/<[^>]*>/g, "").toLowerCase().replace(/^([\d.]+|[a-z]\.)\s*/, "");
     const words = splitQuery(query).filter((word) => !stopwords.includes(word));
     const stemmer = new Stemmer();
-    const said = words.reduce((sum, word) => sum + (Scorer.weights[stemmer.stemWord(word)]?.[docname] || 0), 0);
+    // the square of a sum of roots: a page that says something about every word comes before one that says much about one
+    const weight = (word) => Scorer.weights[stemmer.stemWord(word)]?.[docname] || 0;
+    const said = words.reduce((sum, word) => sum + Math.sqrt(weight(word)), 0) ** 2 / (words.length || 1);
     if (/(^|\/)api$/.test(docname) && !descr) return said - 500;
-    // a term of the glossary: Sphinx gives no description
-    if (anchor.startsWith("#term-") && own === query) return 450;
+    // a term of the glossary that is called by the query: Sphinx gives neither its name nor a description
+    if (!descr && anchor.startsWith("#term-") && score >= 100) return 450;
     if (descr) return said / 10 - 1000 + score / 100;
     if (!query || !query.split(/\s+/).every((word) => own.includes(word))) return said + score / 100 - (anchor ? 1 : 0);
     return said + (anchor ? 50 : 1000 + (own.startsWith(query) ? 500 : 0)) * query.length / own.length;
