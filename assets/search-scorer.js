@@ -12,7 +12,7 @@ var Scorer = {
     const said = words.reduce((sum, word) => sum + Math.sqrt(weight(word)), 0) ** 2 / (words.length || 1);
     if (/(^|\/)api$/.test(docname) && !descr) return said - 500;
     // a term of the glossary that is called by the query: Sphinx gives neither its name nor a description
-    if (!descr && anchor.startsWith("#term-") && score >= 100) return 450;
+    if (!descr && anchor.startsWith("#term-") && score >= 100) return 45;
     if (descr) return said / 10 - 1000 + score / 100;
     if (!query || !query.split(/\s+/).every((word) => own.includes(word))) return said + score / 100 - (anchor ? 1 : 0);
     return said + (anchor ? 50 : 1000 + (own.startsWith(query) ? 500 : 0)) * query.length / own.length;
