@@ -268,6 +268,8 @@ def in_a_child(*args) -> tuple[int, list[str]]:
 def run_tests() -> tuple[int, int]:
     """How many tests ran here, and how many of them failed; those that open pages know no arithmetic."""
     command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile", "--ignore=tests/test_pages.py"]
+    # a kernel that a test starts shows its pictures
+    os.environ.pop("MPLBACKEND", None)
     run = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     numbers = {word: int(n) for n, word in re.findall(r"(\d+) (passed|failed|error)", run.stdout.splitlines()[-1])}
     print(*[line for line in run.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))], sep="\n")

@@ -164,7 +164,8 @@ def _compare(P: Tensor, R: Tensor, task: CausalTask, sequences: CausalSequences)
     guesses |= {"graph counts": tied(graph_counts(sequences, task.parents))}
     guesses |= {"previous counts": tied(graph_counts(sequences, lagged_graph(task.length, 1)))}
     guesses |= {"unigram counts": states, "known kernel": rows}
-    accuracy = {name: _accuracy(guess, sequences) for name, guess in guesses.items()}
+    right = lambda guess: (guess.argmax(1) == sequences.targets).double().mean().item()
+    accuracy = {name: right(guess) for name, guess in guesses.items()}
     loss = lambda law: -law.gather(1, sequences.targets[:, None]).log().mean().item()
     return {
         "accuracy": accuracy,
@@ -176,10 +177,6 @@ def _compare(P: Tensor, R: Tensor, task: CausalTask, sequences: CausalSequences)
             "known kernel": kernel_entropy(rows[:, None]),
         },
     }
-
-
-def _accuracy(guess: Tensor, sequences: CausalSequences) -> float:
-    return (guess.argmax(1) == sequences.targets).double().mean().item()
 
 
 def _spreads(matrix: Tensor, task: CausalTask) -> dict[str, float]:

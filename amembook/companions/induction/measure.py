@@ -38,7 +38,8 @@ def measure_transition(
     tests = _tests(training, n_tokens, generator)
     told = _critical(moments, tests, n_tokens)
     worst = lambda scale: _accuracies(moments, tests, n_tokens, scale, MAPS["sgd"])[0]
-    return told | {"accuracy": [worst(scale) for scale in scales], "max_sum": _sample_ratio(training, counts)}
+    rates = counts / training.lengths
+    return told | {"accuracy": [worst(scale) for scale in scales], "max_sum": float(rates.max() / rates.sum())}
 
 
 def expected_transition(first_length: int, count: int, power: float, n_tokens: int) -> dict:
@@ -170,8 +171,3 @@ def _accuracies(moments, tests, n_tokens: int, scale: float, step) -> tuple[floa
         answers = tokens[np.arange(len(tokens)), first + 1]
         shares.append(float(sequences.hits(row, tokens, answers, n_tokens, scale).mean()))
     return min(shares[:-1]), shares[-1]
-
-
-def _sample_ratio(training: Pretraining, counts: np.ndarray) -> float:
-    rates = counts / training.lengths
-    return float(rates.max() / rates.sum())

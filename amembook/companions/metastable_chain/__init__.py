@@ -81,11 +81,6 @@ class MetastableChainConfig(Config):
             raise ValueError(f"reward_lr must hold a rate for SGD and one for Muon, got {list(self.reward_lr)}")
 
 
-def time_cases(config: MetastableChainConfig) -> dict[str, dict]:
-    """What varies of a chain whose times are solved for, every case once, by name."""
-    return {name: case for axis in time_axes(config).values() for name, case in axis.items()}
-
-
 def step_cases(config: MetastableChainConfig) -> dict[str, dict]:
     """Clusters of the first gradient: uniform ones by samples a state, random ones from all data, by name."""
     cases = {
@@ -103,8 +98,9 @@ def step_cases(config: MetastableChainConfig) -> dict[str, dict]:
 def grids(config: MetastableChainConfig) -> dict[str, Grid]:
     """Times; shares of a search by budget; times after it; steps to learn hard steps; the first gradient."""
     seeds = {"seed": draws(config)}
+    times = {name: case for axis in time_axes(config).values() for name, case in axis.items()}
     return {
-        "time": Grid(measure_time, {"case": time_cases(config)} | seeds),
+        "time": Grid(measure_time, {"case": times} | seeds),
         "search": Grid(measure_search, {"edge": config.search_edges, "budget": config.budgets} | seeds),
         "pipeline": Grid(measure_pipeline, {"edge": config.edges} | seeds),
         "reward": Grid(measure_reward, seeds),

@@ -8,11 +8,6 @@ from jaxtyping import Bool, Float
 from amembook.companions.metastable_chain.chains import Chain
 
 
-def budget_steps(budget: float, states: int, walkers: int) -> int:
-    """Steps of each walker, so that all of them together make about `budget` · M log M."""
-    return max(1, round(budget * states * math.log(states) / walkers))
-
-
 def search_rounds(rounds: float, clusters: int) -> int:
     """`rounds` · K log K, at least one."""
     return math.ceil(rounds * clusters * math.log(clusters))
@@ -58,7 +53,8 @@ def search(
 ) -> tuple[np.ndarray, float]:
     """The step that each round reports, (R, 2), and the mean number of steps walked in a round."""
     P, states = chain.transitions(), chain.inside.shape[1]
-    steps = budget_steps(budget, states, walkers)
+    # of each walker: all of them together make about budget · M log M
+    steps = max(1, round(budget * states * math.log(states) / walkers))
     starts = generator.integers(len(P), size=rounds)
     seen = explore(P, starts, walkers, steps, generator)
     taken, long = exits(P, starts, seen, generator)

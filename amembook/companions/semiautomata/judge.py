@@ -154,7 +154,8 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     price = []
     for name in MAPS:
         share, error = (measured["price"][key] for key in (name, f"{name}_error"))
-        collapsed = {key: _at_first(coordinate, share) for key, coordinate in _coordinates(predicted).items()}
+        coordinates = {"looks": predicted["price"]["looks"]} | predicted["price"]["rivals"]
+        collapsed = {key: _at_first(coordinate, share) for key, coordinate in coordinates.items()}
         spread = np.hypot(error[1:], _at_first(predicted["price"]["looks"], error))
         at = [f"{name}, {T}, {looks:g}" for T in config.price_lengths[1:] for looks in config.price_looks]
         rivals = {key: values for key, values in collapsed.items() if key != "looks"}
@@ -171,10 +172,6 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
             numbers("Muon's share less SGD's, rank^−", more, error, draws, limit=0, scale=DIFFERENCE, at=config.zipfs)
         ),
     }
-
-
-def _coordinates(predicted: dict) -> dict:
-    return {"looks": predicted["price"]["looks"]} | predicted["price"]["rivals"]
 
 
 def _at_first(coordinate, values: np.ndarray) -> np.ndarray:

@@ -17,12 +17,6 @@ LATE = ("plain", "smoothed")
 """Whose largest rate is sought."""
 
 
-def limit_of(kind: str, dims) -> float:
-    """k − 1, k/2 and, for signs, the slope of d log d over these d, at k = 4."""
-    dims = np.array(dims, dtype=float)
-    return {"plain": 3.0, "smoothed": 2.0, "sign": slope(dims, dims * np.log(dims))}[kind]
-
-
 def summarise(config, results: Results) -> tuple[dict, dict]:
     """By grid: `samples`, their error, `rate`, whether it is `inside` its grid, `slope` with its `interval`; under
     `radius` the samples by multiple. predicted: `samples`, `slope`, `local` between neighbouring d, `limit`, `radius`.
@@ -48,7 +42,8 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
         ]
         predicted["samples"][name], predicted["slope"][name] = laws, slope(dims, laws)
         predicted["local"][name] = np.diff(np.log(laws)) / np.diff(np.log(dims))
-        predicted["limit"][name] = limit_of(kind, dims)
+        # k − 1, k/2 and, for signs, the slope of d log d over these d, at k = 4
+        predicted["limit"][name] = {"plain": 3, "smoothed": 2, "sign": slope(dims, np.array(dims) * np.log(dims))}[kind]
     best, inside, needed = _best(*(results.array("radius", key).astype(float) for key in ("samples", "spent")))
     measured["radius"], measured["radius_error"] = needed.mean(1), standard_error(needed)
     measured["rate"]["radius"] = [config.sweep_rates[k] for k in best]
