@@ -126,7 +126,7 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     return verdicts | {"place": equivalence(made)}
 
 
-def _half(x: np.ndarray, share: Sequence[float]) -> float:
+def _half(x: np.ndarray, share: np.ndarray | Sequence[float]) -> float:
     """The reach that keeps half, on lines in its logarithm x; the first or the last where none or all keep less."""
     return float(np.exp(np.interp(0.5, np.maximum.accumulate(share), x)))
 
