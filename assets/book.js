@@ -115,6 +115,10 @@
 
     function show() {
       for (const row of rows) row.hidden = !wanted.every((want) => want(row));
+      for (const section of document.querySelectorAll("article section section")) {
+        const own = [...section.querySelectorAll(".ledger tbody tr")];
+        section.hidden = own.length > 0 && own.every((row) => row.hidden);
+      }
       said.textContent = rows.filter((row) => !row.hidden).length + " of " + rows.length + " rows";
     }
 
@@ -147,6 +151,15 @@
     if (later.length) await window.MathJax?.typesetPromise?.(later);
   }
 
+  /* An address with a place in it: what stands above the place moves until all is set, so it is looked up again, unless
+     the reader has moved. */
+  const place = () => location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  let moved = false;
+  for (const kind of ["wheel", "touchstart", "keydown", "pointerdown"]) {
+    window.addEventListener(kind, () => { moved = true; }, { passive: true, once: true });
+  }
+  const settle = () => { if (!moved) place()?.scrollIntoView?.({ behavior: "instant" }); };
+
   async function start() {
     name();
     enlarge();
@@ -158,10 +171,12 @@
     await new Promise((go) => requestAnimationFrame(() => setTimeout(go)));
     await document.fonts.ready;
     fitAll();
+    settle();
     // boxes that fold, and fonts asked for last, still move a line or two
     for (let before = "", now = "-", round = 0; now !== before && round < 8; round++) {
       await new Promise((go) => setTimeout(go, 500));
       fitAll();
+      settle();
       [before, now] = [now, [...equations()].map((box) => box.scrollWidth + "/" + box.clientWidth).join()];
     }
     document.documentElement.dataset.fitted = "yes";

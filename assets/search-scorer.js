@@ -1,11 +1,25 @@
+/* What is asked for, in the words of the book and without those that only make a sentence of it. */
+function asked(query) {
+  const names = {
+    bf16: "bfloat16", fp16: "float16", fp32: "float32", qkv: "query key value", "split-qkv": "query key value", moe: "experts",
+    mup: "rate width", "µp": "rate width", warmup: "warm-up", "newton-schulz": "newton–schulz", "power-law": "power law",
+  };
+  const sentence = "an how what which when where why who do does did should can could must have has need needed i me my we us our you "
+    + "your many much more most than or so from about there's what's favour favor help use using";
+  const words = query.toLowerCase().replace(/[?!"“”]/g, "").trim().split(/\s+/).filter((word) => word);
+  const meaning = words[0] === "what" && words[words.length - 1] === "mean" ? words.slice(0, -1) : words;
+  const left = meaning.filter((word) => !sentence.split(" ").includes(word) && !stopwords.includes(word));
+  return (left.length ? left : words).map((word) => names[word] || word).join(" ");
+}
+
 /* A page is worth what tools/search_weights.py found it to say about the words that are asked for; a page or a heading
    that is called by them comes before all others, an object of the library behind all pages. */
 var Scorer = {
   weights: {},
   score: ([docname, title, anchor, descr, score]) => {
-    const query = (new URLSearchParams(location.search).get("q") || "").toLowerCase().trim();
+    const query = asked(new URLSearchParams(location.search).get("q") || "");
     const own = title.replace(/<[^>]*>/g, "").toLowerCase().replace(/^([\d.]+|[a-z]\.)\s*/, "");
-    const words = splitQuery(query).filter((word) => !stopwords.includes(word));
+    const words = splitQuery(query);
     const stemmer = new Stemmer();
     // the square of a sum of roots: a page that says something about every word comes before one that says much about one
     const weight = (word) => Scorer.weights[stemmer.stemWord(word)]?.[docname] || 0;
@@ -14,11 +28,23 @@ var Scorer = {
     // a term of the glossary that is called by the query: Sphinx gives neither its name nor a description
     if (!descr && anchor.startsWith("#term-") && score >= 100) return 45;
     if (descr) return said / 10 - 1000 + score / 100;
-    if (!query || !query.split(/\s+/).every((word) => own.includes(word))) return said + score / 100 - (anchor ? 1 : 0);
-    return said + (anchor ? 50 : 1000 + (own.startsWith(query) ? 500 : 0)) * query.length / own.length;
+    if (!words.length || !words.every((word) => own.includes(word))) return said + score / 100 - (anchor ? 1 : 0);
+    return said + (anchor ? 200 : 1000 + (own.startsWith(query) ? 500 : 0)) * query.length / own.length;
   },
   objNameMatch: 11, objPartialMatch: 6, objPrio: { 0: 15, 1: 5, 2: -5 }, objPrioDefault: 0,
   title: 15, partialTitle: 7, term: 5, partialTerm: 2,
 };
+
+if (typeof Search !== "undefined") {
+  const { query, htmlToText } = Search;
+  Search.query = (text) => query(asked(text));
+  // an excerpt is of sentences: no code, no outputs, no formulas as they are typed
+  Search.htmlToText = (html, anchor) => {
+    const page = new DOMParser().parseFromString(html, "text/html");
+    for (const box of page.querySelectorAll(".cell, .highlight, div.math, #jb-print-docs-body, .toctree-wrapper")) box.remove();
+    for (const formula of page.querySelectorAll(".math")) formula.replaceWith("…");
+    return htmlToText(page.documentElement.outerHTML, anchor);
+  };
+}
 // a page opened from a disk may not fetch the others, which the excerpts are cut from
 if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;

@@ -105,7 +105,7 @@ def page(root: Path) -> str:
         for row in rows:
             one = row["rule"]
             address = ledger.link(row, root).replace(f"({row['chapter'].partition('#')[0]})", f"({here})")
-            word = "" if row["verdict"] in CONFIRMED else f" {ledger.badge(row['verdict'])}"
+            word = "" if row["verdict"] in CONFIRMED else f" [{ledger.badge(row['verdict'])}](../evidence.md)"
             lines.append(f"1. **{one['do']}** {one['say']} *Valid for* {one['valid']} {address}{word}")
     return "\n".join([*lines, "", FOOTER, "::::::"]) + "\n"
 

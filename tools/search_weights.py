@@ -1,6 +1,6 @@
 """Sphinx extension: how much each page has to say about each word, which Sphinx's index does not know.
 
-A word counts by where it stands (title, glossary, first screen, headings) and by how often it occurs, and more if few
+A word counts by where it stands (title, glossary, first screen, rule of the cheat sheet, heading) and by how often it occurs, and more if few
 pages have it. The weights stand at the head of searchindex.js, and assets/search-scorer.js adds them up for a query.
 """
 
@@ -41,6 +41,9 @@ def places(doctree: nodes.document, count) -> Counter:
             break
         if isinstance(child, nodes.paragraph) and not child.astext().startswith("You need"):
             found.update(dict.fromkeys(count(child.astext()), SCREEN))
+    for sheet in doctree.findall(lambda node: isinstance(node, nodes.container) and "cheat-sheet" in node["classes"]):
+        rules = " ".join(rule.astext() for rule in sheet.findall(nodes.strong))
+        found.update(dict.fromkeys(count(rules), SCREEN))
     return found
 
 
