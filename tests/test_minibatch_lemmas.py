@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import amemlib as am
+from amembook import read_records
 from amembook.paper.critical_batch import EXPERIMENT as CRITICAL_BATCH
 from amembook.paper.critical_batch import CriticalBatchConfig, measure_lemmas
 from amembook.run.cache import plain
@@ -158,3 +159,12 @@ def test_critical_batch_record_has_the_shape_it_promises():
     assert (counts <= distinct + 3).all()
     # one of the four draws of SGD has sharp counts
     assert np.shape(measured["residual"]["sgd"]) == (2, 8) and np.isnan(measured["residual_error"]["sgd"]).all()
+
+
+def test_what_the_chapter_says_of_the_record():
+    [record] = read_records("critical-batch", "confirm-alpha-1.5")
+    dims, measured = np.array(record["config"]["dims"]), record["measured"]
+    counts, sharp = (np.array(record[part]["counts"]["polar"])[dims >= 128] for part in ("measured", "predicted"))
+    assert np.abs(counts / sharp - 1)[sharp > 10].max() < 0.015
+    assert am.fit_exponent(dims, measured["population"]["polar"]).slope == pytest.approx(1.41, abs=0.005)
+    assert record["words"]["polar"] == "undecided" and measured["interval"]["polar"][0] > 2

@@ -8,6 +8,7 @@ import scipy.linalg
 import torch
 
 import amemlib as am
+from amembook import read_records
 from amembook.paper.optimality import slope_maps
 
 EPS = torch.finfo(torch.float64).eps
@@ -312,3 +313,36 @@ def test_a_stack_of_matrices_is_mapped_one_by_one(name):
     assert both.shape == (2, 1, 40, 24)
     for matrix, mapped in zip(G, both, strict=True):
         torch.testing.assert_close(mapped[0], f(matrix[0]), rtol=0, atol=1e-11)
+
+
+def test_where_the_shipped_map_reaches_one_half_and_how_it_ripples_above():
+    s = torch.logspace(-6, 0, 20_000, dtype=torch.float64)
+    f = am.spectral.newton_schulz_scalar(s, 5, "muon")
+    knee = s[f >= 0.5][0].item()
+    assert knee == pytest.approx(1.06e-3, rel=0.02) and (f[s > knee] > 0.5).all()
+    assert knee * 3.4445**5 == pytest.approx(0.5, abs=0.05)
+    above = f[s > 2 * knee]
+    assert above.min().item() == pytest.approx(0.68, abs=0.01) and above.max().item() == pytest.approx(1.20, abs=0.01)
+
+
+def test_what_the_chapter_says_of_its_records():
+    for record in read_records("spectral-maps", "confirm-alpha-"):
+        measured, predicted = record["measured"], record["predicted"]
+        far = [d >= 256 for d in record["config"]["dims"]]
+        for name in ("polar", "smoothed_sign", "muon5", "muon10", "cubic5", "cubic15"):
+            for count, sharp, late in zip(measured["counts"][name], predicted["counts"][name], far, strict=True):
+                assert not late or sharp <= 50 or abs(count / sharp - 1) < 0.025, name
+        shares = [side["share_below_half"]["muon5"] for side in (measured, predicted)]
+        assert all(abs(a - b) < 0.03 for a, b in zip(*shares, strict=True))
+        if record["config"]["alpha"] == 1.5:
+            assert shares[0][0] == pytest.approx(0.25, abs=0.01) and shares[0][2] == pytest.approx(0.70, abs=0.01)
+
+
+def test_an_svd_in_float32_turns_the_last_directions_and_keeps_the_count():
+    problem = am.Problem.power_law(n_items=16_384, dim=256, alpha=2.0)
+    emb = am.sample_embeddings(problem, seed=0)
+    G = am.initial_gradient(emb, problem.frequencies)
+    U, _, Vh = torch.linalg.svd(G.float())
+    single, double = (U @ Vh).double(), am.polar(G)
+    before, after = (int(am.recovered(W, emb).sum()) for W in (double, single))
+    assert abs(after - before) < 0.03 * before and torch.linalg.matrix_norm(single - double, 2) > 0.1

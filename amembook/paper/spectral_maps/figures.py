@@ -100,23 +100,3 @@ def fixed_steps_figure(dims, slopes: dict, limits: dict, measured: dict) -> Figu
     axes[0].set_ylabel("local exponent of the capacity")
     name_lines(axes[-1], places={_LOOKS["polar"].label: (2, (4, 12)), _LOOKS["muon5"].label: (1, (6, 10))})
     return figure
-
-
-def spectrum_after_figure(before, after: dict) -> Figure:
-    """Sorted singular values of one gradient, left as they are, right what several maps make of them.
-
-    before: (d,) decreasing, s / ‖G‖_F. after: map ↦ (d,) values f(s) in the same order.
-    """
-    figure, (left, right) = new_axes(2)
-    index = np.arange(1, len(before) + 1)
-    left.plot(index, before, "-", color=GREY, lw=1.8)
-    for name, values in after.items():
-        look = _LOOKS[name]
-        right.plot(index, values, "-", color=look.colour, lw=1.8, label=look.label)
-    frame(left, "index $k$", r"$s_k / \|G\|_F$", "before", log="y")
-    frame(right, "index $k$", "$f(s_k)$", "after", log="y")
-    right.set_ylim(top=8)
-    places = {"polar": (200, (0, 8)), "smoothed_sign": (170, (0, -10)), "cubic5": (100, (0, -18))}
-    name_lines(right, places={_LOOKS[name].label: place for name, place in places.items()})
-    key(right, loc="lower left")
-    return figure
