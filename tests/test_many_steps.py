@@ -128,6 +128,7 @@ def test_conjecture_and_figure_4_the_exponents_of_the_true_iterates():
         slopes, limits = (np.array(list(record[key]["slope"].values())) for key in ("measured", "predicted"))
         assert (slopes > limits - many_steps.LOW).all() and (slopes < limits + many_steps.HIGH).all()
         assert (np.diff(slopes) > -many_steps.DROP).all() and slopes[-1] - slopes[0] > 0.3
+        assert (np.array(list(record["measured"]["interval"].values()))[:, 0] > limits).all(), "no chance"
         muon, sgd = record["measured"]["counts"]["muon_1"], record["measured"]["descent"]
         assert (np.array(muon) > sgd).all()
     late = [record["measured"]["slope"]["muon_1"] for _, record in sorted(RECORDS.items())]
@@ -147,3 +148,22 @@ def test_no_record_passes_the_counting_limit():
     for record in (*RECORDS.values(), EXTRA):
         for counts in record["measured"]["seed_counts"].values():
             assert (np.max(counts, axis=1) <= record["predicted"]["limit"]).all()
+            assert (np.max(counts, axis=1) < record["predicted"]["large_margin"]).all()
+
+
+def test_fewer_items_are_learnt_than_recovered_and_than_the_formula_says():
+    b = am.equivalents.typical_maximum(8192)
+    for alpha, record in RECORDS.items():
+        counts = record["measured"]
+        share = np.divide(counts["learnt"]["muon_1"], counts["counts"]["muon_1"])
+        assert (np.diff(share) > 0).all() and share[-1] < (b / (math.log(8192) + 0.5)) ** (1 / alpha) < 1
+
+
+def test_a_learning_rate_can_be_too_small_and_too_large():
+    scan, head = (np.array(EXTRA["measured"][key]) for key in ("scan_counts", "scan_head"))
+    best = int(scan[:, -1].argmax())
+    assert EXTRA["config"]["rates"][best] < math.sqrt(2 * math.log(EXTRA["config"]["small_items"])) / 2
+    assert np.ptp(scan[:, 0]) == 0, "one step does not see the rate"
+    assert abs(scan[0, 1] / scan[0, 0] - 1) < 0.05, "nothing new at step 2"
+    assert scan[-1, -1] < 0.6 * scan[best, -1] and head[-1, -1] < 0.9 * head[best, -1], "the head is lost"
+    assert scan[6, 1] > scan[4, 1] and scan[6, -1] < scan[4, -1], "2 is ahead of 1 first, then behind"

@@ -19,6 +19,8 @@ from amembook.figures.style import (
     series,
 )
 
+LIMIT, SEEN = r"limit $\kappa_t$", "distinct items seen"
+
 
 def cobweb_figure(panels: dict) -> Figure:
     """κ_{t+1} against κ_t, one panel an α, with the staircases of the optimizers that start on the curve.
@@ -87,13 +89,14 @@ def step_exponents_figure(records: list[dict], rules: tuple[str, ...]) -> Figure
             look, slope = optimizer(rule), measured["slope"][rule]
             steps = np.arange(1, len(slope) + 1)
             points(axis, steps, slope, look, interval=measured["interval"][rule], law=predicted["sharp_slope"][rule])
-            axis.plot(steps, predicted["slope"][rule], ":", color=look.colour, lw=1.6)
+            limit = LIMIT if rule == rules[-1] else None
+            axis.plot(steps, predicted["slope"][rule], ":", color=look.colour, lw=1.6, label=limit)
         frame(axis, "steps", title=alpha_of(record))
     for axis in axes[::2]:
         axis.set_ylabel("exponent of the capacity")
     places = {"polar": (3, (-6, 10)), "smoothed_sign": (4, (0, -18)), "sgd": (2, (10, -20))}
     name_lines(axes[0], places={MAPS[rule].label: place for rule, place in places.items()})
-    key(axes[0], {"sharp slope, same $d$": "-", r"limit $\kappa_t$": ":"}, below=5)
+    name_lines(axes[-1], places={LIMIT: (3, (6, -12))})
     return figure
 
 
@@ -152,8 +155,9 @@ def sgd_steps_figure(record: dict, index: int) -> Figure:
     title = rf"SGD, $\alpha = {config['alpha']:g}$, $d = {config['dims'][index]}$"
     frame(axis, "steps", "recovered items / $d_t$", title, zero=True)
     axis.set_xticks(steps)
-    name_lines(axis, places={"one variance for all": (1, (8, 4)), "each rival\nits own variance": (2, (-4, -18))})
-    key(axis)
+    places = {"one variance for all": (1, (8, 4)), "each rival\nits own variance": (2, (-4, -18))}
+    places["counted"] = (1, (-8, -12))
+    name_lines(axis, places=places)
     return figure
 
 
@@ -167,11 +171,13 @@ def batch_steps_figure(record: dict, rules: tuple[str, ...]) -> Figure:
             steps = np.arange(1, len(counts) + 1)
             points(axis, steps, counts, look, law=sharp)
             axis.plot(steps, distinct, ":", color=look.colour, lw=1.4)
+        if axis is axes[0]:
+            axis.get_lines()[-1].set_label(SEEN)
         frame(axis, "steps", title=f"{MAPS[rule].label}, $d = {config['batch_dim']}$", log="y")
     for axis in axes[::2]:
         axis.set_ylabel("items")
+    name_lines(axes[0], places={SEEN: (2, (6, -14))})
     name_lines(axes[-1])
-    key(axes[-1], {"sharp, for the drawn batches": "-", "distinct items seen so far": ":"}, below=3)
     return figure
 
 
@@ -181,13 +187,15 @@ def delay_figure(exponents: dict, lag: int, measured: dict) -> Figure:
     exponents: "sgd", "polar" ↦ (T,) from step 1 on. measured: label ↦ (T,) SGD's exponents over some d.
     """
     figure, (axis,) = new_axes()
-    for name, shift, label in (("sgd", 0, "SGD"), ("polar", lag, f"Muon, {lag} steps later")):
-        look, steps = optimizer(name, rf"$\kappa_t$, {label}"), np.arange(1, len(exponents[name]) + 1)
+    for name, shift, label in (("sgd", 0, "SGD"), ("polar", lag, f"Muon,\n{lag} steps later")):
+        look, steps = optimizer(name, rf"$\kappa_t$ of {label}"), np.arange(1, len(exponents[name]) + 1)
         points(axis, steps + shift, exponents[name], look, fmt=look.marker + "-")
     for k, (label, slopes) in enumerate(measured.items()):
         steps, line = np.arange(1, len(slopes) + 1), ("x--", "+:", "x-.")[k]
         axis.plot(steps, slopes, line, color=optimizer("sgd").colour, lw=1, label=label)
     axis.axhline(1, color=GREY, lw=0.8)
     frame(axis, "steps of SGD", "exponent of the capacity")
-    key(axis)
+    places = {r"$\kappa_t$ of SGD": (1, (8, -8)), f"$\\kappa_t$ of Muon,\n{lag} steps later": (-1, (-4, -26))}
+    spots = ((3, (-12, 8)), (-1, (-8, 4)), (-1, (8, 0)))
+    name_lines(axis, places=places | dict(zip(measured, spots, strict=False)))
     return figure
