@@ -233,12 +233,12 @@ def test_the_commonest_item_gets_a_thousandth_of_the_peak_without_a_floor():
 
 
 def test_schedules_keep_polars_items_beyond_the_knee_and_about_half_below(records):
-    least, most = [], []
+    least, most, reached = [], [], tables.reach(records)
     for alpha, record in records.items():
         dims, measured, above, below = np.array(record["config"]["scan_dims"]), record["measured"], [], []
         polar, large = np.array(measured["counts"]["polar"])[: len(dims), None], dims >= 128
         for family, counts in measured["counts_by_steps"].items():
-            share, x = (np.array(counts) / polar)[large], np.array(tables.reach(records)[alpha][family])[large]
+            share, x = (np.array(counts) / polar)[large], np.array(reached[alpha][family])[large]
             above += share[x >= 2].tolist()
             below += share[x <= 0.3].tolist()
         least.append(min(above))
