@@ -8,7 +8,8 @@ import torch
 from scipy.optimize import brentq
 
 import amemlib as am
-from amembook.paper.spectral_maps import SCHEDULES, scanned_schedules, update_maps
+from amembook import read_records
+from amembook.paper.spectral_maps import SCHEDULES, scanned_schedules, tables, update_maps
 from amemlib import theory
 from amemlib.equivalents import (
     SpectralLaw,
@@ -200,3 +201,83 @@ def test_every_map_of_the_experiment_is_what_its_name_says():
     scans = scanned_schedules(1.5, 512, 32, norm, [2, 4])
     assert [len(schedule) for schedule in scans["cubic"]] == [6, 12]
     assert scans["muon"][1] == [newton_schulz_coefficients("muon")] * 4
+
+
+@pytest.fixture(scope="module")
+def records() -> dict:
+    return {record["config"]["alpha"]: record for record in read_records("spectral-maps", "best-")}
+
+
+def test_counted_gains_of_the_best_map_are_those_that_the_chapter_tells(records):
+    told = []
+    for record in records.values():
+        assert record["config"]["dims"][-1] == 256
+        counts, sharp = record["measured"]["seed_counts"], record["predicted"]["counts"]
+        for name in ("smoothed_best", "best_monotone", "best"):
+            ratio = np.divide(counts[name][-1], counts["polar"][-1])
+            gain, expected = ratio.mean() - 1, sharp[name][-1] / sharp["polar"][-1] - 1
+            # paired draws, and the predictor's errors largely cancel
+            assert abs(gain - expected) < 0.02 + 2 * ratio.std(ddof=1) / len(ratio) ** 0.5
+            assert name == "best" or gain < 0.02
+        told.append((round(100 * gain, 1), round(100 * expected, 1)))
+    assert told == [(11.1, 10.7), (9.7, 11.0), (11.9, 11.6)]
+
+
+def test_the_commonest_item_gets_a_thousandth_of_the_peak_without_a_floor():
+    case, unit = am.Problem.power_law(2048, 256, 1.5), theory.bulk_scale(1.5, 2048, 256)
+    assert best_map(SpectralLaw.power_law(1.5, unit))(case.frequencies[:1]).item() < 1e-3
+    (record,) = read_records("spectral-maps", "confirm-best-")
+    measured, at = record["measured"], record["config"]["loss_dims"].index(256)
+    floored = [measured[key]["floor_0.3"][at] / measured[key]["polar"][at] for key in ("floor_counts", "floor_losses")]
+    assert (record["config"]["alpha"], *(round(x, 2) for x in floored)) == (1.5, 1.10, 0.93)
+
+
+def test_schedules_keep_polars_items_beyond_the_knee_and_about_half_below(records):
+    least, most, reached = [], [], tables.reach(records)
+    for alpha, record in records.items():
+        dims, measured, above, below = np.array(record["config"]["scan_dims"]), record["measured"], [], []
+        polar, large = np.array(measured["counts"]["polar"])[: len(dims), None], dims >= 128
+        for family, counts in measured["counts_by_steps"].items():
+            share, x = (np.array(counts) / polar)[large], np.array(reached[alpha][family])[large]
+            above += share[x >= 2].tolist()
+            below += share[x <= 0.3].tolist()
+        least.append(min(above))
+        most.append(round(max(below), 2))
+    assert min(least) > 0.955 and most == [0.49, 0.53, 0.6]
+
+
+def test_missing_quintic_steps_cost_what_the_chapter_says():
+    case = am.Problem.power_law(32_768, 1024, 1.5)
+    assert [round(100 * tables.quintic_share(case, n)) for n in (9, 8, 7, 6, 5)] == [101, 87, 56, 30, 15]
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_a_cubic_beyond_its_knee_is_one_or_two_per_cent_above_the_polar_map(alpha):
+    unit, cubic = SpectralLaw.power_law(alpha), SCHEDULES["cubic5"][:1] * 30
+    polar = tail_snr(unit, torch.ones_like)
+    for reach in (6, 10, 20):
+        bent = tail_snr(unit, lambda s, x=reach: compose_quintics((s * x / 1.5**30).clamp(max=1), cubic))
+        assert 1 < bent / polar < 1.03
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_a_fifth_of_the_median_as_noise_leaves_95_per_cent(alpha):
+    case, unit = am.Problem.power_law(8192, 256, alpha), theory.bulk_scale(alpha, 8192, 256)
+    median = SpectralLaw.power_law(alpha, unit).quantile(0.5)
+    assert tables.kept_after_rounding(case, 0.2 * median) > 0.95
+    emb = am.sample_embeddings(case, seed=0)
+    G = am.initial_gradient(emb, case.frequencies)
+    X = G / G.norm()
+    epsilon = [(X.to(dtype).double() - X).norm().item() for dtype in (torch.bfloat16, torch.float16, torch.float32)]
+    assert epsilon == pytest.approx([1.7e-3, 2.1e-4, 2.5e-8], rel=0.2)
+
+
+def test_five_quintic_steps_are_enough_up_to_a_dimension_that_falls_with_alpha():
+    enough = []
+    for alpha in ALPHAS:
+        steps = [theory.newton_schulz_steps(alpha, 10**6, dim, 3.4445) for dim in range(8, 400)]
+        x, zeta = math.pi / 2 / alpha, theory.power_law_sum(2 * alpha, 10**6)
+        formula = x / math.sin(x) * (3.4445**5 / 2 / zeta**0.5) ** (1 / alpha)
+        enough.append(7 + sum(number <= 5 for number in steps))
+        assert abs(enough[-1] - formula) < 1
+    assert enough == [94, 44, 16]

@@ -1,10 +1,15 @@
 """Sentences that a chapter says on the way, without a cell of their own."""
 
+import numpy as np
 import pytest
 import torch
+from scipy.optimize import brentq
+from scipy.special import beta
 
 import amemlib as am
+from amembook import read_records
 from amembook.paper.optimality.rotations import sample_rotations
+from amemlib import equivalents
 
 PROBLEM = am.Problem.power_law(n_items=4096, dim=128, alpha=1.5)
 
@@ -52,3 +57,113 @@ def test_the_smoothed_sign_is_as_near_to_the_polar_map_as_the_least_singular_val
     assert torch.allclose(distance, 1 - least / torch.hypot(least, torch.tensor(lam)), rtol=1e-6)
     assert distance <= lam**2 / (2 * least**2)
     assert factor > 0.1 or torch.equal(am.recovered(W, emb), am.recovered(polar, emb))
+
+
+def test_products_recover_the_very_items_that_the_svd_recovers(emb, G):
+    lam, least = am.theory.bulk_scale(1.5, 4096, 128), torch.linalg.svdvals(G)[-1].item()
+    for W, other in (
+        (am.smoothed_sign(G, lam), am.spectral.polar_express(G, lam)),
+        (am.polar(G), am.spectral.polar_express(G, smallest=least)),
+    ):
+        assert torch.equal(am.recovered(W, emb), am.recovered(other, emb))
+
+
+def test_an_exponential_costs_many_multiply_adds_and_a_power_of_two_fewer():
+    ratios = read_records("benchmarks", "cpu")[0]["measured"]["products"]["ratios"]
+    assert [round(ratios[name]["median"]) for name in ("e^x, float32", "2^x, float32")] == [38, 15]
+
+
+@pytest.mark.parametrize("alpha, muon, alone", [(1.25, 0.634, 0.70), (1.5, 0.638, 0.70), (2.0, 0.651, 0.72)])
+def test_muon_has_nine_tenths_of_what_the_gradient_alone_can_give(alpha, muon, alone):
+    law = equivalents.SpectralLaw.power_law(alpha)
+    limit = equivalents.tail_snr(law, equivalents.best_map(law)) ** (1 / alpha)
+    share = equivalents.rare_item_snr("polar", alpha) ** (1 / alpha)
+    assert (round(share, 3), round(limit, 2), round(share / limit, 1)) == (muon, alone, 0.9)
+
+
+def test_inputs_leave_one_tau_and_the_squares_of_all_means_add_up_to_less_than_nine_d(emb):
+    p, tau = PROBLEM.frequencies, am.theory.bulk_scale(1.5, 4096, 128) ** -2
+    A = p[:, None] * emb.V
+    own = ((A @ torch.linalg.inv(A.T @ A)) * A).sum(1)
+    ratio = own / (1 - own) / p**2 / tau
+    assert abs(ratio.mean() - 1) < 0.06 and ratio.std() < 0.3
+    assert torch.linalg.matrix_norm(A @ am.matched_filter(emb, p).T, 2) < 3
+
+
+def test_half_of_the_rows_of_the_matched_filter_store_as_two_siblings_do(emb):
+    W = am.matched_filter(emb, PROBLEM.frequencies)
+    half = torch.where(torch.arange(128)[:, None] < 64, W, 0.0)
+    law = equivalents.expected_siblings_capacity(PROBLEM, 2) / am.expected_capacity(PROBLEM, "matched_filter")
+    assert am.capacity(half, emb) / am.capacity(W, emb) == pytest.approx(law, abs=0.06)
+
+
+def test_two_records_of_one_gradient_agree_and_a_trained_map_stops_short():
+    (record,), (again,) = (read_records("gradient-limit", name) for name in ("confirm", "again"))
+    means, errors = (
+        [np.array([rows[:3] for rows in r["measured"][key].values()]) for r in (record, again)]
+        for key in ("counts", "error")
+    )
+    gaps = (means[1] - means[0]) / np.hypot(*errors)
+    assert gaps.size == 99 and round(abs(gaps).max(), 1) == 2.2
+    (trained,) = read_records("trained-map", "confirm")
+    over = trained["measured"]["over_matched"]
+    assert over["polar"][0] == pytest.approx(0.93, abs=0.005) and over["matched"][0] == pytest.approx(1, abs=0.005)
+
+
+def test_whitening_on_batches_damped_in_single_precision_and_before_a_polar_map():
+    (record,) = read_records("whitening", "confirm")
+    measured = record["measured"]
+    assert [[round(x, 1) for x in measured["head"][name]] for name in ("uncentred", "centred")] == [
+        [8, 6.6, 1.4],
+        [8] * 3,
+    ]
+    ratios = [x for name in ("kfac", "matched") for row in measured["batches"]["ratio"][name] for x in row]
+    assert len(ratios) == 12 and max(abs(ratio - 1) for ratio in ratios) < 0.0155
+    whole, damped = measured["damped"]["matched"][2][0], measured["damped"]["matched"]
+    assert (round(measured["single"][2]), round(whole)) == (72, 201)
+    assert [damped[a][2] / damped[a][0] for a in (1, 2)] == pytest.approx([2 / 3, 1 / 3], abs=0.04)
+    counts = {name: np.array(rows[1]) for name, rows in measured["counts"].items()}
+    over = {name: counts[name] / counts["polar"] for name in ("kfac", "polar_kfac", "matched", "polar_matched")}
+    ends = {name: (round(x.min(), 2), round(x.max(), 2)) for name, x in over.items()}
+    assert ends["kfac"] == (1.46, 1.48) and ends["polar_kfac"] == (1.12, 1.13)
+    assert ends["matched"] == (1.54, 1.56) and ends["polar_matched"] == (1.18, 1.2)
+
+
+@pytest.mark.parametrize("alpha, said", [(1.25, 0.87), (1.5, 0.97), (2.0, 1.0)])
+def test_kfacs_share_of_the_matched_filter_at_a_large_dimension_is_near_its_limit(alpha, said):
+    c = lambda a: a / np.pi * np.sin(np.pi / a)
+    kappa = np.sqrt(beta(2 + 1 / alpha, 2 - 1 / alpha) / beta(1 / alpha, 1 - 1 / alpha))
+    limit = ((c(alpha) / c(2 * alpha)) ** alpha / alpha / kappa) ** (1 / alpha)
+    large = am.Problem.power_law(2**20, 4096, alpha)
+    share = am.expected_capacity(large, "kfac") / am.expected_capacity(large, "matched_filter")
+    assert limit == pytest.approx(said, abs=0.0051) and share == pytest.approx(limit, abs=0.1)
+
+
+def test_a_split_between_two_sides_climbs_above_the_balanced_pair_and_stores_less():
+    dim, odd = 128, np.arange(8192) % 2
+    problem = am.Problem.power_law(8192, dim, 1.5)
+    q, p = problem.frequencies, problem.frequencies.numpy()
+
+    def sided(weights):
+        top = lambda x: (weights / (weights + np.exp(-x))).sum() - dim
+        return weights / (weights + np.exp(-brentq(top, -50, 80)))
+
+    def tail(left, right):
+        rest = (p * (1 - left) * (1 - right)) ** 2
+        return ((dim - left @ left) * (dim - right @ right) / rest.sum()) ** (1 / 3)
+
+    both, left, right = (
+        sided(equivalents.balanced_whitener(q, dim).weights(p)),
+        sided(odd * p**2),
+        sided((1 - odd) * p**2),
+    )
+    for _ in range(20):
+        left = sided((p * (1 - right)) ** 2)
+        right = sided((p * (1 - left)) ** 2)
+    one = tail(np.zeros(8192), sided(p**2))
+    assert [round(tail(*pair) / one, 2) for pair in ((both, both), (left, right))] == [1.07, 1.27]
+    emb = am.sample_embeddings(problem, seed=0)
+    a = am.second_moment(emb.U, torch.from_numpy(odd * p**2), emb.U.mean(0, dtype=torch.float64))
+    b = am.second_moment(emb.V, torch.from_numpy((1 - odd) * p**2))
+    found = am.capacity(am.whiten(am.initial_gradient(emb, q), a, b), emb)
+    assert found < 0.7 * am.capacity(am.matched_filter(emb, q), emb)

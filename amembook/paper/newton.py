@@ -19,7 +19,7 @@ def leverage_figure(measured: dict, predicted: dict) -> Figure:
         points(axis, ranks[shown] / dim, leverage[shown], look, ms=3.5)
         axis.plot(ranks / dim, predicted[dim], "-", color=look.colour, lw=1.2)
     frame(axis, "rank over dimension, $i/d$", r"leverage $\ell_i$", log="xy")
-    key(axis, {"predicted": "-"})
+    key(axis)
     return figure
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from amembook.figures.style import GREY, PALE, frame, key, kinds, name_lines, new_axes, optimizer, points, series
+from amembook.figures.style import GREY, PALE, frame, key, kinds, name_lines, new_axes, optimizer, points
 
 
 def rivals_met_figure(ranks, met, predicted) -> Figure:
@@ -20,35 +20,28 @@ def rivals_met_figure(ranks, met, predicted) -> Figure:
     error = [met[part].std() / np.sqrt(part.stop - part.start) for part in bins]
     points(axis, middle, mean, optimizer("polar", "measured"), error=error)
     axis.plot(ranks, predicted, "-", color=GREY, lw=1.2, label="predicted")
-    axis.axhline(len(ranks) - 1, color=GREY, lw=1, ls=":", label="all of them")
+    axis.axhline(len(ranks) - 1, color=GREY, lw=1, ls=":")
     frame(axis, "rank $i$", "rivals met until one wins", log="xy")
-    key(axis)
-    return figure
-
-
-def work_share_figure(items, shares: dict, predicted: dict) -> Figure:
-    """Part of the N² d multiply-adds that the recovery test does, against N, a series a dimension; lines predicted."""
-    figure, (axis,) = new_axes()
-    for look, dim in series(shares, "$d = {}$"):
-        points(axis, items, shares[dim], look, law=predicted[dim])
-    frame(axis, "items $N$", "work / work of the full scan", log="xy", base=2)
-    name_lines(axis)
-    key(axis, {"predicted": "-"})
+    name_lines(axis, places={"predicted": (199, (10, 6)), "measured": (6, (0, -12))})
     return figure
 
 
 def condition_figure(conditions, errors: dict, orders: dict) -> Figure:
-    """Spectral-norm error of the polar factor against the condition number by method; dotted, the orders named.
+    """Spectral-norm error of the polar factor against the condition number by method; broken lines, the orders named.
 
-    errors: label ↦ (n,). orders: label ↦ (n,), the size that rounding leads to expect.
+    errors: label ↦ (n,), the second by single precision and the third by the Gram matrix, far from the others.
+    orders: label ↦ (n,), the size that rounding leads to expect.
     """
-    figure, (axis,) = new_axes(figsize=(5.0, 5.4))
+    figure, (axis,) = new_axes(figsize=(5.0, 4.4))
     for look, label in kinds(errors, "{}"):
         points(axis, conditions, errors[label], look)
     for k, (label, order) in enumerate(orders.items()):
         axis.plot(conditions, np.minimum(order, 2), ls=(":", "--", "-.")[k], color=GREY, lw=1.1, label=label)
     frame(axis, "condition number $s_1/s_d$", "error of the polar factor", log="xy")
-    key(axis, below=1)
+    lines = dict(zip(orders, ((5, (8, -14)), (3, (-4, 14)), (4, (-4, 14))), strict=True))
+    single, gram = list(errors)[1:3]
+    name_lines(axis, places=lines | {single: (1, (6, -16)), gram: (4, (8, -12))})
+    key(axis, loc="lower right")
     return figure
 
 
@@ -63,7 +56,7 @@ def quintic_steps_figure(s, values: list, steps, errors: dict) -> Figure:
         points(right, steps, np.maximum(errors[label], 1e-16), look, fmt=look.marker + "-", lw=1)
     frame(right, "steps", "worst error on the interval", log="y")
     right.xaxis.get_major_locator().set_params(integer=True)
-    key(right, loc="center left")
+    name_lines(right, places=dict(zip(errors, ((8, (0, -12)), (9, (0, 10)), (6, (-8, 0))), strict=True)))
     return figure
 
 
@@ -77,11 +70,13 @@ def margins_figure(margins: dict, bands: dict) -> Figure:
         widest = max(bands[label].values())
         edges = np.linspace(-6 * widest, 6 * widest, 37)
         axis.hist(np.asarray(values, dtype=float), edges, color=PALE, label="items")
+        axis.set_ylim(top=1.3 * axis.get_ylim()[1])
         for look, (name, half) in kinds(bands[label].items()):
-            axis.axvspan(-half, half, color=look.colour, alpha=0.3, lw=0, label=name)
+            axis.axvspan(-half, half, color=look.colour, alpha=0.3, lw=0)
+            place = {"xy": (half, 0.86 + 0.08 * (half < widest)), "xycoords": ("data", "axes fraction")}
+            axis.annotate(name, **place, xytext=(4, 0), textcoords="offset points", color=look.colour)
         frame(axis, r"$\sqrt{d}\,\times$ margin", title=label)
     axes[0].set_ylabel("items")
-    key(axes[0])
     return figure
 
 
@@ -95,7 +90,8 @@ def cancellation_figure(rates, errors: dict, unlearned) -> Figure:
         points(axis, rates, errors[label], look, fmt=look.marker + "-", lw=1)
     axis.plot(rates, unlearned, "--", color=GREY, lw=1.2, label=r"$\|\nabla L(W)\|\,/\,\|\nabla L(0)\|$")
     frame(axis, r"learning rate $\eta$", "relative error of the gradient", log="y")
-    key(axis)
+    places = dict(zip(errors, ((3, (-8, 12)), (6, (0, 12))), strict=True))
+    name_lines(axis, places=places | {r"$\|\nabla L(W)\|\,/\,\|\nabla L(0)\|$": (4, (8, 8))})
     return figure
 
 

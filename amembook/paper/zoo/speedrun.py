@@ -30,17 +30,11 @@ def outcomes() -> list[dict]:
 
 
 def show() -> Table:
-    """The table; what hits at equal recipe come to is printed."""
-    rows, shown = outcomes(), []
-    for row in rows:
+    """The table."""
+    shown = []
+    for row in outcomes():
         change = row["change"].split(" in place")[0].replace("SOAP or Shampoo or KL-Shampoo", "both sides")
         change = change.replace("fewer than seven Newton–Schulz steps", "Newton–Schulz, fewer")
         marks = ["known"] * (row["seen"] == "yes") + ["recipe differs"] * (row["equal"] == "no")
         shown.append([change, row["pair"], f"{row['share']:+.1%}", row["found"], row["predicted"], ", ".join(marks)])
-    fair = [row for row in rows if row["equal"] == "yes"]
-    hits, same = (
-        sum(row["found"] == word(row) for row in fair) for word in (lambda r: r["predicted"], lambda r: "same")
-    )
-    known = sum(row["seen"] == "yes" for row in fair)
-    print(f"at equal recipe {hits} hits of {len(fair)}; 'same' every time: {same}; known in kind before: {known}")
     return Table(["change", "pair", "steps", "found", "predicted", ""], shown)

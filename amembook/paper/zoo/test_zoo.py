@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import amemlib as am
-from amembook.paper.zoo import STEPS, measure
+from amembook.paper.zoo import STEPS, measure, speedrun
 from amembook.paper.zoo.maps import NAMES, kaon
 from amembook.run.claims import NOT_REPRODUCED
 
@@ -70,6 +70,13 @@ def test_the_loss_law_is_the_smoothed_signs_where_the_map_is():
     sharp = float(solved.counts * solved.values @ solved.expected_losses(16.0))
     law = am.equivalents.expected_map_loss(problem, torch.ones_like, 16.0)
     assert law == pytest.approx(sharp, rel=3e-3)
+
+
+def test_at_equal_recipe_the_law_of_one_step_has_six_hits_of_eleven():
+    fair = [row for row in speedrun.outcomes() if row["equal"] == "yes"]
+    hits = sum(row["found"] == row["predicted"] for row in fair)
+    same, known = (sum(row[key] == word for row in fair) for key, word in (("found", "same"), ("seen", "yes")))
+    assert (len(fair), hits, same, known) == (11, 6, 7, 10)
 
 
 def times(factor):
