@@ -3,13 +3,14 @@
 import dataclasses
 import json
 
+import numpy as np
 import pytest
 import torch
 
 import amembook.paper.recall.runs as recall_runs_module
 from amembook.networks.attention import Network, induction_head
 from amembook.networks.tasks import RecallTask, sample_sequences, uniform
-from amembook.paper.recall import CONTROLS, EXPERIMENT, RecallConfig, recall_runs, settings
+from amembook.paper.recall import CONTROLS, EXPERIMENT, LONG, RecallConfig, recall_runs, settings
 from amembook.paper.recall.rates import EXPERIMENT as RATES_EXPERIMENT
 from amembook.paper.recall.rates import RatesConfig
 from amembook.paper.recall.runs import COMPARED, learnt_steps, measure_run, sure_outputs
@@ -257,3 +258,41 @@ def test_figure_7_muon_needs_the_smaller_batch(smoke_runs):
 def test_figure_8_muon_is_ahead_where_outputs_have_a_heavy_tail(smoke_runs):
     heavy = smoke_runs["heavy"]
     assert heavy["muon"] - max(heavy["adamw"], heavy["sgd"]) > 0.2
+
+
+def test_what_the_chapter_says_of_its_record_without_a_cell():
+    (record,) = read_records("recall", "confirm")
+    measured, names = record["measured"], COMPARED
+    curves, probed = measured["curves"]["base"], np.array(measured["probed"])
+    passed = {
+        metric: [int(probed[np.argmax(np.mean(curves[metric][name][0], axis=0) > 0.5)]) for name in names]
+        for metric in ("recall", "match")
+    }
+    assert passed == {"recall": [200, 600, 700], "match": [250, 650, 700]}
+    spectra = (np.array(measured["spectrum"]["heavy_outputs"][name]) for name in names)
+    assert [round(((s**2).sum(1) / s[:, 0] ** 2).mean()) for s in spectra] == [19, 9, 13]
+    ends = {where: [np.mean(measured["curves"][where]["ood"][n][0], axis=0)[-1] for n in names] for where in LONG}
+    assert min(ends["heavy_outputs"]) > 0.975 and 0.015 < ends["base"][0] - max(ends["base"][1:]) < 0.035
+    (large,) = read_records("recall-capacity", "confirm")
+    match, fixed = large["measured"]["match"], large["config"]["fixed_dims"]
+    for vectors, by_name in match.items():
+        for name, rows in by_name.items():
+            for dim, seeds in zip(fixed, rows, strict=False):
+                low, high = (0.595, 0.825) if name == "muon" else (0.045, 0.075)
+                assert dim == 32 or low < min(seeds) <= max(seeds) < high, (vectors, name, dim)
+    counts = large["measured"]["counts"]["fixed"]["muon"]
+    law, grown = large["predicted"]["counts"], [np.mean(row) for row in counts]
+    slopes = [np.log2(row[2] / row[1]) for row in (grown, law["one_step"], law["many_steps"])]
+    assert np.round(slopes, 2).tolist() == [1.60, 1.41, 2.41]
+
+
+def test_a_flow_learns_the_output_of_rank_i_at_a_time_in_proportion_to_its_inverse_frequency():
+    n, p, dt = 64, 1 / np.arange(1, 65) ** 1.5, 0.05
+    p /= p.sum()
+    law = (n - 1) / n / p * (np.log(n - 1) + 1 - 1 / (n - 1))
+    delta, learnt = np.zeros(n), np.full(n, np.inf)
+    for step in range(int(law[7] / dt) + 100):
+        hat = 1 / (1 + (n - 1) * np.exp(-delta))
+        learnt[(hat > 0.5) & np.isinf(learnt)] = step * dt
+        delta += dt * p * n / (n - 1) * (1 - hat)
+    assert np.allclose(learnt[:8], law[:8], rtol=0.02)

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import amemlib as am
+from amembook import read_records
 from amembook.practice.experts import expected, measure
 
 PROBLEM = am.Problem.power_law(600, 48, 1.5)
@@ -102,3 +103,17 @@ def test_the_rule_is_one_for_few_tokens_and_the_populations_for_many():
     assert am.equivalents.expected_distinct_items(problem, half) == pytest.approx(whole / 2, rel=0.1)
     assert expected.gain(problem, expected.even_batch(problem, 1.2)) == pytest.approx(1.2, rel=0.1)
     assert math.isnan(expected.even_batch(problem, 1e3))
+
+
+def test_half_of_muons_items_and_sgds_experts_are_nearly_what_their_formulas_say():
+    (record,) = read_records("experts", "confirm")
+    config, predicted, alpha = record["config"], record["predicted"], record["config"]["alpha"]
+    problem = am.Problem.power_law(config["table_items"], 1024, alpha)
+    seen = am.expected_capacity(problem, "polar") / 2 / math.gamma(1 - 1 / alpha)
+    half = predicted["half"]["1.5"][config["table_dims"].index(1024)]
+    assert seen**alpha / problem.frequencies[0].item() / half == pytest.approx(0.94, abs=0.01)
+    most, one, ratios = record["measured"]["layers"]["polar"]["item"][-1], predicted["layer_population"]["sgd"], []
+    for text, found in zip(config["layers"], record["measured"]["layers"]["sgd"]["item"], strict=True):
+        E, k = expected.layer_of("layer", text)
+        ratios.append(min(max(E / k**2, 1) * k ** (1 / alpha) * one, most) / found)
+    assert 0.9 < min(ratios) and 1.25 < max(ratios) < 1.34
