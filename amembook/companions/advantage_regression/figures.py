@@ -73,17 +73,17 @@ def memory_figure(record: dict) -> Figure:
 
 
 def teachers_figure(record: dict) -> Figure:
-    """Median time in which the true reward rises, by the teacher's variance, for two policies; at the top, never."""
-    config, measured = record["config"], record["measured"]
+    """Median and quartiles of the time until the true reward rises, by the teacher's variance; at the top, never."""
+    config, measured = record["config"], arrays(record["measured"])
     figure, axes = new_axes(2, sharey=True)
     never = 1.6 * config["horizon"]
     for axis, (policy, title) in zip(axes, _POLICIES.items(), strict=True):
         for look, name in kinds(measured["teachers"][policy], "{}"):
             row = measured["teachers"][policy][name]
-            time = never if row["time"] is None else row["time"]
-            axis.plot(row["variance"], time, look.marker, color=look.colour, ms=7, label=name)
-            # the tiers are close to the exact reward
-            place = (-32, 4) if name == "five tiers" else (4, 5)
+            low, time, high = np.quantile(np.nan_to_num(row["times"], nan=never), (0.25, 0.5, 0.75))
+            bars = [[time - low], [high - time]]
+            axis.errorbar(row["variance"], time, bars, fmt=look.marker, color=look.colour, ms=7, label=name)
+            place = (-32, 4) if name == "five tiers" else (4, 5)  # close to the exact reward
             axis.annotate(f" {row['accuracy']:.2f}", (row["variance"], time), xytext=place, textcoords="offset points")
         axis.axhline(never, color=GREY, lw=1, ls=":")
         axis.margins(x=0.2)

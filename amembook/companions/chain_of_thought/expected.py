@@ -25,7 +25,7 @@ def floor(n_examples: int, dim: int) -> float:
 
 
 def thinking_errors(n_examples: int, dim: int, rate: float, steps: tuple[int, ...]) -> list[float]:
-    """E tr(I − ηS)^{2k} / d at each k of `steps`, Λ = I: gradient descent, over 160 000/d fixed draws of S."""
+    """E tr(I − ηS)^{2k} / d over 160 000/d fixed draws of S, Λ = I; rarer S, of λ_max > 2/η, would carry the mean."""
     S = sample_prompts(max(2, _MATRICES // dim), n_examples, dim, np.random.default_rng([n_examples, dim])).S
     left = (1 - rate * torch.linalg.eigvalsh(S)).abs()
     return [(left ** (2 * k)).mean().item() for k in steps]

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, kinds, new_axes, optimizer, points, series
+from amembook.figures.style import GREY, frame, kinds, name_lines, new_axes, optimizer, points, series
 
 
 def thinking_figure(record: dict) -> Figure:
@@ -13,12 +13,11 @@ def thinking_figure(record: dict) -> Figure:
     """
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
     figure, axes = new_axes(2)
-    ((look, _),) = kinds(["measured"], "{}")
+    ((look, _),) = kinds([""])
     ratios = np.array(config["contexts"]) / config["dim"]
     told = measured["answer"]
     points(axes[0], ratios, told["error"], look, error=_errors(told["spread"]), law=predicted["answer"]["error"])
     frame(axes[0], "examples a dimension, $n/d$", "relative squared error", "without thoughts", log="xy", base=2)
-    axes[0].legend()
     told = measured["thinking"]
     for k, (look, _) in enumerate(series(config["dims"], "$d = {}$")):
         law = predicted["thinking"]["errors"][k]
@@ -26,7 +25,7 @@ def thinking_figure(record: dict) -> Figure:
     limit = predicted["thinking"]["limit"]
     axes[1].plot(config["kept"], limit, "--", color=GREY, lw=1.2, label=r"$d\to\infty$")
     frame(axes[1], "thoughts $k$", "", f"$n = {config['ratio']}d$", log="y")
-    axes[1].legend()
+    name_lines(axes[1])
     return figure
 
 
