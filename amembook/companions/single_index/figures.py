@@ -19,7 +19,7 @@ def ratios_figure(record: dict) -> Figure:
             key = f"{kind}, {name}"
             error = np.array(measured["errors"][key], dtype=float)
             points(axis, dims, measured["ratios"][key], look, error=error, law=laws.get(key))
-    frame(axes[0], "dimension $d$", "samples over $d$ for half the overlap", "quadratic", log="x", zero=True)
+    frame(axes[0], "dimension $d$", "samples over $d$ until overlap 1/2", "quadratic", log="x", zero=True)
     frame(axes[1], "dimension $d$", "", "truncated", log="x")
     for axis in axes:
         axis.legend(loc="upper left")

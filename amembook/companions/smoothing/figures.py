@@ -24,7 +24,7 @@ def largest_figure(largest: dict, samples: dict) -> Figure:
         error = np.array(told["samples_error"][name], dtype=float)
         points(axes[1], dims, found, look, error=error, law=samples["predicted"]["samples"][name])
         reference_line(axes[1], dims, power, (dims[0], found[0]))
-    frame(axes[0], "dimension $d$", r"largest $\eta$, times $d^2$ or $d^{3/2}$", log="xy", base=2)
+    frame(axes[0], "dimension $d$", r"largest $\eta$, times $d^2$ or $d^{3/2}$", log="x", base=2, zero=True)
     frame(axes[1], "dimension $d$", "samples", "the best rate of each $d$", log="xy", base=2)
     axes[0].legend()
     return figure
