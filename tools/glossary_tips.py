@@ -17,8 +17,8 @@ COMMON = {"energy", "frequency", "gap", "head, tail", "ID, OOD", "lift", "mode",
 """Terms whose words have another use, or need no telling."""
 APART = nodes.title, nodes.reference, nodes.literal, nodes.math, nodes.caption, nodes.table, nodes.container
 PLACES = re.compile(r" \[[^\]]+\]\([\w./-]+\.md\).*", re.DOTALL)
-NAMED = "T alpha beta eta lambda mu chi rho phi kappa Sigma sum infty ll gg le ge mapsto mid sim propto cdot"
-SYMBOLS = dict(zip(NAMED.split(), "ᵀαβηλμχρφκΣΣ∞≪≫≤≥↦|∼∝·", strict=True)) | {"min": "min", "tr": "tr ", "log": "log "}
+NAMED = "T alpha beta eta lambda mu chi rho phi kappa Sigma sum infty ll gg le ge mapsto mid sim propto cdot asymp"
+SYMBOLS = dict(zip(NAMED.split(), "ᵀαβηλμχρφκΣΣ∞≪≫≤≥↦|∼∝·≍", strict=True)) | {"min": "min", "tr": "tr ", "log": "log "}
 TEX = (
     (r"\\bar u", "ū"),
     (r"\\hat p", "p̂"),
