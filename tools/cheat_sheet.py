@@ -41,8 +41,12 @@ from records, with 95\u00a0% intervals in brackets; where the [ledger](../eviden
 its word stands beside it.
 """
 FOOTER = """\
-**Not measured here:** warm-up, weight decay at scale (needed, says {cite:t}`liu2025moonlight`), QK-clip, distributed \
-modes but blockwise.
+**Elsewhere:** weight decay helped small batches here and harmed large ones, and long runs of language models need it \
+{cite:p}`liu2025moonlight`: {ref}`Weight decay <sec-po-decay>`. Muon uses larger batches than SGD: \
+[Minibatches](../minibatches.md). Adam, Shampoo, SOAP, Dion: [Other optimizers](optimizers.md). Nesterov's form shortens \
+the delay of momentum by one step only: [Beyond the theorem](../beyond-steps.md).
+
+**Not measured here:** warm-up, QK-clip, distributed modes but blockwise.
 """
 OPENING = "::::::{container} cheat-sheet"
 CONFIRMED = (claims.CONSISTENT, claims.REPRODUCED, claims.PREDICTED, claims.OBSERVED)
