@@ -167,3 +167,22 @@ def test_a_split_between_two_sides_climbs_above_the_balanced_pair_and_stores_les
     b = am.second_moment(emb.V, torch.from_numpy((1 - odd) * p**2))
     found = am.capacity(am.whiten(am.initial_gradient(emb, q), a, b), emb)
     assert found < 0.7 * am.capacity(am.matched_filter(emb, q), emb)
+
+
+def test_the_record_of_newtons_step_has_the_numbers_that_its_chapter_tells():
+    (record,) = read_records("sharp", "confirm-")
+    measured, config = record["measured"], record["config"]
+    told = [measured["number"]["newton"]]
+    told += [round(100 * measured[key][name], 1) for name in ("newton", "batch_newton") for key in ("worst", "noise")]
+    assert told == [30, 1.4, 0.8, 1.3, 1.5]
+    place = config["batch_dims"].index(128), config["batch_sizes"].index(2048)
+    stored = np.array(measured["counts"]["batch_newton"])[place]
+    population = am.Problem.power_law(config["batch_items"], 128, 1.5)
+    assert (round(stored), round(am.expected_capacity(population, "newton"))) == (219, 135)
+
+
+def test_sgds_count_is_not_its_signal_over_noise():
+    problem = am.Problem.power_law(16_384, 256, 1.5)
+    first = problem.frequencies[0]
+    naive = equivalents.expected_map_capacity(problem, lambda s: s / first)
+    assert (round(naive), round(am.expected_capacity(problem, "sgd"))) == (11, 13)
