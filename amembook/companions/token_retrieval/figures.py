@@ -50,7 +50,7 @@ def grid_figure(record: dict) -> Figure:
     for k, (look, L) in enumerate(kinds(config["product_lengths"], "$L = {}$")):
         told = (measured["product"], measured["product_error"], predicted["product"])
         found, error, law = (arrays(values)[:, k] / (L - 1) for values in told)
-        points(axes[0], load, found, look, error=error, law=law)
+        points(axes[0], load, found, look, error=error, law=law, ms=9 - 5 * k)
     ((look, _),) = kinds(["by V, d and L"], "{}")
     law = np.array(predicted["finding"], dtype=float)
     order = np.argsort(law)
