@@ -77,19 +77,20 @@ class Diagnoses(tuple):
         """The table; with a `reach`, also the shortest schedule that has it and its matrix products."""
         schedules, least = list(self[0].lift) if self else [], ["least"] * (reach is not None)
         heads = [head for name in schedules for head in (f"{name}: reach", "lifted", "lift", "of plateau")]
-        rows = [["matrix", "shape", "rank", "stable", "noise", "signal", *heads, *least, "note"]]
+        rows = [["matrix", *heads, *least, "rank", "stable", "noise", "signal", "shape", "note"]]
         for one in self:
-            numbers = [(one.rank, "d"), (one.stable_rank, ".3g"), (one.noise, ".2f"), (one.signal, ".2f")]
+            numbers = []
             for name in schedules:
                 share = one.plateau[name] and one.lift[name] / one.plateau[name]
                 numbers += [(one.reach[name], ".3g")] + [(x, ".2f") for x in (one.lifted[name], one.lift[name], share)]
-            cells = ["–" if number is None else format(number, form) for number, form in numbers]
             if reach is not None:
-                least = one.rank and least_schedule(one.noise * noise_median(one.rank, max(one.shape)), reach)
-                cells.append("{}, {}".format(*least) if least else "–")
-            rows.append([one.name, " × ".join(map(str, one.shape)), *cells, one.note])
+                cheap = one.rank and least_schedule(one.noise * noise_median(one.rank, max(one.shape)), reach)
+                numbers.append(("{}, {}".format(*cheap) if cheap else None, ""))
+            numbers += [(one.rank, "d"), (one.stable_rank, ".3g"), (one.noise, ".2f"), (one.signal, ".2f")]
+            cells = ["–" if number is None else format(number, form) for number, form in numbers]
+            rows.append([one.name, *cells, " × ".join(map(str, one.shape)), one.note])
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        adjust = [str.ljust] * 2 + [str.rjust] * (len(widths) - 3) + [str.ljust]
+        adjust = [str.ljust] + [str.rjust] * (len(widths) - 3) + [str.ljust] * 2
         line = lambda row: "  ".join(f(cell, w) for f, cell, w in zip(adjust, row, widths, strict=True)).rstrip()
         return "\n".join(map(line, rows))
 

@@ -20,17 +20,23 @@ from amemlib.spectral import newton_schulz_schedule
 _FORMATS = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 _FORMATS |= {"F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2"}
 MEANING = """
-reach    slope of the schedule at 0 × median singular value ÷ ‖M‖_F; five steps on white noise d × d have 392 ÷ √d
-lifted   share of the directions with a singular value above ‖M‖_F ÷ slope: reach > 1 means more than half
-lift     ‖O‖_F² ÷ min(m, n) of what the schedule makes of M; then the same over the mean of what is lifted
+reach    slope of the schedule at 0 × median singular value ÷ ‖M‖_F;
+         five steps on white noise d × d have 392 ÷ √d
+lifted   share of the directions with a singular value above ‖M‖_F ÷ slope:
+         reach > 1 means more than half
+lift     ‖O‖_F² ÷ min(m, n) of what the schedule makes of M; then the same
+         over the mean of what is lifted
+rank     directions above a gap that ends at rounding; the others are dropped
+stable   ‖M‖_F² ÷ largest value²
 noise    median singular value over that of white noise of this shape and norm
-signal   share of ‖M‖_F² that two half batches have in common; unknown without --other
-rank     directions above a gap that ends at rounding; the others are dropped. stable: ‖M‖_F² ÷ largest value²
-What a longer schedule can gain, from one language model of width 64 (records of knee; chapter "Why training may not
-notice"), of what orthogonalizing gains: at a reach of 3 nothing was seen; from 3 down to 1 up to a tenth (after 800
-steps 96% kept at 1.2); down to 0.3 up to four tenths (59% at 0.32); below, it hangs on the length of the run: 56% kept
-at 0.13 after 200 steps, 9% at 0.07 after 800. Whether a direction below
-the reach is worth lifting no spectrum says; where `signal` is small most of it is batch noise."""
+signal   share of ‖M‖_F² that two half batches have in common; needs --other
+What a longer schedule can gain, from one language model of width 64 (records
+of knee; chapter "Why training may not notice"), of what orthogonalizing gains:
+at a reach of 3 nothing was seen; from 3 down to 1 up to a tenth (after 800
+steps 96% kept at 1.2); down to 0.3 up to four tenths (59% at 0.32); below, it
+depends on the length of the run: 56% kept at 0.13 after 200 steps, 9% at 0.07
+after 800. Whether a direction below the reach is worth lifting no spectrum
+says; where `signal` is small most of it is batch noise."""
 
 
 def main(arguments: list[str] | None = None) -> int:

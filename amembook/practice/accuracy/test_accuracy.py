@@ -166,3 +166,19 @@ def test_the_networks_parts_run_and_are_summarised():
     assert len(measured["text"]["extra_by_group"]["mean"]) == 4
     pairs = itertools.pairwise(measured["text"]["test"]["polar"])
     assert all(after < before for before, after in pairs)
+
+
+def test_it_is_the_median_that_the_pull_of_the_weights_lowers_and_not_the_norm():
+    problem = am.Problem.power_law(CONFIG.n_items, 96, 1.5)
+    emb = am.sample_embeddings(problem, seed=0)
+    p, beta, M, rho = problem.frequencies, 0.95, 0, 0
+    W = torch.zeros(96, 96, dtype=torch.float64)
+    for _ in range(40):
+        M = beta * M + am.gradient(W, emb, p)
+        rho = beta * rho - p * torch.expm1(-am.gradients.item_losses(W, emb))
+        W = am.step(W, M, lambda M: am.newton_schulz(M, coefficients="jordan"), math.sqrt(96))
+    items = (emb.U.double() * rho[:, None]).T @ emb.V.double()
+    spectra = [am.spectral.singular_values(X) for X in (M, items)]
+    reach, alone = (expected.slope("jordan") * (s[48] / s.norm()).item() for s in spectra)
+    assert reach == pytest.approx(2.5, abs=0.1) and alone == pytest.approx(7.2, abs=0.2)
+    assert (spectra[1].norm() / spectra[0].norm()).item() == pytest.approx(1, abs=0.1)

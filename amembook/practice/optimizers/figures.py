@@ -4,7 +4,6 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from amembook.figures.style import GREY, MAPS, PALE, frame, key, kinds, new_axes, optimizer, points, series
-from amembook.practice.optimizers.judge import batch_word
 
 NAMES = {
     "soap": "SOAP",
@@ -100,32 +99,4 @@ def rank_figure(record: dict) -> Figure:
     frame(axis, "rank over dimension, $r/d$", "share of Muon's items", rf"$d = {config['rank_dims'][-1]}$", zero=True)
     axis.set_xlim(0, 1.02)
     axis.legend()
-    return figure
-
-
-def track_figure(record: dict) -> Figure:
-    """Left: loss after the last step by optimizer, in the order of the track, two batch sizes. Right: by batch size."""
-    figure, axes = new_axes(2, figsize=(8.0, 4.3))
-    config, measured, track = record["config"], record["measured"], record["predicted"]["track"]
-    batches = sorted(batch for batch in config["batch_sizes"] if batch)
-    names = sorted(track, key=track.get)[::-1]
-    for look, batch in series(batches, "batch {}"):
-        loss, error = (
-            np.array([measured[key][batch_word(batch)][name] for name in names]) for key in ("loss", "loss_error")
-        )
-        y = np.arange(len(names))
-        axes[0].errorbar(loss, y, xerr=2 * error, fmt=look.marker, color=look.colour, ms=5, capsize=2, label=look.label)
-    axes[0].set_yticks(np.arange(len(names)), [f"{NAMES[name]}  {track[name]}" for name in names])
-    frame(axes[0], f"loss of the memory after {config['steps']} steps", title="by steps in the track")
-    axes[0].legend(fontsize=9.5)
-    place, words = range(len(batches) + 1), [*map(str, batches), "all"]
-    shown = ("shampoo", "soap", "muon_without_momentum", "muon_squared")
-    looks = {name: look._replace(label=NAMES[name]) for look, name in kinds(shown, "{}")}
-    looks |= {"muon": optimizer("polar", "Muon"), "adam": optimizer("adamw", "Adam")}
-    for name, look in looks.items():
-        loss, error = ([measured[key][batch_word(b)][name] for b in (*batches, 0)] for key in ("loss", "loss_error"))
-        points(axes[1], place, loss, look, error=error, fmt=look.marker + "-", lw=1)
-    axes[1].set_xticks(place, words)
-    frame(axes[1], "batch size", "loss", f"{config['steps']} steps", zero=True)
-    axes[1].legend(ncols=2, fontsize=9.5, loc="lower center")
     return figure
