@@ -87,7 +87,7 @@ def cost_figure(record: dict) -> Figure:
     points(axis, config["cost_powers"], tokens, look)
     for power, height, count in zip(config["cost_powers"], tokens.mean(1), measured["cost"]["count"], strict=True):
         axis.annotate(
-            f"{count:g} lengths", (power, height), (0, 8), textcoords="offset points", ha="center", fontsize=10
+            f"{count:g} lengths", (power, height), (0, 15), textcoords="offset points", ha="center", fontsize=10
         )
     axis.margins(0.15)
     frame(axis, "power $s$ in $q_l\\propto l^s$", "mean tokens of a sequence")
