@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import amemlib as am
+from amembook import read_records
 from amembook.paper.optimality.rotations import sample_rotations
 from amemlib.equivalents import (
     CovarianceEquivalent,
@@ -111,3 +112,14 @@ def test_the_reading_of_a_table_is_the_isotropic_count_for_gaussian_vectors():
     assert expected_table_capacity(unit, PROBLEM.frequencies) == pytest.approx(expected, rel=0.05)
     doubled = am.Embeddings(torch.cat([unit.U[:1024], unit.U[:1024]]), unit.V)
     assert expected_table_capacity(doubled, PROBLEM.frequencies) < 0.7 * expected
+
+
+def test_what_the_chapter_says_of_the_record():
+    record = read_records("vocabulary", "cpu-")[0]
+    measured, predicted = record["measured"]["covariance"], record["predicted"]["covariance"]
+    wide = np.array(record["predicted"]["effective_dimension"]) >= 30
+    off = {name: np.mean(measured[name], -1) / np.array(predicted[name]) - 1 for name in ("polar", "newton")}
+    assert max(np.abs(ratio[wide]).max() for ratio in off.values()) < 0.035
+    assert off["polar"][~wide][:2] == pytest.approx((0.13, 0.01), abs=0.01)
+    energy = np.arange(1, 129) ** -1.5
+    assert energy[:3].sum() / energy.sum() > 0.6

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import amemlib as am
+from amembook import read_records
 from amembook.paper.loss import EXPERIMENT as LOSS
 from amembook.run.cache import plain
 from amemlib.equivalents import SpectralEquivalent
@@ -111,3 +112,27 @@ def test_the_loss_experiment_measures_beside_its_prediction():
         assert len(measured["best_loss"][name]) == 2
         assert min(measured["loss"][f"{name}_32"]) == measured["best_loss"][name][1]
     assert LOSS.verdicts(config, measured, predicted).keys() == {"polar", "smoothed_sign", "one_lr"}
+
+
+def test_what_the_chapter_says_of_the_record():
+    [record] = read_records("loss", "confirm-alpha-1.5")
+    measured, predicted, dims = record["measured"], record["predicted"], record["config"]["dims"]
+    rates, curve = np.array(record["config"]["lr_over_root_dim"]), np.array(measured["loss"]["polar_256"])
+    broad = rates[curve <= 1.1 * curve.min()]
+    assert broad[0] == pytest.approx(1.41, abs=0.01) and broad[-1] == pytest.approx(2.83, abs=0.01)
+    slopes = measured["slope"]["polar"], predicted["slope"]["polar"]
+    assert slopes == pytest.approx((-1.28, -0.67), abs=0.01)
+    ratio = measured["over_mass"]["polar"]
+    assert (ratio[0], ratio[-1]) == pytest.approx((1.08, 0.84), abs=0.01)
+    assert [record["words"][k] for k in ("polar", "smoothed_sign", "one_lr")] == ["predicted", "undecided", "undecided"]
+    b, log_n = am.equivalents.typical_maximum(2048), math.log(2048)
+    assert math.sqrt(b**2 + 2) - b == pytest.approx(0.28, abs=0.005)
+    assert (b * log_n) ** 2 == pytest.approx(672, abs=1) and dims[-1] < 672
+    assert (400 / 2048) ** 0.5 == pytest.approx(0.44, abs=0.005)
+
+
+def test_muon_descends_twice_as_fast_as_sgd_of_its_norm():
+    problem = am.Problem.power_law(2048, 128, 1.5)
+    G = am.initial_gradient(am.sample_embeddings(problem, 0), problem.frequencies)
+    s = torch.linalg.svdvals(G)
+    assert (s.sum() * s[0] / (s**2).sum()).item() == pytest.approx(2.0, abs=0.1)

@@ -275,3 +275,14 @@ def test_no_temporary_comes_near_n_by_n():
     with Largest() as largest:
         am.capacity(G, emb)
     assert 30_000 < largest.elements < 0.01 * 30_000**2
+
+
+def test_orthonormal_facts_are_all_recovered_by_both_optimizers():
+    problem = am.Problem.power_law(n_items=40, dim=64, alpha=1.5)
+    drawn = am.sample_embeddings(problem, 0, dtype=torch.float64)
+    U, V = (torch.linalg.qr(X.T).Q.T.contiguous() for X in (drawn.U, drawn.V))
+    emb = am.Embeddings(U, V)
+    G = am.initial_gradient(emb, problem.frequencies)
+    W = am.polar(G, am.gradient_rank(emb, problem.frequencies))
+    assert am.capacity(G, emb) == am.capacity(W, emb) == 40
+    assert ((U @ W @ V.T > 0) == torch.eye(40, dtype=torch.bool)).all()

@@ -346,3 +346,12 @@ def test_an_svd_in_float32_turns_the_last_directions_and_keeps_the_count():
     single, double = (U @ Vh).double(), am.polar(G)
     before, after = (int(am.recovered(W, emb).sum()) for W in (double, single))
     assert abs(after - before) < 0.03 * before and torch.linalg.matrix_norm(single - double, 2) > 0.1
+
+
+def test_division_by_the_operator_norm_gains_four_per_cent():
+    problem = am.Problem.power_law(16_384, 256, 1.5)
+    p = problem.frequencies
+    count = lambda norm: am.equivalents.expected_map_capacity(
+        problem, lambda s: am.spectral.newton_schulz_scalar((s / norm).clamp(max=1), 5, "muon")
+    )
+    assert count(p[0]) / count(p.norm()) == pytest.approx(1.044, abs=0.002)

@@ -171,3 +171,21 @@ def test_equation_21_the_condition_on_n_is_not_needed():
     assert n_items < 1e-4 * dim**4
     assert np.median(moves) * math.sqrt(n_items) == pytest.approx(2, rel=0.6) and max(moves) < 0.5
     assert abs(sum(changes)) < 0.02 * sum(totals) and max(map(abs, changes)) <= 5
+
+
+def test_the_norm_of_a_gradient_is_that_of_its_weights_and_of_the_first_items():
+    problem = am.Problem.power_law(n_items=2048, dim=64, alpha=1.5)
+    p = problem.frequencies
+    draws = (am.sample_embeddings(problem, seed) for seed in range(100))
+    norms = torch.stack([am.thresholded_gradient(emb, p, 0).square().sum() for emb in draws]) / p.square().sum()
+    assert abs(norms.mean() - 1) < 4 * norms.std() / 10
+    assert (p[:5].square().sum() / p.square().sum()).item() == pytest.approx(0.986, abs=0.001)
+
+
+def test_below_one_the_closed_form_needs_many_more_items_than_dimensions():
+    problem = am.Problem.power_law(1024, 128, alpha=0.8)
+    s = torch.linalg.svdvals(am.initial_gradient(am.sample_embeddings(problem, 0), problem.frequencies))
+    counted = np.quantile(s / am.theory.bulk_scale(0.8, 1024, 128), QUARTERS)
+    assert np.allclose(counted / SpectralLaw.power_law(0.8).quantile(QUARTERS), (0.90, 0.92, 0.93), rtol=0, atol=0.01)
+    c = (math.pi / 1.6) / math.sin(math.pi / 1.6)
+    assert (128 / 1024) ** 0.6 / (0.6 * c**1.6) == pytest.approx(0.14, abs=0.005)
