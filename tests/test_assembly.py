@@ -8,6 +8,7 @@ import torch
 
 import amemlib as am
 from amembook.paper.lemmas.expansions import LeadingBlock
+from amemlib.equivalents import expected_prefix
 
 
 @pytest.mark.parametrize("batch_size", [math.inf, 2048])
@@ -80,3 +81,20 @@ def test_the_fixed_point_has_one_root_in_the_right_half_plane():
             assert M.real > 0 and abs(mu * M - 1 + np.sum(q**2 * M**2 / (1 + q**2 * M**2)) / 32) < 1e-9
             roots.append(M)
         assert np.ptp(np.real(roots)) < 1e-8 and np.ptp(np.imag(roots)) < 1e-8
+
+
+@pytest.mark.parametrize(("alpha", "share", "formula"), [(1.25, 0.64, 0.61), (1.5, 0.70, 0.67), (2.0, 0.77, 0.74)])
+def test_a_prefix_is_a_constant_share_of_the_count(alpha, share, formula):
+    problem = am.Problem.power_law(50_000, 1024, alpha)
+    count = am.expected_capacity(problem, "polar")
+    assert expected_prefix(problem, "polar")[0] / count == pytest.approx(share, abs=0.006)
+    limit = (1 + (math.log(count) / math.log(50_000)) ** 0.5) ** (-1 / alpha)
+    assert limit == pytest.approx(formula, abs=0.006)
+
+
+def test_with_few_items_centring_changes_nothing_either():
+    problem = am.Problem.power_law(n_items=8192, dim=256, alpha=1.5)
+    emb, p = am.sample_embeddings(problem, seed=0), problem.frequencies
+    both = am.initial_gradient(emb, p), am.thresholded_gradient(emb, p, 0)
+    centred, plain = (am.recovered(am.polar(G), emb) for G in both)
+    assert [int(x.sum()) for x in (centred, plain, centred ^ plain)] == [352, 353, 3]

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import amemlib as am
+from amembook import read_records
 from amembook.paper.interactions import EXPERIMENT as INTERACTIONS
 from amembook.paper.interactions.variances import PredictedVariances, typical_absolute_maximum
 from amembook.paper.lemmas import (
@@ -239,3 +240,16 @@ def test_the_experiment_says_what_it_found(words):
     for result in results:
         result["polar"]["tail-tail"]["square"] *= 1.3
     assert words(INTERACTIONS, config, results)["polar"] == NOT_REPRODUCED
+
+
+def test_the_interactions_of_the_record_are_normal():
+    (record,) = read_records("interactions", "confirm-alpha-1.5")
+    assert all(abs(values[-1] - 3) < 0.02 for values in record["measured"]["z_kurtosis"].values())
+
+
+def test_at_the_polylog_of_the_theorem_muon_is_hardly_better_than_sgd():
+    problem = am.Problem.power_law(4096, 1024, 1.5)
+    lam = theory.bulk_scale(1.5, 4096, 1024) * math.log(1024) ** 4
+    assert int((problem.frequencies > lam).sum()) == 4
+    maps = ("smoothed_sign", lam), ("polar",), ("sgd",)
+    assert [am.expected_capacity(problem, *one) for one in maps] == pytest.approx([54, 2424, 24], abs=0.6)

@@ -167,3 +167,36 @@ def test_a_learning_rate_can_be_too_small_and_too_large():
     assert abs(scan[0, 1] / scan[0, 0] - 1) < 0.05, "nothing new at step 2"
     assert scan[-1, -1] < 0.6 * scan[best, -1] and head[-1, -1] < 0.9 * head[best, -1], "the head is lost"
     assert scan[6, 1] > scan[4, 1] and scan[6, -1] < scan[4, -1], "2 is ahead of 1 first, then behind"
+
+
+def test_descent_draws_level_and_is_then_on_muons_curve_three_steps_later():
+    muon, descent = (np.array(EXTRA["measured"]["race"][name]) for name in ("muon", "descent"))
+    assert muon[0] / descent[0] == pytest.approx(14, abs=0.5) and int((descent >= muon).argmax()) + 1 == 14
+    assert (muon[:3] >= descent[:3]).all() and muon[0] > descent[2]
+    off = descent[3:10] / muon[:7] - 1
+    assert off[:2] == pytest.approx([-0.14, 0.31], abs=0.01) and np.abs(off[2:]).max() < 0.05
+
+
+def test_fresh_batches_teach_what_they_show_and_forget():
+    config, measured = EXTRA["config"], EXTRA["measured"]
+    problem = am.Problem.power_law(config["small_items"], config["race_dim"], 1.5)
+    first, steps, draws = config["first_seed"], config["batch_steps"], config["extra_seeds"]
+    for size, kick in ((16, 0.26), (256, 0.65)):
+        seeds = range(first * steps, (first + draws) * steps)
+        shown = torch.stack([am.sample_minibatch(problem, size, seed) for seed in seeds]) > 0
+        assert float((shown.sum(1) / 128).sqrt().mean()) == pytest.approx(kick, abs=0.01)
+        seen = shown.unflatten(0, (draws, steps)).cumsum(1).bool().sum(2).double().mean(0).numpy()
+        row = config["batch_sizes"].index(size)
+        plain, heavy = (measured[key][row] / seen for key in ("batches", "batches_momentum"))
+        assert np.abs(plain[:4] - 1).max() < 0.045
+    assert plain[-1] < 0.5 and heavy[-1] == pytest.approx(0.80, abs=0.01), "forgetting, and momentum repeats"
+
+
+def test_the_memory_is_full_after_a_few_steps():
+    measured, dims = EXTRA["measured"], EXTRA["config"]["horizon_dims"]
+    share = np.array(measured["horizon_share"])
+    assert share[0] == pytest.approx(0.51, abs=0.01) and share[-1] == pytest.approx(0.60, abs=0.01)
+    assert measured["horizon_slope"] == pytest.approx(2.11, abs=0.01)
+    assert measured["horizon_steps"]["half"][1:] == [3, 4, 4, 4] and dims[1:] == [48, 64, 96, 128]
+    bound = [am.theory.counting_limit(dim, EXTRA["config"]["small_items"]) for dim in dims]
+    assert (np.max(measured["horizon"], axis=1) <= bound).all()

@@ -9,6 +9,7 @@ import torch
 from scipy.special import digamma
 
 import amemlib as am
+from amembook import read_records
 from amembook.paper.optimality import EXPERIMENT as OPTIMALITY
 from amembook.paper.optimality import (
     inverse_sum_limit,
@@ -173,3 +174,30 @@ def test_the_optimality_experiment_measures_beside_its_prediction():
     verdicts = OPTIMALITY.verdicts(config, measured, predicted)
     assert word(verdicts["newton_schulz"]) == word(verdicts["slope_bound"]) == CONSISTENT
     assert word(verdicts["smoothed_sign"]) == UNDECIDED, "no dimension is large enough for the sharp count"
+
+
+def test_the_record_says_of_the_edge_what_the_chapter_does():
+    record = read_records("optimality", "confirm-alpha-1.5")[0]
+    measured, predicted = record["measured"], record["predicted"]
+    assert measured["gaussian_constant"] == pytest.approx(3.20, abs=0.005)
+    for name in ("inverse_sum", "smallest", "polar_slope"):
+        sides = measured["spectrum"][name], predicted["spectrum"][name], measured["spectrum_error"][name]
+        level, sharp, error = map(np.array, sides)
+        # a heavy-tailed sum has noisy medians
+        assert (abs(level - sharp) <= 0.05 * sharp + 3 * error).all(), name
+    for name, slope in (("inverse_sum", 1.66), ("smallest", -2.54)):
+        low, high = measured["interval"][name]
+        assert measured["slope"][name] == pytest.approx(slope, abs=0.006)
+        assert low - 0.05 < predicted["sharp_slope"][name] < high + 0.05
+
+
+@pytest.mark.parametrize(
+    ("alpha", "best", "gain", "loss"),
+    [(1.25, 0.13, 0.018, 0.096), (1.5, 0.09, 0.010, 0.114), (2.0, 0.04, 0.004, 0.127)],
+)
+def test_in_the_limit_the_best_smoothing_gains_two_per_cent_at_most(alpha, best, gain, loss):
+    lams = np.geomspace(1e-3, 1, 61)
+    ratio = np.array([am.equivalents.rare_item_snr("smoothed_sign", alpha, lam) for lam in lams])
+    ratio = (ratio / am.equivalents.rare_item_snr("polar", alpha)) ** (1 / alpha) - 1
+    assert lams[ratio.argmax()] == pytest.approx(best, abs=0.006)
+    assert [ratio.max(), -ratio[-1]] == pytest.approx([gain, loss], abs=6e-4)

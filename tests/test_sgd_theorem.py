@@ -8,6 +8,7 @@ import torch
 from scipy.special import zeta
 
 import amemlib as am
+from amembook import read_records
 from amemlib.equivalents import sgd_capacity_constant, sgd_limit_probability
 from amemlib.recovery import recovered_by_sgd
 
@@ -138,3 +139,25 @@ def test_lemma_28_centring(n_items, dim, batch_size):
         # the product that the proof bounds
         product = (emb.U @ emb.U.mean(0)).abs().max() * (emb.V @ (q @ emb.V)).abs()
         torch.testing.assert_close(logits.amax(1), product, rtol=1e-9, atol=1e-15)
+
+
+def test_centring_changes_hardly_one_recovered_item_in_a_hundred():
+    problem, totals = am.Problem.power_law(n_items=1024, dim=1024, alpha=1.5), np.zeros(3, int)
+    for seed in range(10):
+        emb = am.sample_reduced_embeddings(problem, seed)
+        both = am.initial_gradient(emb, problem.frequencies), am.thresholded_gradient(emb, problem.frequencies, 0)
+        with_mean, without = (am.recovered(G, emb) for G in both)
+        totals += [int(mask.sum()) for mask in (with_mean, without, with_mean != without)]
+    assert totals.tolist() == [251, 250, 1]
+
+
+def test_counts_vary_as_if_items_were_independent():
+    x, found = np.arange(1, 2001) / 100, []
+    for record in sorted(read_records("one-step", "confirm-alpha-"), key=lambda one: one["config"]["alpha"]):
+        alpha = record["config"]["alpha"]
+        F = np.array([sgd_limit_probability(s**-alpha, alpha) for s in x])
+        seeds = np.array(record["measured"]["seed_counts"]["sgd"])
+        scale = np.array(record["config"]["sgd_dims"]) ** (0.5 / alpha)
+        # a seed's count is a mean of two draws
+        found.append(2 * (seeds.var(1, ddof=1) / scale).mean() / ((F * (1 - F)).sum() / 100))
+    assert found == pytest.approx([0.94, 1.04, 0.87], abs=0.01)

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import amemlib as am
+from amembook import read_records
 from amembook.paper.lemmas import leave_one_out, nine_point_derivatives, slope_terms
 from amembook.paper.lemmas.second_derivative import spectral_second_derivative
 from amembook.paper.signal import EXPERIMENT as SIGNAL
@@ -190,3 +191,37 @@ def test_octaves_of_ranks_hold_every_item_once(n_items):
     edges = rank_edges(n_items)
     assert edges[0] == 1 and edges[-1] == n_items + 1
     assert np.diff(edges).min() >= 1 and np.diff(edges).sum() == n_items
+
+
+def test_gradient_ascent_finds_no_larger_curvature_than_that_of_one_direction():
+    """λ = 1, unit vectors and diagonal A, which lose nothing."""
+    log_s = torch.arange(-7.0, 9.0, 0.25, dtype=torch.float64)
+    mu2, weights = 1 + log_s.exp() ** 2, 4 / math.pi * 0.25 * log_s.exp()
+    for size in (1, 3, 6):
+        climbers = [normal(40, size, seed=k).requires_grad_() for k in range(3)]
+        optimizer = torch.optim.Adam(climbers, lr=0.05)
+        for _ in range(250):
+            x, y = (z / z.norm(dim=1, keepdim=True) for z in climbers[:2])
+            R = 1 / (climbers[2][:, :, None] ** 2 + mu2)
+            a, b, c = (torch.einsum("nk,nks->ns", z, R) for z in (x**2, y**2, climbers[2] * x * y))
+            curvature = (c * (c**2 - 3 * mu2 * a * b) @ weights).abs()
+            optimizer.zero_grad()
+            (-curvature.sum()).backward()
+            optimizer.step()
+        assert curvature.max().item() == pytest.approx(48 / (25 * math.sqrt(5)), abs=2e-3)
+
+
+def test_the_signals_of_the_record_are_those_of_the_sharp_curve():
+    (record,) = read_records("signal", "confirm-alpha-1.5")
+    measured, predicted = record["measured"], record["predicted"]
+    start = measured["start_curvature_rms"]["smoothed_sign"]
+    assert abs(am.fit_exponent(record["config"]["dims"], start).slope) < 0.05, "times the root of d"
+    for side in (measured, predicted):
+        assert side["lam_slope"]["smoothed_sign"][-1] == pytest.approx(0.321, abs=5e-4)
+    worst = 0.0
+    for key, mean in measured["signal"].items():
+        if int(key.rpartition("_")[2]) >= 256:
+            mean, sharp, error = map(np.array, (mean, predicted["signal"][key], measured["signal_error"][key]))
+            assert (np.abs(mean - sharp) <= 0.05 * sharp + 3 * error).all()
+            worst = max(worst, np.abs(mean / sharp - 1)[sharp > 0.05].max())
+    assert worst == pytest.approx(0.049, abs=5e-4)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from amembook import read_records
 from amembook.networks import updates
 from amembook.practice.one_shot import expected, measure
 from amembook.practice.one_shot.recipe import recipe
@@ -116,3 +117,24 @@ def test_a_recipe_grows_with_its_budget():
         small, large = (recipe(name, flops) for flops in (1e11, 1e12))
         assert large["dim"] / small["dim"] == pytest.approx(10 ** (1 / 2.2), rel=0.02)
         assert large["rate"] < small["rate"]
+
+
+def test_the_record_says_what_the_chapter_says_of_it():
+    (record,) = read_records("one-shot", "confirm")
+    measured, numbers = record["measured"], {k: v["numbers"][0] for k, v in record["verdicts"].items()}
+    assert record["predicted"]["fitted"]["shot"]["adam"] == pytest.approx(0.769, abs=5e-4)
+    assert 1.06 < numbers["muon_behind"]["low"] < numbers["muon_behind"]["high"] < 1.09
+    assert 1.007 < numbers["sgd_level"]["low"] < numbers["sgd_level"]["high"] < 1.0275
+    assert float(expected.law("adam", 8.826e12)) == pytest.approx(0.790, abs=5e-4), "the author has 0.7977"
+    muon, steps = measured["entries"]["shot"]["muon"], measured["shot"]["steps"]["muon"][0]
+    samples = 6 * measure.OUTPUTS * muon["dim"] * muon["batch_size"] * steps
+    assert samples / record["config"]["shot"] == pytest.approx(0.51, abs=0.01)
+    assert float(expected.law("adam", samples)) == pytest.approx(0.838, abs=5e-4)
+    assert measured["shot"]["excess"]["muon"][0] == pytest.approx(0.833, abs=5e-4)
+
+
+def test_sgd_with_steps_of_one_length_is_first_in_the_longest_runs():
+    (many,) = read_records("whitened-runs", "confirm")
+    for place in ("64 30", "64 100", "128 30"):
+        losses = many["measured"]["loss"][place]
+        assert min(losses, key=lambda name: np.mean(losses[name])) == "sgd"
