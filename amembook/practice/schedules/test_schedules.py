@@ -111,3 +111,17 @@ def test_slopes_and_products_of_the_tables():
     slopes = {name: round(expected.slope(table)) for name, table in SCHEDULES.items()}
     assert [slopes[name] for name in ("jordan", "polar_express", "cans", "deepseekv4")] == [485, 976, 1049, 79263]
     assert expected.products(SCHEDULES["jordan"]) == 15 and expected.products(SCHEDULES["cubic5"]) == 10
+
+
+@pytest.mark.parametrize("alpha", [1.25, 1.5, 2.0])
+def test_the_rules_shares_and_the_limit_of_short_reaches(alpha):
+    problem = am.Problem.power_law(8192, 1024, alpha)
+    unit, polar = expected.reach(problem, 1.0), am.expected_capacity(problem, "polar")
+    told = {0.01: (0.07, 0.14), 0.1: (0.28, 0.36), 1.0: (0.75, 0.81), 3.0: (0.90, 0.97)}
+    for x, (low, high) in told.items():
+        assert low - 0.005 < expected.law_count(problem, x / unit) / polar < high + 0.005
+    median = am.equivalents.SpectralLaw.power_law(alpha).quantile(0.5)
+    snr, x = am.equivalents.rare_item_snr, 1e-4
+    exact = snr("smoothed_sign", alpha, median / x) / snr("polar", alpha)
+    tail = math.pi * (alpha + 1) / 4 * (x / median) ** ((2 * alpha - 1) / (2 * alpha))
+    assert exact == pytest.approx(tail, rel=0.03)
