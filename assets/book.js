@@ -128,6 +128,14 @@
     show();
   }
 
+  /* On a phone a row is a paragraph, whose cells are named by the heads of their columns. */
+  function label() {
+    for (const table of document.querySelectorAll(".cards:not(.hardest) table")) {
+      const heads = [...table.querySelectorAll("thead th")].map((head) => head.textContent.trim());
+      for (const cell of table.querySelectorAll("tbody td:not(:first-child)")) cell.dataset.head = heads[cell.cellIndex];
+    }
+  }
+
   /* Names and landmarks that the theme leaves out. */
   function name() {
     const home = document.querySelector(".sidebar-primary-items__start > .sidebar-primary-item:has(.navbar-brand)");
@@ -162,6 +170,7 @@
 
   async function start() {
     name();
+    label();
     enlarge();
     filterLedger();
     follow();

@@ -41,10 +41,19 @@ if (typeof Search !== "undefined") {
   // an excerpt is of sentences: no code, no outputs, no formulas as they are typed
   Search.htmlToText = (html, anchor) => {
     const page = new DOMParser().parseFromString(html, "text/html");
-    for (const box of page.querySelectorAll(".cell, .highlight, div.math, #jb-print-docs-body, .toctree-wrapper")) box.remove();
+    for (const box of page.querySelectorAll(".cell, .highlight, div.math, .bd-header-article, #jb-print-docs-body, .prev-next-area, .toctree-wrapper")) box.remove();
     for (const formula of page.querySelectorAll(".math")) formula.replaceWith("…");
     return htmlToText(page.documentElement.outerHTML, anchor);
   };
 }
+// the other book has a search of its own
+document.addEventListener("DOMContentLoaded", () => {
+  const other = document.querySelector(".other-book a"), results = document.getElementById("search-results");
+  if (!other || !results || !location.search) return;
+  const link = document.createElement("a");
+  link.href = new URL("search.html" + location.search, other.href);
+  link.textContent = "The same search in the other book";
+  results.after(link);
+});
 // a page opened from a disk may not fetch the others, which the excerpts are cut from
 if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;

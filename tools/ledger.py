@@ -51,18 +51,23 @@ def evidence(row: dict, root: Path) -> dict:
     """What the records say about a row: `measured`, `number`, `size`, the worst of its words, and `parts`.
 
     Fields of the first record stand in `show`, `front` and `size` by name, those of others as `{1[measured]…}`. A part
-    is a verdict with its `key` and the name of its `record`.
+    is a verdict with its `key`, the name of its `record` and the record's `config`.
     """
     if row["verdict"] == claims.OPEN:
         return {"measured": row.get("show", ""), "number": "", "size": "", "parts": []}
     names, records = several(row["record"]), stored(row, root)
     keys = [re.fullmatch(r"(?:(\d+)\.)?(.+)", key).groups() for key in several(row["verdict"])]
-    parts = [records[int(n or 0)]["verdicts"][key] | {"key": key, "record": names[int(n or 0)]} for n, key in keys]
+    parts = [
+        records[int(n or 0)]["verdicts"][key]
+        | {"key": key, "record": names[int(n or 0)], "config": records[int(n or 0)]["config"]}
+        for n, key in keys
+    ]
     fill = lambda text: filled(text, records)
     sizes = [fill(row["size"])] if "size" in row else [size(record["config"]) for record in records]
     return {
         "measured": fill(row["show"]),
         "number": fill(row.get("front", "")),
+        "because": fill(row.get("because", "")),
         "size": "; ".join(dict.fromkeys(sizes)),
         "verdict": claims.worst(parts),
         "parts": parts,
@@ -142,6 +147,16 @@ def deviation(one: dict) -> str:
     return (f"{100 * gap / base(one):+.1f} %" if one["scale"] == claims.RATIO else f"{gap:+.3f}").replace("-", "−")
 
 
+def rivals(names: list[str]) -> str:
+    """Rival laws by name; some are only called by the α that they belong to."""
+    return ", ".join(f"the exponent at {name}" if re.fullmatch(r"α [+−] 1/\d", name) else name for name in names)
+
+
+def part_of(verdict: dict, row: dict) -> str:
+    """Which part of a row of several a verdict is, to stand before what is said of it."""
+    return f"{verdict['key'].replace('_', ' ')}: " if len(row["parts"]) > 1 else ""
+
+
 def deciding(row: dict) -> str:
     """What would decide an undecided row, and by how much the worst number of a missed one is off."""
     said = [row["decides"]] if "decides" in row else []
@@ -156,7 +171,7 @@ def deciding(row: dict) -> str:
         elif draws is not None and draws < claims.FEWEST_DRAWS:
             said.append(f"draws: there are {draws}, {claims.FEWEST_DRAWS} are asked for")
         elif far := [name for name in verdict["surviving"] if name not in verdict["near"]]:
-            said.append(f"sizes that refuse {', '.join(far)}")
+            said.append(f"{part_of(verdict, row)}sizes that refuse {rivals(far)}")
         elif one and one["band"] and one["draws"]:
             low, mean, high = (off(one[key], base(one), one["scale"]) for key in ("low", "measured", "high"))
             room = abs(reach(one) - abs(mean)) or math.inf
@@ -217,7 +232,16 @@ def regions(rows: list[dict], root: Path) -> dict[str, list[str]]:
         "dropped": table("draws | why they were set aside | statements", dropped(rows, root)),
         "checks": [f"{len(checks)} statements of the paper held on every draw: {', '.join(checks)}."],
         "repeats": again,
+        "proved": table(
+            "statement | proof | measured",
+            [[link(row, root), row["proof"], told_because(row)] for row in rows if "proof" in row],
+        ),
     }
+
+
+def told_because(row: dict) -> str:
+    """A row's word, and in a clause why it is no better."""
+    return badge(row["verdict"]) + (f" {row['because']}" if row["because"] else "")
 
 
 def hardest(rows: list[dict], root: Path) -> list[list[str]]:
@@ -231,9 +255,9 @@ def hardest(rows: list[dict], root: Path) -> list[list[str]]:
             name = f"{link(row, root)}{' ★' * ('fresh' in row)}: {one['name']}{f', worst of {many}' * (many > 1)}"
             away = deviation(one) + f", {word(verdict)}" * (word(verdict) == claims.UNDECIDED)
             cells = [name, told(base(one)), interval(one), away, told(verdict["draws"]) or "exact"]
-            left = f"; not {', '.join(verdict['surviving'])}" if verdict["surviving"] else ""
+            left = f"; not {rivals(verdict['surviving'])}" if verdict["surviving"] else ""
             far = f", by {errors:.0f} errors" if errors < math.inf else ""
-            lines.append((verdict["power"], [*cells, f"{rival}{far}{left}".replace("_", " ")]))
+            lines.append((verdict["power"], [*cells, f"{rivals([rival])}{far}{left}".replace("_", " ")]))
     return [cells for _, cells in sorted(lines)]
 
 
@@ -242,9 +266,12 @@ def missed(rows: list[dict], root: Path) -> list[list[str]]:
     lines = []
     for row in (row for row in rows if row["verdict"] == claims.NOT_REPRODUCED):
         first = [link(row, root), row["of"], row["claim"]]
+        records = len({part["record"] for part in row["parts"]})
         for part in (part for part in row["parts"] if word(part) == claims.NOT_REPRODUCED):
-            one = worst(part["numbers"]) or next(iter(part["numbers"]))
-            measured = f"{one['name'].replace('_', ' ')}: {interval(one)}"
+            one, config = worst(part["numbers"]) or next(iter(part["numbers"])), part["config"]
+            told_apart = records > 1 and {"alpha", "dims"} <= {*config}
+            where = f", α = {config['alpha']}, d to {max(config['dims'])}" if told_apart else ""
+            measured = f"{one['name'].replace('_', ' ')}{where}: {interval(one)}"
             lines.append([*first, measured, told(base(one)), deviation(one)])
             first = ["", "", ""]
     return lines
@@ -276,11 +303,11 @@ def group(rows: list[dict], name: str, root: Path) -> list[str]:
     lines, rows = [], [row for row in rows if row["group"] == name]
     for row in rows:
         verdicts = row["parts"]
-        told_of = lambda kind, of=verdicts: ", ".join(dict.fromkeys(name for verdict in of for name in verdict[kind]))
+        refused = list(dict.fromkeys(name for verdict in verdicts for name in verdict["refused"]))
         power = max(filter(None, map(claims.noticed, verdicts)), default=None)
         judged = {
-            "refuses": told_of("refused"),
-            "not": told_of("surviving"),
+            "refuses": rivals(refused),
+            "not": "; ".join(part_of(one, row) + rivals(one["surviving"]) for one in verdicts if one["surviving"]),
             "would notice a law off by": told(power),
             "again": " and ".join(several(row.get("repeats", []))),
             "sizes": row["size"],
