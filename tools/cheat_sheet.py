@@ -43,8 +43,8 @@ its word stands beside it.
 FOOTER = """\
 **Elsewhere:** weight decay helped small batches here and harmed large ones, and long runs of language models need it \
 {cite:p}`liu2025moonlight`: {ref}`Weight decay <sec-po-decay>`. Muon uses larger batches than SGD: \
-[Minibatches](../minibatches.md). Adam, Shampoo, SOAP, Dion: [Other optimizers](optimizers.md). Nesterov's form shortens \
-the delay of momentum by one step only: [Beyond the theorem](../beyond-steps.md).
+[Minibatches](../minibatches.md). Adam, Shampoo, SOAP, Dion: [Other optimizers](optimizers.md). Nesterov's form \
+shortens the delay of momentum by one step only: [Beyond the theorem](../beyond-steps.md).
 
 **Not measured here:** warm-up, QK-clip, distributed modes but blockwise.
 """
