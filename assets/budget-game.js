@@ -101,10 +101,16 @@
     return `Muon recalls ${short(+(core.mean(one.counts) / core.mean(sgd.counts)).toPrecision(2))} times as many as SGD from the same gradients. `;
   }
 
+  /* The laws to show: that of the other optimizer would give away what is still to be guessed. */
+  function told(one) {
+    return core.ranked(one).filter(({ name }) => !OPTIMIZERS[name] || name === one.optimizer
+      || measured.has(keyOf({ ...one, optimizer: name })));
+  }
+
   function committed(event) {
     event.preventDefault();
     if (shown) return;
-    const one = core.setting(chosen()), guess = +inputs.guess.value, laws = core.ranked(one), counts = one.counts;
+    const one = core.setting(chosen()), guess = +inputs.guess.value, laws = told(one), counts = one.counts;
     const mine = core.score(guess, counts), sharp = core.score(one.sharp, counts), first = !measured.has(keyOf(one));
     shown = { one, guess, mine };
     if (first) measured.set(keyOf(one), { mine, sharp, law: core.score(one.laws[one.optimizer], counts) });
@@ -160,7 +166,7 @@
 
   /* A row for the draws and one for every number beside them, on one logarithmic axis. */
   function draw(one, rows) {
-    const svg = box.querySelector("svg"), left = 92, right = 368, step = 24, top = 8, bottom = top + step * (rows.length + 1);
+    const svg = box.querySelector("svg"), left = 104, right = 368, step = 24, top = 8, bottom = top + step * (rows.length + 1);
     const values = [...one.counts, ...rows.map((row) => row.count)];
     const low = Math.min(...values) / 1.1, high = Math.max(...values) * 1.1;
     const x = (value) => left + Math.log(value / low) / Math.log(high / low) * (right - left);

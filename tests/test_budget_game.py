@@ -18,6 +18,7 @@ import amemlib as am
 ROOT = Path(__file__).resolve().parents[1]
 CHAPTER = ROOT / "chapters" / "budget-game.md"
 SETTINGS = game_data.stored(ROOT)
+LEFT = "Math.min(...[...document.querySelectorAll('#amem-game svg text')].map((one) => one.getBBox().x))"
 GUESSES = (1, 7.5, 60, 300, 2000)
 TEXT = CHAPTER.read_text(encoding="utf-8")
 
@@ -127,7 +128,9 @@ def test_it_is_played_by_keys_and_told_in_words(browser, tmp_path, view):
         assert float(tab.locator("#amem-game").get_attribute("data-score")) == pytest.approx(score)
         for part in (f"score {score:.1f}", f"prediction {one['sharp']}", "“SGD's law”", "in 16 draws"):
             assert part in told, part
-        assert tab.locator("tbody tr").count() == 6 and tab.locator("svg circle").count() == 16
+        # Muon's law waits for Muon's guess
+        assert tab.locator("tbody tr").count() == 5 and "Muon" not in tab.inner_text("tbody") + told
+        assert tab.locator("svg circle").count() == 16 and tab.evaluate(LEFT) >= 0
         assert "12" in tab.locator("svg title").text_content() and tab.input_value("[name=guess]") == "12"
         # a guess after the answer is no guess
         assert tab.is_disabled("[type=submit]") and tab.get_attribute("[name=guess]", "readonly") is not None
@@ -158,6 +161,7 @@ def test_the_same_setting_comes_again_with_muon_and_the_ratio_is_told(browser, t
         assert tab.input_value("[name=optimizer]") == "polar" and "dim=64" in tab.url
         tab.keyboard.type("40")
         tab.keyboard.press("Enter")
+        assert tab.locator("tbody tr").count() == 6 and "SGD's law" in tab.inner_text("tbody")
         ratio = float(f"{np.mean(muon['counts']) / np.mean(sgd['counts']):.2g}")
         assert f"{ratio:g} times as many as SGD" in tab.inner_text("[role=status]")
         assert not tab.is_visible("[data-do=next]") and not complaints

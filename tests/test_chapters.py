@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 from books import redirects
 from portable import books
 
@@ -15,13 +16,16 @@ FIRST_LINE = re.compile(
 BOOKS = {book.name: book.pages() for book in books(ROOT)}
 NUMBERED = [page for pages in BOOKS.values() for page, number in pages.items() if number]
 MOST = 26
+GUIDE = (ROOT / "chapters" / "guide.md").read_text(encoding="utf-8")
+GO_ON = re.compile(r"\n\*For the proofs go on with \[[^]]+\]\(([\w-]+)\.md\)\.\*\n$")
+LAST = re.compile(r"\n\*(For the proofs go on|Here the proofs end).*\*\n$")
 
 
 @pytest.mark.parametrize("name", NUMBERED)
 def test_a_chapter_has_the_form_of_all(name):
     text = (ROOT / f"{name}.md").read_text(encoding="utf-8")
     assert FIRST_LINE.search(text), "its first line is *You need: … You learn: … Reading time: N minutes; the cells …*"
-    last = text.rpartition("\n## ")[2].strip().splitlines()
+    last = LAST.sub("", text).rpartition("\n## ")[2].strip().splitlines()
     assert last[:2] == ["What you can now do", ""] and all(line.startswith("- ") for line in last[2:])
     assert 2 <= len(last[2:]) <= 3
 
@@ -41,14 +45,39 @@ def test_the_main_book_can_be_held_in_mind():
 
 
 def test_the_guide_leads_to_every_numbered_chapter_and_says_how_long_it_takes():
-    text = (ROOT / "chapters" / "guide.md").read_text(encoding="utf-8")
-    links = set(re.findall(r"\]\(([\w/-]+)\.md\)", text))
+    links = set(re.findall(r"\]\(([\w/-]+)\.md\)", GUIDE))
     assert {page.removeprefix("chapters/") for page, number in BOOKS[""].items() if number.isdigit()} <= links
-    said = re.findall(r"\]\(([\w/-]+)\.md\)[^(;.]*\((\d+) minutes\)", text)
+    said = re.findall(r"\]\(([\w/-]+)\.md\)[^(;.]*\((\d+) minutes\)", GUIDE)
     assert len(said) > 5
     for name, minutes in said:
         page = (ROOT / "chapters" / f"{name}.md").read_text(encoding="utf-8")
         assert f"Reading time: {minutes} minutes" in page, name
+
+
+def test_the_proof_route_of_the_guide_is_that_of_the_pages():
+    route, here = [], "associative-memory"
+    while found := GO_ON.search((ROOT / "chapters" / f"{here}.md").read_text(encoding="utf-8")):
+        route.append(here := found[1])
+    said = re.search(r"\*\*I want the proofs\.\*\*.*", GUIDE)[0]
+    steps = re.findall(r"\]\(([\w-]+)\.md\)[^(;.]*\((\d+) minutes\)", said)
+    assert route == ["one-step", *(name for name, _ in steps)]
+    assert "four and a half hours" in said and round(sum(int(minutes) for _, minutes in steps[:7]) / 30) == 9
+
+
+def titles(entries):
+    """Page -> its title in the sidebar, where it is not the page's own."""
+    for entry in entries:
+        if "file" in entry and "title" in entry:
+            yield entry["file"].removeprefix("chapters/"), entry["title"]
+        yield from titles(entry.get("chapters", []) + entry.get("sections", []))
+
+
+def test_the_guide_calls_pages_as_the_sidebar_does():
+    sidebar = dict(titles(yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))["parts"]))
+    table = "".join(line for line in GUIDE.splitlines() if line.startswith("|"))
+    for title, page in re.findall(r"\[([^]]+)\]\(([\w/-]+)\.md\)", table):
+        heading = re.search(r"^# (.+)$", (ROOT / "chapters" / f"{page}.md").read_text(encoding="utf-8"), re.M)[1]
+        assert title == sidebar.get(page, heading)
 
 
 @pytest.mark.parametrize("book", BOOKS)

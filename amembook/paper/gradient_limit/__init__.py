@@ -39,7 +39,7 @@ from amemlib.problem import Problem
 PAPER = "arXiv:2603.26554"
 CLAIM = (
     "ours, on the paper's model: no function of one gradient and its inputs recovers more than about "
-    "d^{1+1/2α} / (log N)^{1/2α} items; W* = G (Σ p² v vᵀ)⁻¹ attains it, and siblings need not be told the inputs"
+    "d^{1+1/(2α)} / (log N)^{1/(2α)} items; W* = G (Σ p² v vᵀ)⁻¹ attains it, and siblings need not be told the inputs"
 )
 ONE_LAW = ("polar", "best", "newton", "newton_muon", *(f"siblings_{r}" for r in SIBLINGS))
 """The maps whose share of W*'s count is held to cos^{1/α}. SGD's few items are none, and W*'s own polar factor has its

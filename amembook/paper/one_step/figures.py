@@ -123,7 +123,7 @@ def local_slopes_figure(dims, slopes: dict, limits: dict, measured: dict) -> Fig
         centre, slope, *ends = measured[alpha]
         points(axis, [centre], [slope], look, interval=[ends], capsize=3)
     frame(axis, "embedding dimension $d$", "local exponent of the capacity", log="x", base=2)
-    lines = {"sharp prediction": "-", "fit to the counts, 95 % interval": "o", r"limit $1 + 1/2\alpha$": ":"}
+    lines = {"sharp prediction": "-", "fit to the counts, 95 % interval": "o", r"limit $1 + 1/(2\alpha)$": ":"}
     name_lines(axis, offset=(16, 0))
     key(axis, lines)
     return figure
@@ -136,7 +136,7 @@ def exponents_figure(alphas, limit, sharp: dict, stored: dict, live: dict) -> Fi
     stored, live: α ↦ (slope, low, high).
     """
     figure, (axis,) = new_axes()
-    axis.plot(alphas, limit, ":", color=GREY, lw=1.4, label=r"limit $1 + 1/2\alpha$")
+    axis.plot(alphas, limit, ":", color=GREY, lw=1.4, label=r"limit $1 + 1/(2\alpha)$")
     for (look, (label, (xs, slopes))), found in zip(kinds(sharp.items()), (stored, live), strict=True):
         axis.plot(xs, slopes, "-", color=look.colour, lw=1.2, label=f"prediction, {label}")
         slope, *interval = np.transpose(list(found.values()))

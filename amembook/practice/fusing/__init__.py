@@ -24,8 +24,8 @@ from amembook.run.base import (
 
 PAPER = "ours; whether fused matrices are split is a choice of arXiv:2502.16982 and of those who ship Muon"
 CLAIM = (
-    "fusing matrices that read the same inputs pays where their items are the same, costs h^(1−1/2α) times more where "
-    "each has its own or its own order of them, and is predicted in between"
+    "fusing matrices that read the same inputs pays where their items are the same, costs h^(1−1/(2α)) times more "
+    "where each has its own or its own order of them, and is predicted in between"
 )
 
 

@@ -12,7 +12,7 @@ from amembook.run.base import Alpha, Config, Count, Experiment, Grid, Natural, P
 
 PAPER = "ours; the second learning-rate scale is that of arXiv:2502.16982"
 CLAIM = (
-    "a Muon step on a memory of m outputs and n ≥ m inputs stores m n^(1/2α) items, what polar factors of tiles lose "
+    "a Muon step on a memory of m outputs and n ≥ m inputs stores m n^(1/(2α)) items, what polar factors of tiles lose "
     "is predicted, and both learning-rate scales in use are one law for inputs of two lengths"
 )
 
