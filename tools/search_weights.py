@@ -1,7 +1,8 @@
 """Sphinx extension: how much each page has to say about each word, which Sphinx's index does not know.
 
 A word counts by where it stands (title, glossary, first screen, rule of the cheat sheet, heading) and by how often it
-occurs, and more if few pages have it. The weights stand at the head of searchindex.js, and assets/search-scorer.js adds them up for a query.
+occurs, and more if few pages have it. The weights stand at the head of searchindex.js, and assets/search-scorer.js adds
+them up for a query.
 """
 
 import json
