@@ -35,7 +35,8 @@ def span_overlap(ratio: float, count: int, draws: int = 0) -> float:
     """Overlap of the top eigenvector of (1/n) Σ y z zᵀ with (θ₁ + θ₂)/√2, y = p₁p₂, n = ratio · D.
 
     For Gaussian z; with fixed labels and u = (p₁ + p₂)/√2 it is (τ + μτ′)/(μ(τ′ − S′)) at S(μ) = τ(μ), where
-    τ = D/n + (1/n) Σ y/(μ − y), S = (1/n) Σ u² y/(μ − y), the largest label left out of τ. A mean of `draws` draws of labels; by default of the few in the record.
+    τ = D/n + (1/n) Σ y/(μ − y), S = (1/n) Σ u² y/(μ − y), the largest label left out of τ.
+    A mean of so many draws of labels, by default of the few that the record has.
     """
     n = round(ratio * count)
     overlaps = []
