@@ -31,15 +31,16 @@ def layerwise_ratio(level: float) -> float:
     return float(brentq(lambda ratio: layerwise_error(ratio) - level, 1e-3, 1e5))
 
 
-def span_overlap(ratio: float, count: int) -> float:
+def span_overlap(ratio: float, count: int, draws: int = 0) -> float:
     """Overlap of the top eigenvector of (1/n) Σ y z zᵀ with (θ₁ + θ₂)/√2, y = p₁p₂, n = ratio · D.
 
     For Gaussian z; with fixed labels and u = (p₁ + p₂)/√2 it is (τ + μτ′)/(μ(τ′ − S′)) at S(μ) = τ(μ), where
     τ = D/n + (1/n) Σ y/(μ − y), S = (1/n) Σ u² y/(μ − y), the largest label left out of τ.
+    A mean of so many draws of labels, by default of the few that the record has.
     """
     n = round(ratio * count)
     overlaps = []
-    for k in range(min(_MOST, max(4, _DRAWS // n))):
+    for k in range(draws or min(_MOST, max(4, _DRAWS // n))):
         p = np.random.default_rng(k).standard_normal((n, 2))
         y, u = p[:, 0] * p[:, 1], (p[:, 0] + p[:, 1]) ** 2 / 2
         order = np.argsort(-y)

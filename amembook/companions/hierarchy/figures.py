@@ -45,15 +45,14 @@ def errors_figure(record: dict) -> Figure:
     return figure
 
 
-def twists_figure(record: dict) -> Figure:
-    """Left: overlap with the span of two features by n/D, on the law of the largest d. Right: items of a memory by
+def twists_figure(record: dict, law: list) -> Figure:
+    """Left: overlap with the span of two features by n/D, on `law` of the largest d. Right: items of a memory by
     dimension, its keys pairs or independent, Muon and SGD."""
     config, measured = record["config"], record["measured"]
     figure, axes = new_axes(2)
     for k, (look, _) in enumerate(series(config["span_dims"], "$d = {}$")):
         told = (np.array(measured[part]["span"], dtype=float)[k] for part in ("curve", "curve_error"))
         points(axes[0], config["span_ratios"], next(told), look, error=next(told))
-    law = record["predicted"]["curve"]["span"][-1]
     axes[0].plot(config["span_ratios"], law, color=GREY, lw=1.2, label=f"law, $d = {config['span_dims'][-1]}$")
     axes[0].axhline(0.5, color=GREY, ls=":", lw=1)
     frame(axes[0], "$n/D$", "overlap with the span", "two features", log="x", zero=True)
