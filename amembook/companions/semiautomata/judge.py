@@ -106,9 +106,9 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
 def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     """agreement: two machines agree as their mean letters say; limit: as λ^{2T}, for infinitely many letters.
     renamed: a machine with renamed states agrees for ever, as π says.
-    gap: a pair forgets a letter as the product of its machines' own factors. connected: so many machines have no state
-    that is never left. words: counts need the words of the law. price: what one step finds from words of other lengths
-    is what it finds at as many looks, for SGD and for Muon. zipf: Muon's step finds more letters than SGD's.
+    gap: a pair forgets a letter as the product of its machines' own factors. connected: so many machines have letters
+    that connect all states. words: counts need the words of the law. price: what one step finds from words of other
+    lengths is what it finds at as many looks, for SGD and for Muon. zipf: Muon's step finds more letters than SGD's.
     """
     draws, agreement = config.seeds, []
     for n, one, law in zip(config.states, measured["agreement"], predicted["agreement"], strict=True):

@@ -47,7 +47,7 @@ def mean_letter(P: Int[np.ndarray, "A N"]) -> Float[np.ndarray, "N N"]:
 
 
 def own_factor(P: Int[np.ndarray, "A N"]) -> float:
-    """The second largest eigenvalue of the mean letter, which is symmetric: 1 if some states are never left."""
+    """The second largest eigenvalue of the mean letter, which is symmetric: 1 if letters do not connect all states."""
     return float(np.linalg.eigvalsh(mean_letter(P) - 1 / P.shape[1])[-1])
 
 
