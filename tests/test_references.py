@@ -1,8 +1,8 @@
 """The literature: what is cited is in the list, what is in the list is cited, and an entry says where it appeared.
 
-references-checked.csv, of 23 November 2026, has each arXiv number as it was looked up in stored copies of public pages.
-*seen*: the title stood beside the number, the venue beside one of them; *corrected*: another venue, which the entry has
-since. Entries without a number (by DOI, books) were checked in form only.
+references-checked.csv, of 23 November 2026 and after, has each arXiv number as it was looked up in stored copies of
+public pages. *seen*: the title stood beside the number, the venue beside one of them; *corrected*: another venue,
+which the entry has since. Entries without a number (by DOI, books) were checked in form only.
 """
 
 import csv
