@@ -141,6 +141,10 @@
     const home = document.querySelector(".sidebar-primary-items__start > .sidebar-primary-item:has(.navbar-brand)");
     home?.setAttribute("role", "navigation");
     home?.setAttribute("aria-label", "Front page");
+    // the corner of a table is no head of anything
+    for (const head of document.querySelectorAll("article th")) {
+      if (!head.textContent.trim()) head.replaceWith(document.createElement("td"));
+    }
   }
 
   /* Formulas near the first screen are set before all others. */
