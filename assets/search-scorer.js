@@ -1,8 +1,8 @@
 /* What is asked for, in the words of the book and without those that only make a sentence of it. */
 function asked(query) {
   const names = {
-    bf16: "bfloat16", fp16: "float16", fp32: "float32", qkv: "query key value", "split-qkv": "query key value", moe: "experts",
-    mup: "rate width", "µp": "rate width", warmup: "warm-up", "newton-schulz": "newton–schulz", "power-law": "power law",
+    bf16: "bfloat16", fp16: "float16", fp32: "float32", qkv: "query key value", moe: "experts",
+    mup: "rate width", "µp": "rate width", warmup: "warm-up", "newton-schulz": "newton–schulz",
   };
   const sentence = "an how what which when where why who do does did should can could must have has need needed i me my we us our you "
     + "your many much more most than or so from about there's what's favour favor help use using";

@@ -68,13 +68,6 @@ def correlation(
     return _finite("a, b and overlap", _polynomial(a * b, overlap))
 
 
-def correlation_slope(
-    a: Float[Tensor, " degrees"], b: Float[Tensor, " degrees"], overlap: Float[Tensor, "*shape"]
-) -> Float[Tensor, "*shape"]:
-    """κ′(t) = Σ_k k a_k b_k t^{k−1} = E f′(x) g′(y) (Stein)."""
-    return _finite("a, b and overlap", _polynomial(_derivative(a * b), overlap))
-
-
 @without_autocast
 def field(
     u: Float[Tensor, "n d"],

@@ -88,8 +88,3 @@ def second_order_drop(given: SoftTargets, dim: int, name: str) -> float:
     energy = (C**2).sum().item()
     curvature = (given.frequencies @ (C**2).sum(0)).item() / energy * (1 + 1 / dim) + 1 / dim
     return dim * energy / (2 * curvature)
-
-
-def second_order_ratio(given: SoftTargets, dim: int) -> float:
-    """R = ‖G‖_*²/‖G‖_F² · c: Muon's first drop over gradient descent's, to second order."""
-    return second_order_drop(given, dim, "polar") / second_order_drop(given, dim, "sgd")

@@ -113,4 +113,3 @@ def test_the_second_order_is_the_limit_of_small_drops():
     for name in measure.MAPS:
         found[name], sharp = (f(given, 8, name) for f in (expected.second_order_drop, expected.expected_drop))
         assert sharp == pytest.approx(found[name], rel=0.05) and sharp < 0.02, name
-    assert expected.second_order_ratio(given, 8) == pytest.approx(found["polar"] / found["sgd"])

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from scipy.special import log_ndtr, zeta
-from scipy.stats import norm, rankdata
+from scipy.stats import rankdata
 
 from amemlib.checks import check_count, check_positive
 from amemlib.equivalents import SpectralLaw, expected_map_capacity
@@ -115,13 +115,6 @@ def sign_over_sgd(alpha: float) -> float:
 def spearman(a, b) -> float:
     """Spearman's rank correlation, ties at their mean rank."""
     return float(np.corrcoef(rankdata(a), rankdata(b))[0, 1])
-
-
-def spearman_interval(correlation: float, n: int) -> tuple[float, float]:
-    """95 % interval by Fisher's z with the variance (1 + ρ²/2) / (n − 3) of Bonett and Wright (2000)."""
-    z, half = math.atanh(min(max(correlation, -0.9999), 0.9999)), norm.ppf(0.975)
-    half *= math.sqrt((1 + correlation**2 / 2) / (n - 3))
-    return math.tanh(z - half), math.tanh(z + half)
 
 
 def spearman_chance(a, b) -> float:

@@ -23,17 +23,6 @@ TRACK = {
 """Steps to a validation loss of 3.28 in KellerJordan/modded-nanogpt at f411b3d, records/track_3_optimization/README.md:
 results 36, 10, 7, 27 (SOAP on a hypersphere), 35 (with Adam's step size), 21, 2 (by its author most likely undertuned)
 and 22. Every result there that is one of our optimizers, and of several the fastest without a technique besides."""
-STATE_MATRICES = {
-    "muon": 1,
-    "normuon": 1,
-    "muon_squared": 2,
-    "soap": 6,
-    "one_sided_shampoo": 2,
-    "shampoo": 3,
-    "adam": 2,
-    "muon_without_momentum": 0,
-}
-"""Matrices that an optimizer remembers: a rival predictor of the ranking, which knows nothing of optimization."""
 POLAR_FIRST = ("muon", "shampoo", "one_sided_shampoo", "soap", "normuon")
 """Optimizers whose first step is the polar factor in exact arithmetic."""
 IDENTITY = 0.02
