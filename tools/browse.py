@@ -33,6 +33,8 @@ SCROLLING_SHARE = 0.25
 """At most this share of the book's display equations may scroll on a phone."""
 FIRST_VISIT, SHIFT = 2_200_000, 0.1
 """At most: bytes that a first visit to a page loads, and how far its layout shifts meanwhile."""
+SLOWER = 4
+"""A first visit is timed on a processor so many times slower: what a fast one paints at once still shifts elsewhere."""
 SMALLEST = 9
 """Pixels of the smallest words in a picture, indices in formulas excepted."""
 TALLEST = 12_000
@@ -161,6 +163,7 @@ def first_visit(browser: Browser, view: str, path: Path) -> tuple[int, float]:
     asked: set[Path] = set()
     with tab(browser, view, motion="no-preference") as (page, _):
         page.on("request", lambda request: asked.add(Path(unquote(urlsplit(request.url).path))))
+        page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": SLOWER})
         open_page(page, path)
         return sum(file.stat().st_size for file in asked if file.is_file()), page.evaluate(SHIFTED)
 
