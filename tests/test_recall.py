@@ -18,6 +18,7 @@ from amembook.paper.recall.runs import probe as recall_probe
 from amembook.run import cache
 from amembook.run.claims import NOT_REPRODUCED, OBSERVED, PREDICTED, UNDECIDED, word
 from amembook.run.records import read_records
+from amemlib import fit_exponent
 
 SMALL = RecallConfig(
     n_items=8, length=12, pairs=1, dims=(8, 12), batch_sizes=(4, 8), alphas=(0.0, 1.5), dim=12, batch_size=8,
@@ -273,6 +274,29 @@ def test_what_the_chapter_says_of_its_record_without_a_cell():
     assert [round(((s**2).sum(1) / s[:, 0] ** 2).mean()) for s in spectra] == [19, 9, 13]
     ends = {where: [np.mean(measured["curves"][where]["ood"][n][0], axis=0)[-1] for n in names] for where in LONG}
     assert min(ends["heavy_outputs"]) > 0.975 and 0.015 < ends["base"][0] - max(ends["base"][1:]) < 0.035
+    ids = [np.mean(curves["id"][name][0], axis=0)[-1] for name in names]
+    assert min(ids) > 0.995 and max(ids) - min(ids) < 0.005
+    late = {}
+    for where in LONG:
+        above = {n: np.array(measured["curves"][where]["ood"][n][0]) > 0.5 for n in names}
+        assert all(rows.any(1).all() for rows in above.values())
+        first = {n: probed[rows.argmax(1)] for n, rows in above.items()}
+        ratios = np.array([first[n] / first["muon"] for n in names if n != "muon"])
+        late[where] = np.round([ratios.min(), ratios.max()], 1).tolist()
+    assert late == {"base": [2.3, 3.6], "heavy_outputs": [2.9, 3.7]}
+    enough = {
+        (metric, n): [x >= 0.8 for x in measured[metric]["batch_sizes"][n]].index(True)
+        for metric in ("ood", "recall")
+        for n in names
+        if (metric, n) != ("ood", "sgd")
+    }
+    sizes = [record["config"]["batch_sizes"][k] for k in enough.values()]
+    assert sizes == [32, 128, 16, 128, 256] and max(measured["ood"]["batch_sizes"]["sgd"]) < 0.8
+    ranks, told = np.arange(1, record["config"]["n_items"] + 1), {}
+    for n in names:
+        steps = np.array(measured["learnt"]["heavy_outputs"][n], dtype=float).clip(min=probed[1])
+        told[n] = round(fit_exponent(ranks, steps.T).slope, 2), float(np.median(steps[:, -16:]))
+    assert told == {"muon": (0.36, 350), "adamw": (0.31, 1150), "sgd": (0.33, 1200)}
     (large,) = read_records("recall-capacity", "confirm")
     match, fixed = large["measured"]["match"], large["config"]["fixed_dims"]
     for vectors, by_name in match.items():
@@ -284,6 +308,19 @@ def test_what_the_chapter_says_of_its_record_without_a_cell():
     law, grown = large["predicted"]["counts"], [np.mean(row) for row in counts]
     slopes = [np.log2(row[2] / row[1]) for row in (grown, law["one_step"], law["many_steps"])]
     assert np.round(slopes, 2).tolist() == [1.60, 1.41, 2.41]
+
+
+def test_the_order_does_not_depend_on_where_the_rates_were_tuned():
+    best, said = read_records("recall-rates", "controls")[0]["measured"]["lr"], []
+    for where in ("batch-16", "dim-128"):
+        (away,) = read_records("recall-rates", where)
+        area = away["measured"]["ood_area"]
+        kept = area["muon"][away["config"]["rates_muon"].index(best["muon"])]
+        tops = {name: max(x for x in area[name] if x is not None) for name in best if name != "muon"}
+        top = max(tops, key=tops.get)
+        assert top == "sgd_matrices" and area[top][0] == tops[top] and kept > 2 * tops[top]
+        said.append((round(kept, 2), round(tops[top], 2)))
+    assert said == [(0.36, 0.09), (0.58, 0.23)]
 
 
 def test_a_flow_learns_the_output_of_rank_i_at_a_time_in_proportion_to_its_inverse_frequency():

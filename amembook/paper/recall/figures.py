@@ -144,23 +144,6 @@ def live_runs_figure(histories: dict, metrics=("loss", "id", "ood")) -> Figure:
     return figure
 
 
-def rates_figure(record: dict) -> Figure:
-    """The scan of learning rates: mean OOD accuracy over the run against the rate; the chosen one is filled."""
-    figure, (axis,) = new_axes(figsize=(5.0, 4.4))
-    for name, area in record["measured"]["ood_area"].items():
-        rates = record["config"][f"rates_{name}"]
-        kept = [(rate, value) for rate, value in zip(rates, area, strict=True) if value is not None]
-        look, chosen = OPTIMIZERS[name], record["measured"]["lr"][name]
-        label = f"{look.label}, best {chosen:g}"
-        points(axis, *zip(*kept, strict=True), look, fmt=look.marker + "-", mfc="white", label=label)
-        points(axis, chosen, area[rates.index(chosen)], look, label=None)
-        for rate in [rate for rate, value in zip(rates, area, strict=True) if value is None]:
-            axis.plot(rate, 0, "x", color=look.colour)
-    frame(axis, "learning rate", "OOD accuracy, mean over the run", log="x", zero=True)
-    key(axis, below=1)
-    return figure
-
-
 def recall_dims_figure(record: dict, shares: tuple[float, float, float] = (1 / 3, 2 / 3, 1.0)) -> Figure:
     """Figure 6: ID and OOD accuracy against d after three shares of the budget. Bars: 95 % intervals at the budget."""
     config, measured = record["config"], record["measured"]
@@ -216,19 +199,6 @@ def long_runs_figure(record: dict, where: str = "base", metrics=("ood", "id")) -
         axis.axvline(config["steps"], color=GREY, ls=":", lw=1)
         _metric(axis, metric, "step")
     key(axes[0])
-    return figure
-
-
-def value_spectrum_figure(record: dict, where: str = "heavy_outputs") -> Figure:
-    """Singular values of what training added to W_V, over their largest, one line for each seed."""
-    figure, (axis,) = new_axes()
-    for name, seeds in record["measured"]["spectrum"][where].items():
-        for seed, values in enumerate(seeds):
-            look, index = OPTIMIZERS[name], np.arange(1, len(values) + 1)
-            label = None if seed else look.label
-            axis.plot(index, np.asarray(values) / values[0], color=look.colour, lw=1, label=label)
-    frame(axis, "index $k$", r"$s_k/s_1$ of the change of $W_V$", log="y")
-    key(axis)
     return figure
 
 
