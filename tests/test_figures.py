@@ -74,7 +74,6 @@ DRAWN = {
     sgd.sgd_constant_figure: ("one-step", "confirm", dict.fromkeys(ALPHAS, 1.0)),
     sgd.sgd_batch_figure: ("critical-batch", "confirm", (0.1, 10.0), (1.0, 2.0)),
     critical_batch.capacity_against_batch_figure: ("critical-batch", "confirm", 256),
-    critical_batch.batch_collapse_figure: ("critical-batch", "confirm"),
     critical_batch.half_batch_figure: ("critical-batch", "confirm"),
     deflation.thresholded_counts_figure: ("deflation", "confirm-alpha-1.5", RULES, RULES),
     deflation.step_exponents_figure: ("deflation", "confirm-alpha", RULES),

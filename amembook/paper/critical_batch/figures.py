@@ -1,4 +1,4 @@
-"""Pictures of minibatches: what they show of the items, their spectrum, and capacity against batch size."""
+"""Pictures of minibatches: their spectrum, and capacity against batch size."""
 
 from functools import partial
 
@@ -22,37 +22,6 @@ from amembook.figures.style import (
 
 FULL = 0.9
 """The share of a whole memory's items from which a picture calls it full."""
-
-
-def occupancy_figure(batch_sizes, drawn: dict, exact: dict, law: dict) -> Figure:
-    """Distinct items in a batch against its size: drawn (points), exact expectation (lines), power law (dotted).
-
-    drawn: label ↦ (n, draws), with bars of two standard deviations. exact, law: label ↦ (n,).
-    """
-    figure, (axis,) = new_axes()
-    for look, label in series(drawn, "{}"):
-        counts = np.asarray(drawn[label], dtype=float)
-        points(axis, batch_sizes, counts.mean(1), look, error=counts.std(1), law=exact[label])
-        axis.plot(batch_sizes, law[label], ":", color=look.colour, lw=1.2)
-    frame(axis, "batch size $B$", "distinct items", log="xy", base=2)
-    name_lines(axis)
-    key(axis, {"exact expectation": "-", r"$\Gamma(1-1/\alpha)\,(B/\zeta)^{1/\alpha}$": ":"})
-    return figure
-
-
-def tails_figure(m, measured: dict, bounds: dict) -> Figure:
-    """Largest frequency (left) and energy (right) beyond rank m for several batches, each with the order of its bound.
-
-    measured, bounds: label ↦ pair of (n,) arrays, the largest frequency and the energy.
-    """
-    figure, axes = new_axes(2)
-    for part, name in enumerate((r"$\|q_{>m}\|_\infty$", r"$\|q_{>m}\|_2^2$")):
-        for look, label in series(measured, "{}"):
-            axes[part].plot(m, measured[label][part], "-", color=look.colour, lw=1.4, label=label)
-            axes[part].plot(m, bounds[label][part], ":", color=look.colour, lw=1.2)
-        frame(axes[part], "rank $m$", name, log="xy")
-    key(axes[0], {"order of Lemma 15": ":"})
-    return figure
 
 
 def median_figure(shares, measured: dict, finer, predicted: dict) -> Figure:
@@ -102,24 +71,6 @@ def capacity_against_batch_figure(record: dict, dim: int) -> Figure:
     frame(axis, "batch size $B$", "recovered items", title, log="xy", base=2)
     axis.set_ylim(0.8, 6 * max(measured["counts"]["polar"][k]))
     key(axis, {"population": ":"}, below=2)
-    return figure
-
-
-def batch_collapse_figure(record: dict) -> Figure:
-    """Muon's counts over the population's against B over the half-capacity batch's limiting power, for every d."""
-    config, measured, predicted = record["config"], record["measured"], record["predicted"]
-    figure, (axis,) = new_axes()
-    batch_sizes = np.array(config["batch_sizes"], dtype=float)
-    for k, (look, dim) in enumerate(series(config["dims"], "$d = {}$")):
-        counts, error, law = (
-            table["polar"][k] for table in (measured["counts"], measured["counts_error"], predicted["counts"])
-        )
-        x = batch_sizes / float(dim) ** predicted["slope"]["polar"]
-        points(axis, x, counts, look, error=error, law=law, scale=measured["population"]["polar"][k], capsize=0)
-    axis.axhline(1, color=GREY, lw=1, ls=":")
-    axis.axhline(0.5, color=GREY, lw=1, ls=":")
-    frame(axis, r"batch size over $d^{\,\alpha + 1/2}$", "recovered items / population's", log="x", base=2)
-    key(axis)
     return figure
 
 
