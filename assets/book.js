@@ -3,6 +3,7 @@
 (function () {
   "use strict";
   const SMALLEST = 0.85;
+  const arrived = history.state;  // Sphinx empties it when the page is there
 
   const tooWide = (box) => box.scrollWidth > box.clientWidth + 1;
 
@@ -122,8 +123,14 @@
       said.textContent = rows.filter((row) => !row.hidden).length + " of " + rows.length + " rows";
     }
 
+    // who comes back from a statement's page finds what was asked for
+    const fields = [...bar.querySelectorAll("input, select")];
+    arrived?.ledger?.forEach((value, k) => { fields[k].value = value; });
     bar.append(said);
-    bar.addEventListener("input", show);
+    bar.addEventListener("input", () => {
+      show();
+      history.replaceState({ ...history.state, ledger: fields.map((field) => field.value) }, "");
+    });
     document.querySelector("article h1").nextElementSibling.after(bar);
     show();
   }
@@ -134,6 +141,15 @@
       const heads = [...table.querySelectorAll("thead th")].map((head) => head.textContent.trim());
       for (const cell of table.querySelectorAll("tbody td:not(:first-child)")) cell.dataset.head = heads[cell.cellIndex];
     }
+  }
+
+  /* The table of contents shows its top, with title and search, where this page's entry is seen from there too; else the
+     entry. The theme keeps it as the last page left it. */
+  function turn() {
+    const bar = document.querySelector(".bd-sidebar-primary"), here = bar && [...bar.querySelectorAll("a.current")].pop();
+    if (!here?.getClientRects().length) return;
+    const below = here.getBoundingClientRect().bottom - bar.getBoundingClientRect().top + bar.scrollTop;
+    bar.scrollTop = below < bar.clientHeight ? 0 : below - bar.clientHeight / 2;
   }
 
   /* Names and landmarks that the theme leaves out. */
@@ -177,6 +193,7 @@
     label();
     enlarge();
     filterLedger();
+    turn();
     follow();
     await set;
     // the fonts of the formulas are asked for when they are laid out
