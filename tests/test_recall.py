@@ -308,6 +308,9 @@ def test_what_the_chapter_says_of_its_record_without_a_cell():
     law, grown = large["predicted"]["counts"], [np.mean(row) for row in counts]
     slopes = [np.log2(row[2] / row[1]) for row in (grown, law["one_step"], law["many_steps"])]
     assert np.round(slopes, 2).tolist() == [1.60, 1.41, 2.41]
+    # the right logit is √d; those of the other 2n − 1 tokens are nearly standard normal
+    reach = 1 / (1 + (2 * large["config"]["n_items"] - 1) * np.exp(0.5 - np.sqrt(fixed)))
+    assert np.round(reach, 2).tolist() == [0.08, 0.47, 0.96]
 
 
 def test_the_order_does_not_depend_on_where_the_rates_were_tuned():

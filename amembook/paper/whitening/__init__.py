@@ -140,7 +140,7 @@ EXPERIMENT = Experiment(
     purpose="what beats Muon in one step: whitened gradients, their items and their loss, beside laws",
     profiles={
         "smoke": WhiteningConfig(
-            alphas=(1.5, 2.0),
+            alphas=(1.5,),
             dims=(32, 40),
             n_items=(256, 256),
             draws_at=(4, 4),
