@@ -68,6 +68,37 @@ def test_products_recover_the_very_items_that_the_svd_recovers(emb, G):
         assert torch.equal(am.recovered(W, emb), am.recovered(other, emb))
 
 
+def test_a_float32_svd_and_a_gram_matrix_lose_what_a_double_svd_and_products_keep():
+    errors = []
+    P, Q = sample_rotations(64, 2, seed=0).double()
+    for cond in (1e4, 1e6):
+        G = (P * torch.logspace(0, -np.log10(cond), 64, dtype=torch.float64)) @ Q.T
+        values, basis = torch.linalg.eigh(G.T @ G)
+        left, _, right = torch.linalg.svd(G.float())
+        factors = am.polar(G), am.spectral.polar_express(G, smallest=1 / cond), (left @ right).double()
+        factors += (G @ (basis / values.clamp(min=1e-300).sqrt()) @ basis.T,)
+        errors.append([torch.linalg.matrix_norm(W - P @ Q.T, 2).item() for W in factors])
+    double, products, single, gram = errors[1]
+    assert max(double, products) < 1e-9 and single > 1e-3 and gram > 1e-5
+    assert 30 < single / errors[0][2] < 300 and gram / errors[0][3] > 1000
+
+
+def test_autograd_in_float32_loses_the_gradient_of_a_memory_that_holds_everything():
+    problem = am.Problem.power_law(n_items=32, dim=64, alpha=1.5)
+    p, emb = problem.frequencies, am.sample_embeddings(problem, seed=0)
+    W = 16 * torch.linalg.pinv(emb.U.double()) @ torch.linalg.pinv(emb.V.double()).T
+
+    def autograd(W, U, V, p):
+        W = W.clone().requires_grad_()
+        losses = torch.nn.functional.cross_entropy(V @ W.T @ U.T, torch.arange(32), reduction="none")
+        return -torch.autograd.grad(p @ losses, W)[0].double()
+
+    truth = autograd(W, emb.U.double(), emb.V.double(), p)
+    naive = autograd(W.float(), emb.U, emb.V, p.float())
+    errors = [(torch.linalg.norm(G - truth) / torch.linalg.norm(truth)).item() for G in (naive, am.gradient(W, emb, p))]
+    assert errors[0] > 1e-3 and errors[1] < 1e-6
+
+
 def test_an_exponential_costs_many_multiply_adds_and_a_power_of_two_fewer():
     ratios = read_records("benchmarks", "cpu")[0]["measured"]["products"]["ratios"]
     assert [round(ratios[name]["median"]) for name in ("e^x, float32", "2^x, float32")] == [38, 15]

@@ -1,48 +1,10 @@
-"""Pictures of what the computation costs: rivals met, rounding, cancellation, and the benchmarks' ratios."""
+"""Pictures of what the computation costs: composed quintics, and the benchmarks' ratios."""
 
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from amembook.figures.style import GREY, PALE, frame, key, kinds, name_lines, new_axes, optimizer, points
-
-
-def rivals_met_figure(ranks, met, predicted) -> Figure:
-    """Competitors that an item meets until one beats it, against its rank: means over bins, and the prediction.
-
-    ranks, met, predicted: (N,). Bars are two standard errors of a bin's mean.
-    """
-    figure, (axis,) = new_axes()
-    ranks, met, predicted = (np.asarray(x, dtype=float) for x in (ranks, met, predicted))
-    edges = np.unique(np.geomspace(1, len(ranks) + 1, 40).astype(int))
-    bins = [slice(low - 1, high - 1) for low, high in zip(edges[:-1], edges[1:], strict=True)]
-    middle, mean = ([values[part].mean() for part in bins] for values in (ranks, met))
-    error = [met[part].std() / np.sqrt(part.stop - part.start) for part in bins]
-    points(axis, middle, mean, optimizer("polar", "measured"), error=error)
-    axis.plot(ranks, predicted, "-", color=GREY, lw=1.2, label="predicted")
-    axis.axhline(len(ranks) - 1, color=GREY, lw=1, ls=":")
-    frame(axis, "rank $i$", "rivals met until one wins", log="xy")
-    name_lines(axis, places={"predicted": (199, (10, 6)), "measured": (6, (0, -12))})
-    return figure
-
-
-def condition_figure(conditions, errors: dict, orders: dict) -> Figure:
-    """Spectral-norm error of the polar factor against the condition number by method; broken lines, the orders named.
-
-    errors: label ↦ (n,), the second by single precision and the third by the Gram matrix, far from the others.
-    orders: label ↦ (n,), the size that rounding leads to expect.
-    """
-    figure, (axis,) = new_axes(figsize=(5.0, 4.4))
-    for look, label in kinds(errors, "{}"):
-        points(axis, conditions, errors[label], look)
-    for k, (label, order) in enumerate(orders.items()):
-        axis.plot(conditions, np.minimum(order, 2), ls=(":", "--", "-.")[k], color=GREY, lw=1.1, label=label)
-    frame(axis, "condition number $s_1/s_d$", "error of the polar factor", log="xy")
-    lines = dict(zip(orders, ((5, (8, -14)), (3, (-4, 14)), (4, (-4, 14))), strict=True))
-    single, gram = list(errors)[1:3]
-    name_lines(axis, places=lines | {single: (1, (6, -16)), gram: (4, (8, -12))})
-    key(axis, loc="lower right")
-    return figure
+from amembook.figures.style import GREY, frame, kinds, name_lines, new_axes, points
 
 
 def quintic_steps_figure(s, values: list, steps, errors: dict) -> Figure:
@@ -57,41 +19,6 @@ def quintic_steps_figure(s, values: list, steps, errors: dict) -> Figure:
     frame(right, "steps", "worst error on the interval", log="y")
     right.xaxis.get_major_locator().set_params(integer=True)
     name_lines(right, places=dict(zip(errors, ((8, (0, -12)), (9, (0, 10)), (6, (-8, 0))), strict=True)))
-    return figure
-
-
-def margins_figure(margins: dict, bands: dict) -> Figure:
-    """Histograms of √d times the margins near 0, one panel a law, with the bands inside which a format cannot decide.
-
-    margins: label ↦ (N,). bands: label ↦ {format: half-width}, in the same units.
-    """
-    figure, axes = new_axes(len(margins))
-    for axis, (label, values) in zip(axes, margins.items(), strict=True):
-        widest = max(bands[label].values())
-        edges = np.linspace(-6 * widest, 6 * widest, 37)
-        axis.hist(np.asarray(values, dtype=float), edges, color=PALE, label="items")
-        axis.set_ylim(top=1.3 * axis.get_ylim()[1])
-        for look, (name, half) in kinds(bands[label].items()):
-            axis.axvspan(-half, half, color=look.colour, alpha=0.3, lw=0)
-            place = {"xy": (half, 0.86 + 0.08 * (half < widest)), "xycoords": ("data", "axes fraction")}
-            axis.annotate(name, **place, xytext=(4, 0), textcoords="offset points", color=look.colour)
-        frame(axis, r"$\sqrt{d}\,\times$ margin", title=label)
-    axes[0].set_ylabel("items")
-    return figure
-
-
-def cancellation_figure(rates, errors: dict, unlearned) -> Figure:
-    """Relative error of the gradient against the learning rate by method; dashed, the size of what is left to learn.
-
-    errors: label ↦ (n,). unlearned: (n,) ‖∇L(W)‖ / ‖∇L(0)‖.
-    """
-    figure, (axis,) = new_axes()
-    for look, label in kinds(errors, "{}"):
-        points(axis, rates, errors[label], look, fmt=look.marker + "-", lw=1)
-    axis.plot(rates, unlearned, "--", color=GREY, lw=1.2, label=r"$\|\nabla L(W)\|\,/\,\|\nabla L(0)\|$")
-    frame(axis, r"learning rate $\eta$", "relative error of the gradient", log="y")
-    places = dict(zip(errors, ((3, (-8, 12)), (6, (0, 12))), strict=True))
-    name_lines(axis, places=places | {r"$\|\nabla L(W)\|\,/\,\|\nabla L(0)\|$": (4, (8, 8))})
     return figure
 
 
