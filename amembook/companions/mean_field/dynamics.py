@@ -21,8 +21,7 @@ _GRID = 400
 _SHORT = 0.02
 _AT_POLE = 0.8
 _FAR, _LONGEST = 0.1, 0.4
-"""A step moves no height of the infinite network by more than a tenth, and is no longer than 0.4: neurons that were
-moved from the pole return to it at rates of a few."""
+"""No step is longer than 0.4: neurons that were moved from the pole return to it at rates of a few."""
 
 
 def start(width: int, dim: int, seed: int) -> Float[Tensor, "m d"]:
@@ -110,13 +109,13 @@ def gap(u: Float[Tensor, "*n m d"], grid: np.ndarray, dim: int) -> np.ndarray:
     return own - 2 * similarity(u[..., 0].double().numpy(), grid, dim).mean(-1) + similarity(grid, grid, dim).mean()
 
 
-def follow(kind: str, dim: int, width: int, until: float, marks: Sequence[float], seeds: Sequence[int]) -> dict:
+def follow(kind: str, dim: int, width: int, until: float, marks: Sequence[float], seeds: Sequence[int], far=_FAR) -> dict:
     """A network of m neurons beside the infinite one under the law `kind`, for several draws at once.
 
     gap: of the two networks, at the start and when the infinite one has captured each of `marks`; most: the largest on
     the way to `until`. distance: the mean square distance of neurons from their paths in the infinite network at the
     marks. turned: there, the share of neurons at the other pole (|height| > 0.8) than the one on whose side their path
-    is. By draw; and the `time` at `until`.
+    is. By draw; and the `time` at `until`. A step moves no height of the infinite network by more than `far`.
     """
     law, move = {"flow": (flow, velocity), "polar": (polar_flow, polar_velocity)}[kind]
     u = torch.stack([start(width, dim, seed) for seed in seeds])
@@ -131,7 +130,7 @@ def follow(kind: str, dim: int, width: int, until: float, marks: Sequence[float]
             distances.append((u - _points(s, across)).square().sum(-1).mean(-1).numpy())
             height = u[..., 0].double().numpy()
             turned.append(((height * s < 0) & (np.abs(height) > _AT_POLE)).mean(-1))
-        dt = min(_LONGEST, _FAR / np.abs(law(grid, grid, dim)).max())
+        dt = min(_LONGEST, far / np.abs(law(grid, grid, dim)).max())
         middle, after = _height_step(law, grid, grid, dim, dt)
         s, grid, time = _height_step(law, s, (grid, middle, after), dim, dt)[1], after, time + dt
         u = _step(move, u, dt)
