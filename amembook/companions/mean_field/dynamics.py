@@ -109,7 +109,9 @@ def gap(u: Float[Tensor, "*n m d"], grid: np.ndarray, dim: int) -> np.ndarray:
     return own - 2 * similarity(u[..., 0].double().numpy(), grid, dim).mean(-1) + similarity(grid, grid, dim).mean()
 
 
-def follow(kind: str, dim: int, width: int, until: float, marks: Sequence[float], seeds: Sequence[int], far=_FAR) -> dict:
+def follow(
+    kind: str, dim: int, width: int, until: float, marks: Sequence[float], seeds: Sequence[int], far=_FAR
+) -> dict:
     """A network of m neurons beside the infinite one under the law `kind`, for several draws at once.
 
     gap: of the two networks, at the start and when the infinite one has captured each of `marks`; most: the largest on
