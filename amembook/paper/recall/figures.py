@@ -10,7 +10,6 @@ from matplotlib.ticker import MaxNLocator
 
 from amembook.figures.style import (
     GREY,
-    MAPS,
     device_points,
     frame,
     key,
@@ -128,19 +127,6 @@ def value_step_figure(probabilities: dict, masks: dict) -> Figure:
         key(axis)
     for axis in axes[::2]:
         axis.set_ylabel("share of draws that recall it")
-    return figure
-
-
-def live_runs_figure(histories: dict, metrics=("loss", "id", "ood")) -> Figure:
-    """Curves of single runs, one panel a metric. histories: optimizer ↦ list of the dicts that `train` collects."""
-    figure, axes = new_axes(len(metrics))
-    for axis, metric in zip(axes, metrics, strict=True):
-        for name, history in histories.items():
-            look, rows = OPTIMIZERS[name], [row for row in history if row[metric] is not None]
-            steps, values = ([row[part] for row in rows] for part in ("step", metric))
-            points(axis, steps, values, look, fmt=look.marker + "-")
-        _metric(axis, metric, "step")
-    name_lines(axes[0], places={"Muon": (3, (-8, -8)), MAPS["adamw"].label: (-1, (-2, -10)), "SGD": (-1, (-2, 10))})
     return figure
 
 
