@@ -46,7 +46,7 @@ def exact_scores_figure(record: dict) -> Figure:
     chi2 = predicted["profile"]["χ² of the pair"]
     axes[1].plot(chi2, ":", color=GREY, label=r"$\chi^2$ of the pair")
     axes[1].set_ylim(top=1.6 * chi2[1])
-    frame(axes[1], "distance along the chain")
+    frame(axes[1], "distance along the chain", "mean score")
     axes[1].legend()
     return figure
 
