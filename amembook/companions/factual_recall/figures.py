@@ -37,7 +37,7 @@ def capacity_figure(record: dict) -> Figure:
     looks = [look for look, _ in kinds(["linear, $d^2$", "MLP, width varied", "MLP, $d$ varied"], "{}")]
     law = np.array(predicted["linear"]["counts"])
     points(axes[0], weights, counts, looks[0], error=error, law=law)
-    for power, style in ((0.5, "--"), (1.0, ":")):
+    for power, style in ((1.0, "--"), (1.5, ":")):
         rival = counts[0] * (weights / weights[0]) ** power
         axes[0].plot(weights, rival, style, color=GREY, lw=1, label=f"$N\\propto d^{2 * power:g}$")
     frame(axes[0], "weights $d^2$", "items $N$ held", log="xy", base=2)

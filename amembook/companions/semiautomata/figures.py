@@ -21,12 +21,12 @@ def price_figure(record: dict) -> Figure:
         axes[0].axhline(np.mean(told["renamed"]), color=look.colour, ls=":", lw=1.2)
     frame(axes[0], "letters read over states $T/N$", "agreement beyond chance", log="y")
     axes[0].legend()
-    told = measured["words"]
+    told, law = measured["words"], predicted["words"]["needed"]
     for k, (look, n) in enumerate(series(config["learn_states"], "$N = {}$")):
         x = (np.array(told["lengths"][k]) - 1) / (n - 1)
-        law = predicted["words"]["needed"][k]
-        points(axes[1], x, told["needed"][k], look, error=arrays(told["error"][k]), law=law)
+        points(axes[1], x, told["needed"][k], look, error=arrays(told["error"][k]), law=law[k])
     frame(axes[1], "word length $(T-1)/(N-1)$", "words needed", log="y")
+    axes[1].set_ylim(1e4, 1e6)
     name_lines(axes[1])
     return figure
 
