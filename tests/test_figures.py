@@ -81,7 +81,6 @@ DRAWN = {
     deflation.batch_steps_figure: ("deflation", "confirm-alpha-1.5", ("smoothed_sign", "sgd")),
     gradient_limit.ladder_figure: ("gradient-limit", "confirm", dict.fromkeys(ALPHAS, 0.7)),
     gradient_limit.ranks_figure: ("gradient-limit", "confirm", 1.5),
-    gradient_limit.one_law_figure: ("gradient-limit", "confirm"),
     whitening.frontier_figure: ("whitening", "confirm", 1.5),
     whitening.damping_figure: ("whitening", "confirm", 1.5),
     whitened_runs.runs_figure: ("whitened-runs", "confirm", 64),

@@ -128,6 +128,25 @@ def test_half_of_the_rows_of_the_matched_filter_store_as_two_siblings_do(emb):
     assert am.capacity(half, emb) / am.capacity(W, emb) == pytest.approx(law, abs=0.06)
 
 
+def test_what_siblings_share_and_how_far_the_sharp_rank_is_below_the_limit():
+    (record,) = read_records("gradient-limit", "confirm")
+    config, at = record["config"], record["config"]["alphas"].index(1.5)
+    gains = {name: round(gain[at], 2) for name, gain in record["measured"]["others"].items()}
+    told = {"same": 1.48, "batch": 1.48, "own_batch": 1.46, "flatter": 1.31, "steeper": 1.1}
+    assert gains == told | {"eighth_inputs": 1.36, "half_inputs": 1.01}
+    counted, laws = record["measured"]["counts"]["matched"], record["predicted"]
+    told = counted, laws["counts"]["matched"], laws["matrix_limit"], laws["limit"]
+    assert [round(numbers[-1][at]) for numbers in told] == [1356, 1355, 1404, 1411]
+    short = []
+    for k, (dim, n_items) in enumerate(zip(config["dims"], config["n_items"], strict=True)):
+        for a, alpha in enumerate(config["alphas"]):
+            problem = am.Problem.power_law(n_items, dim, alpha)
+            found = equivalents.MatchedFilterEquivalent.solve(problem.frequencies, dim)
+            nats = -dim / 2 * np.log1p(-found.leverage)
+            short.append(1 - found.counts[nats >= np.log(n_items)].sum() / laws["limit"][k][a])
+    assert 0.075 < min(short) and max(short) < 0.175
+
+
 def test_two_records_of_one_gradient_agree_and_a_trained_map_stops_short():
     (record,), (again,) = (read_records("gradient-limit", name) for name in ("confirm", "again"))
     means, errors = (

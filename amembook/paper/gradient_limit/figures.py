@@ -1,9 +1,9 @@
-"""Pictures of what one gradient holds: counts beside the limits, shares by rank, one law of the cosine."""
+"""Pictures of what one gradient holds: counts beside the limits, and shares by rank."""
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, Look, frame, key, kinds, log_middles, name_lines, new_axes, optimizer, points
+from amembook.figures.style import GREY, Look, frame, key, log_middles, new_axes, optimizer, points
 from amembook.run.base import profile_bins
 
 _LADDER = {name: optimizer(name) for name in ("sgd", "polar", "best")} | {
@@ -53,40 +53,4 @@ def ranks_figure(record: dict, alpha: float) -> Figure:
         frame(axis, "rank of the item", title=f"$d = {config['dims'][k]}$", log="x")
     axes[0].set_ylabel("share recovered")
     key(axes[0], {"maximum likelihood": "-", "Theorem A": "--"}, below=3)
-    return figure
-
-
-def one_law_figure(record: dict) -> Figure:
-    """Counts over the law of W* against cos∠(W, W*), raised to 1/α: every map, d ≥ 128, one marker for each α."""
-    config, measured = record["config"], record["measured"]
-    figure, (axis,) = new_axes()
-    large = np.array(config["dims"]) >= 128
-    whole = np.array(record["predicted"]["counts"]["matched"])
-    strangers = {"sgd": "SGD", "polar_matched": "polar factor of $W^*$"}
-    for a, (look, alpha) in enumerate(kinds(config["alphas"])):
-        for name in measured["counts"]:
-            cosine, counts = (np.array(measured[field][name])[large, a] for field in ("cosine", "counts"))
-            fill = {"mfc": "white"} if name in strangers else {}
-            axis.plot(cosine ** (1 / alpha), counts / whole[large, a], look.marker, color=look.colour, **fill)
-        axis.plot([], [], look.marker, color=look.colour, label=rf"$\alpha = {alpha:g}$")
-    axis.plot([], [], "o", color=GREY, mfc="white", label=" and ".join(strangers.values()))
-    axis.plot([0, 1], [0, 1], "-", color=GREY, lw=1.2)
-    frame(axis, r"$\cos\angle(W, W^*)^{1/\alpha}$", "recovered items / law of $W^*$")
-    key(axis)
-    return figure
-
-
-def cancellation_figure(right: dict, limits: dict) -> Figure:
-    """Items named rightly so far against the items tried, by decoding and subtracting; dotted: the limits without it.
-
-    right: α ↦ (n,) whether each item was. limits: α ↦ the limit of a map that does not see the outputs.
-    """
-    figure, (axis,) = new_axes()
-    for look, (alpha, mask) in kinds(right.items()):
-        axis.plot(np.cumsum(mask), "-", color=look.colour, lw=1.7, label=rf"$\alpha = {alpha:g}$")
-        axis.axhline(limits[alpha], color=look.colour, ls=":", lw=1.3)
-    frame(axis, "items tried, in the order of their frequency", "items named rightly", zero=True)
-    name_lines(axis)
-    end = len(mask), max(limits.values())
-    axis.annotate("limits without the outputs", end, (0, 4), textcoords="offset points", ha="right", color=GREY)
     return figure

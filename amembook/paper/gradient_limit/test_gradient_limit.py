@@ -60,6 +60,16 @@ def test_who_sees_the_outputs_names_more_than_any_other_rule():
     assert (inverse[:20] == logits.argmax(1)).float().mean() > 0.9
 
 
+def test_the_counts_of_the_chapter_with_the_outputs_in_sight():
+    for alpha, right in ((1.25, 312), (1.5, 369), (2.0, 472)):
+        problem = am.Problem.power_law(8192, 64, alpha)
+        emb = am.sample_embeddings(problem, 0, dtype=torch.float64)
+        G = am.thresholded_gradient(emb, problem.frequencies, 0)
+        named = cancellation.decode_by_cancellation(G, emb, problem.frequencies, 500)
+        assert (named == torch.arange(500)).sum() == pytest.approx(right, abs=2)
+        assert am.capacity_limit(problem) < 91.5
+
+
 def times(factor):
     return lambda value: value * factor
 
