@@ -17,8 +17,8 @@ BOOKS = {book.name: book.pages() for book in books(ROOT)}
 NUMBERED = [page for pages in BOOKS.values() for page, number in pages.items() if number]
 MOST = 26
 GUIDE = (ROOT / "chapters" / "guide.md").read_text(encoding="utf-8")
-GO_ON = re.compile(r"\n\*For the proofs go on with \[[^]]+\]\(([\w-]+)\.md\)\.\*\n$")
-LAST = re.compile(r"\n\*(For the proofs go on|Here the proofs end).*\*\n$")
+GO_ON = re.compile(r"\n\*For (?:the proofs|your run) go on with \[[^]]+\]\(([\w-]+)\.md\)\.\*\n$")
+LAST = re.compile(r"\n\*(For (the proofs|your run) go on|Here the proofs end).*\*\n$")
 
 
 @pytest.mark.parametrize("name", NUMBERED)
@@ -54,13 +54,21 @@ def test_the_guide_leads_to_every_numbered_chapter_and_says_how_long_it_takes():
         assert f"Reading time: {minutes} minutes" in page, name
 
 
+def route(first: str) -> list[str]:
+    """The pages that a page and then each next one lead on to."""
+    found = GO_ON.search((ROOT / "chapters" / f"{first}.md").read_text(encoding="utf-8"))
+    return [found[1], *route(posixpath.join(posixpath.dirname(first), found[1]))] if found else []
+
+
+def test_the_way_of_the_guide_for_a_run_is_that_of_the_pages():
+    said = re.search(r"\*\*I train with Muon\.\*\*.*", GUIDE)[0]
+    assert ["doctor", *route("practice/doctor")] == re.findall(r"\]\(practice/([\w-]+)\.md\)", said)
+
+
 def test_the_proof_route_of_the_guide_is_that_of_the_pages():
-    route, here = [], "associative-memory"
-    while found := GO_ON.search((ROOT / "chapters" / f"{here}.md").read_text(encoding="utf-8")):
-        route.append(here := found[1])
     said = re.search(r"\*\*I want the proofs\.\*\*.*", GUIDE)[0]
     steps = re.findall(r"\]\(([\w-]+)\.md\)[^(;.]*\((\d+) minutes\)", said)
-    assert route == ["one-step", *(name for name, _ in steps)]
+    assert route("associative-memory") == ["one-step", *(name for name, _ in steps)]
     assert "four and a half hours" in said and round(sum(int(minutes) for _, minutes in steps[:7]) / 30) == 9
 
 

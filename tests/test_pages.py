@@ -165,6 +165,47 @@ def test_the_essay_begins_with_a_figure_and_has_nothing_beside_it(browser):
         assert not complaints
 
 
+@pytest.mark.parametrize("view", ["desktop", "phone"])
+@pytest.mark.parametrize("deck", ["first", "second", "third"])
+def test_slides_show_their_pictures_and_formulas_and_turn_by_keys(browser, view, deck):
+    with browse.tab(browser, view) as (page, complaints):
+        browse.open_page(page, browse.HTML / "slides" / f"{deck}.html")
+        page.wait_for_selector("mjx-container")
+        assert page.evaluate("[...document.images].every((one) => one.naturalWidth)")
+        assert "$" not in page.inner_text("main")
+        page.keyboard.press("ArrowRight")
+        assert page.locator("section").nth(1).evaluate("(one) => Math.abs(one.getBoundingClientRect().top)") < 2
+        assert browse.accessibility(page) == [] and page.evaluate(browse.SIDEWAYS) <= 0 and not complaints
+
+
+@pytest.mark.parametrize("view", ["desktop", "phone, dark"])
+@pytest.mark.parametrize("name", ["index", "companions/README"])
+def test_a_front_page_has_the_menu_of_all_pages(browser, view, name):
+    with browse.tab(browser, view) as (page, complaints):
+        browse.open_page(page, browse.HTML / f"{name}.html")
+        asked_for = (name, view) != ("companions/README", "desktop")
+        menu, main = page.locator("nav.bd-links"), page.locator("article h1")
+        assert menu.is_visible() != asked_for
+        if asked_for:
+            page.locator(".primary-toggle").click()
+        entry = menu.get_by_role("link", name="Evidence")
+        assert entry.bounding_box()["width"] > 100 and page.locator(".other-book a").is_visible()
+        if view == "desktop":
+            assert main.bounding_box()["x"] > page.locator(".bd-sidebar-primary").bounding_box()["width"]
+        assert browse.accessibility(page) == [] and page.evaluate(browse.SIDEWAYS) <= 0 and not complaints
+
+
+def test_a_verdict_tells_what_its_word_means_and_leads_to_its_row(browser):
+    with browse.tab(browser, "phone") as (page, _):
+        browse.open_page(page, browse.HTML / "chapters" / "practice" / "cheat-sheet.html")
+        badge = page.locator(".cheat-sheet a .verdict").first
+        word = badge.inner_text()
+        assert "rival survives" in badge.get_attribute("title")
+        badge.click()
+        page.wait_for_url("**/all-statements.html#row-*")
+        assert page.locator(":target").inner_text() == word
+
+
 @pytest.mark.parametrize("view", ["desktop", "phone, dark"])
 def test_every_slider_of_the_essay_moves_by_keys_and_is_heard(browser, view):
     with browse.tab(browser, view) as (page, complaints):

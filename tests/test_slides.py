@@ -29,4 +29,4 @@ def test_a_deck_shows_figures_by_their_words_and_links_to_what_is_there(deck):
 
 def test_the_seminar_leads_to_every_deck():
     seminar = (ROOT / "chapters" / "seminar.md").read_text(encoding="utf-8")
-    assert sorted(re.findall(r"/slides/(\w+)\.md\)", seminar)) == [deck.stem for deck in DECKS]
+    assert sorted(re.findall(r'"\.\./slides/(\w+)\.html"', seminar)) == [deck.stem for deck in DECKS]

@@ -111,6 +111,11 @@ def worst(numbers: list[dict]) -> dict | None:
     return max((one for one in claims.decisive(numbers) if one["band"]), key=gap, default=None)
 
 
+def lowest(numbers: list[dict], end: str) -> dict | None:
+    """Of numbers that must lie above their bounds the one with this end of its interval furthest below."""
+    return min(numbers, key=lambda one: one[end] - base(one), default=None)
+
+
 def judged(verdict: dict) -> list[dict]:
     """The numbers that must lie inside their bands, named after the verdict as well."""
     key = verdict["key"].replace("_", " ")
@@ -162,7 +167,8 @@ def deciding(row: dict) -> str:
     said = [row["decides"]] if "decides" in row else []
     for verdict in row["parts"]:
         missed, draws = word(verdict) == claims.NOT_REPRODUCED, verdict["draws"]
-        one = worst(verdict["numbers"] if missed else judged(verdict)) or next(iter(verdict["numbers"]), None)
+        some, end = (verdict["numbers"], "high") if missed else (judged(verdict), "low")
+        one = worst(some) or lowest(verdict["numbers"], end)
         where = one and f"{one['name']} {interval(one)}, {'law' if one['band'] else 'bound'} {told(base(one))}"
         if missed and one:
             said.append(where)
@@ -192,9 +198,20 @@ def table(head: str, lines: list[list[str]]) -> list[str]:
     return [f"| {line} |" for line in (head, " | ".join(["---"] * (head.count("|") + 1)), *cells)] + [""]
 
 
-def badge(verdict: str) -> str:
-    """A verdict as a coloured word."""
-    return f'<span class="verdict {verdict.replace(" ", "-")}">{verdict}</span>'
+def badge(verdict: str, at: str = "") -> str:
+    """A verdict as a coloured word, the place `at` of its page; tools/page_repairs.py adds what the word means."""
+    place = f' id="{at}"' if at else ""
+    return f'<span class="verdict {verdict.replace(" ", "-")}"{place}>{verdict}</span>'
+
+
+def place(row: dict) -> str:
+    """The anchor of a row on the page of all statements."""
+    return "row-" + re.sub(r"\W+", "-", row["statement"].lower()).strip("-")
+
+
+def leading(row: dict, folder: str = "") -> str:
+    """A row's word, which leads to the row; `folder` leads to that of the page of all statements."""
+    return f'<a href="{folder}all-statements.html#{place(row)}">{badge(row["verdict"])}</a>'
 
 
 def link(row: dict, root: Path) -> str:
@@ -241,7 +258,7 @@ def regions(rows: list[dict], root: Path) -> dict[str, list[str]]:
 
 def told_because(row: dict) -> str:
     """A row's word, and in a clause why it is no better."""
-    return badge(row["verdict"]) + (f" {row['because']}" if row["because"] else "")
+    return leading(row) + (f" {row['because']}" if row["because"] else "")
 
 
 def hardest(rows: list[dict], root: Path) -> list[list[str]]:
@@ -268,10 +285,12 @@ def missed(rows: list[dict], root: Path) -> list[list[str]]:
         first = [link(row, root), row["of"], row["claim"]]
         records = len({part["record"] for part in row["parts"]})
         for part in (part for part in row["parts"] if word(part) == claims.NOT_REPRODUCED):
-            one, config = worst(part["numbers"]) or next(iter(part["numbers"])), part["config"]
-            told_apart = records > 1 and {"alpha", "dims"} <= {*config}
-            where = f", α = {config['alpha']}, d to {max(config['dims'])}" if told_apart else ""
-            measured = f"{one['name'].replace('_', ' ')}{where}: {interval(one)}"
+            one, config = worst(part["numbers"]) or lowest(part["numbers"], "high"), part["config"]
+            where = f" (`{part['record']}`)" if records > 1 else ""
+            if records > 1 and {"alpha", "dims"} <= {*config}:
+                dims = f"$d$ {'to' if config['dims'][1:] else '='} {max(config['dims'])}"
+                where = f", $\\alpha$ = {config['alpha']}, {dims}"
+            measured = f"{row.get('missed', {}).get(one['name'], one['name'])}{where}: {interval(one)}"
             lines.append([*first, measured, told(base(one)), deviation(one)])
             first = ["", "", ""]
     return lines
@@ -315,7 +334,8 @@ def group(rows: list[dict], name: str, root: Path) -> list[str]:
         }
         how = ". ".join(f"*{key}* {value}" for key, value in judged.items() if value)
         text = f"{row['claim']}. *Measured*: {row['measured']}." if verdicts else f"{row['claim']}."
-        lines.append([link(row, root), f"{badge(row['verdict'])} {row['of']}", text, how])
+        word = f"[{badge(row['verdict'], place(row))}](sec-ev-words) {row['of']}"
+        lines.append([link(row, root), word, text, how])
     rows_of = table("statement | word, whose | claimed, measured | how it is judged", lines)
     return [f"## {name.capitalize()}", "", f"{tally(rows)}.", "", ":::{container} ledger", "", *rows_of, ":::", ""]
 

@@ -31,6 +31,10 @@ SLIDE_PICTURE = re.compile(r"_images/([\w-]+)\.png")
 PLAIN_CODE = re.compile(r'<span class="(?:n|nn|p|w)">([^<]*)</span>')
 SIGNATURE = re.compile(r'<dt class="sig .*?</dt>', re.DOTALL)
 SIGNATURE_PIECE = re.compile(r'<span class="pre">([^<]*)</span>')
+VERDICT = re.compile(r'(<span class="verdict [^>]*)>([^<]+)<')
+EVIDENCE = (ROOT / "chapters" / "evidence.md").read_text(encoding="utf-8")
+MEANING = {word.lower(): told for word, told in re.findall(r"^- \*([\w ]+)\*: (.+)$", EVIDENCE, re.MULTILINE)}
+"""What a verdict's word means."""
 FORMULA = re.compile(r'[(“]?<span class="math notranslate nohighlight">[^<]*</span>[,.;:!?)”’–-]+')
 
 
@@ -92,6 +96,11 @@ def drop_plain_spans(app, pagename, templatename, context, doctree) -> None:
     """Names, marks and spaces in code have the colour of all code: their spans are a third of a page of the library."""
     signatures = SIGNATURE.sub(lambda match: SIGNATURE_PIECE.sub(r"\g<1>", match[0]), context.get("body", ""))
     context["body"] = PLAIN_CODE.sub(r"\g<1>", signatures)
+
+
+def explain_words(app, pagename, templatename, context, doctree) -> None:
+    """A verdict shows under the pointer what its word means, as Evidence defines it."""
+    context["body"] = VERDICT.sub(lambda word: f'{word[1]} title="{MEANING[word[2]]}">{word[2]}<', context["body"])
 
 
 def copy_notebook(app, pagename, templatename, context, doctree) -> None:
@@ -232,6 +241,6 @@ def setup(app: Sphinx) -> dict:
     app.connect("doctree-resolved", close_up)
     app.connect("doctree-resolved", name_pictures_of_slides)
     repairs = drop_unused, drop_second_name, drop_broken_roles, drop_plain_spans, keep_punctuation, stack_panels
-    for handler in (*repairs, copy_notebook, describe):
+    for handler in (*repairs, explain_words, copy_notebook, describe):
         app.connect("html-page-context", handler, priority=900)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
