@@ -47,10 +47,10 @@ def sizes_figure(record: dict, first: dict) -> Figure:
     widths = config["widths"]
     tail = expected.loss_tail(config["first_exponent"], config["n_teachers"])
     points(axes[1], widths, np.array(measured["floor"]) + tail, look, error=measured["floor_error"])
-    for name, line in (("ideal", "-"), ("floor", "--")):
-        label = {"ideal": "a direction each", "floor": "race"}[name]
+    for name, line, label in (("ideal", "-", "a direction each"), ("floor", "--", "race")):
         axes[1].plot(widths, np.array(predicted[name]) + tail, line, color=GREY, lw=1.2, label=label)
     frame(axes[1], "neurons $m$", "loss at the end, with tail", log="xy", base=2)
+    axes[1].set_ylim(0.01, 1)
     axes[1].legend()
     return figure
 

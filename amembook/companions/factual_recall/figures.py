@@ -34,7 +34,7 @@ def capacity_figure(record: dict) -> Figure:
     measured, predicted = record["measured"], record["predicted"]
     weights = np.square(record["config"]["dims"])
     counts, error = (np.array(measured["linear"][key], dtype=float) for key in ("counts", "error"))
-    looks = [look for look, _ in kinds(["linear, $d^2$", "MLP, width varied", "MLP, $d$ varied"], "{}")]
+    looks = [look for look, _ in kinds(["linear memory", "MLP, width varied", "MLP, $d$ varied"], "{}")]
     law = np.array(predicted["linear"]["counts"])
     points(axes[0], weights, counts, looks[0], error=error, law=law)
     for power, style in ((1.0, "--"), (1.5, ":")):

@@ -18,8 +18,8 @@ def sketch_figure(record: dict) -> Figure:
             label = {"gap": "gap to the limit", "transfer": "cost of the rate"}[name]
             axis.plot(widths, told[name], look.marker, color=look.colour, label=label)
             reference_line(axis, widths, -slope, (widths[0], told[name][0]))
-        title = f"{steps} step{'s' if steps > 1 else ''}"
-        frame(axis, "width of the sketch $n$", "loss", title, log="xy", base=2)
+        frame(axis, "width of the sketch $n$", "loss", f"{steps} step{'s' * (steps > 1)}", log="xy", base=2)
+        axis.set_ylim(1e-3, 0.3)
     axes[0].plot([], [], ":", color=GREY, lw=1.2, label="exponents ½ and 1")
     key(axes[0])
     return figure
