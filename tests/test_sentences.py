@@ -179,6 +179,23 @@ def test_whitening_on_batches_damped_in_single_precision_and_before_a_polar_map(
     assert ends["matched"] == (1.54, 1.56) and ends["polar_matched"] == (1.18, 1.2)
 
 
+def test_the_law_of_whitening_on_its_lists_and_between_the_powers_of_the_weights():
+    far = {}
+    for study, names in (("whitening", "kfac matched mixed"), ("two-sided", "matched mixed kfac balanced")):
+        (record,) = read_records(study, "confirm")
+        sides = ([record[side]["counts"][name] for name in names.split()] for side in ("measured", "predicted"))
+        far[study] = np.divide(*sides) - 1
+    assert abs(far["whitening"]).max() < 0.0135
+    lists = far["two-sided"]
+    assert abs(np.delete(lists, 3, axis=1)).max() < 0.0145 and (abs(lists[:, 3] - 0.03) < 0.005).all()
+    problem = am.Problem.power_law(8192, 128, 1.5)
+    laws = [
+        equivalents.expected_whitened_capacity(problem, right=(equivalents.Whitener(lambda q, b=b: q**b),))
+        for b in (1, 1.5, 2, 2.5)
+    ]
+    assert [round(law) for law in laws] == [138, 209, 220, 216]
+
+
 @pytest.mark.parametrize("alpha, said", [(1.25, 0.87), (1.5, 0.97), (2.0, 1.0)])
 def test_kfacs_share_of_the_matched_filter_at_a_large_dimension_is_near_its_limit(alpha, said):
     c = lambda a: a / np.pi * np.sin(np.pi / a)
