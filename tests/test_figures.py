@@ -95,7 +95,6 @@ DRAWN = {
     iterates.race_laws_figure: ("race", ""),
     iterates.minibatch_iterates_figure: ("many-steps", "confirm-extra"),
     iterates.momentum_figure: ("many-steps", "confirm-extra"),
-    iterates.horizon_figure: ("many-steps", "confirm-extra"),
     loss.loss_curves_figure: ("loss", ""),
     loss.over_mass_figure: ("loss", "", 1.0),
     loss.safe_rate_figure: ("loss", "", {"law": {"dims": (64, 128, 256), "ratio": (8, 14, 20), "reach": 300}}),
