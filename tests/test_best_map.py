@@ -281,3 +281,24 @@ def test_five_quintic_steps_are_enough_up_to_a_dimension_that_falls_with_alpha()
         enough.append(7 + sum(number <= 5 for number in steps))
         assert abs(enough[-1] - formula) < 1
     assert enough == [94, 44, 16]
+
+
+def test_schedules_of_five_steps_keep_what_their_sharp_counts_say(records):
+    for record in records.values():
+        sharp, kept = record["predicted"]["counts"], record["measured"]["counts"]
+        for name in ("muon5", "dion5", "polar_express5"):
+            draws = np.array(record["measured"]["seed_counts"][name])[-1]
+            error = max(draws.std(ddof=1) / len(draws) ** 0.5, 1)
+            assert abs(draws.mean() - sharp[name][-1]) < 0.05 * sharp[name][-1] + 2 * error
+        assert kept["polar_express5"][-1] > kept["muon5"][-1]
+
+
+def test_what_the_scatter_of_ten_quintic_steps_costs(records):
+    case = am.Problem.power_law(16_384, 256, 1.5)
+    law = SpectralLaw.solve(case.frequencies, 256)
+    before = (torch.tensor(law.singular_values.copy()) / case.frequencies.norm()).clamp(max=1)
+    values = am.spectral.compose_quintics(before, SCHEDULES["muon5"][:1] * 10).numpy()
+    cost = (law.integrate(values**2) / law.integrate(values) ** 2) ** (-1 / 3)
+    sharp = records[1.5]["predicted"]["counts"]
+    ten = sharp["muon10"][-1] / sharp["polar"][-1]
+    assert (round(100 * (1 - cost), 1), round(100 * (1 - ten), 1)) == (1.2, 1.9)

@@ -67,7 +67,6 @@ def reach(record):
 LAWS = dict.fromkeys(ALPHAS, ((64, 512), (60, 600)))
 DRAWN = {
     best_map.gains_figure: ("spectral-maps", "confirm-alpha", ("smoothed_best", "best", "best_monotone")),
-    best_map.floor_figure: ("spectral-maps", "confirm-alpha"),
     best_map.steps_collapse_figure: ("spectral-maps", "confirm-alpha-1.5", reach),
     newton.newton_over_polar_figure: ("sharp", "confirm", curves),
     newton.newton_batch_figure: ("sharp", "confirm", lambda record: dict.fromkeys((128, 256), range(1, 7))),
@@ -82,7 +81,6 @@ DRAWN = {
     gradient_limit.ladder_figure: ("gradient-limit", "confirm", dict.fromkeys(ALPHAS, 0.7)),
     gradient_limit.ranks_figure: ("gradient-limit", "confirm", 1.5),
     whitening.frontier_figure: ("whitening", "confirm", 1.5),
-    whitening.damping_figure: ("whitening", "confirm", 1.5),
     whitened_runs.runs_figure: ("whitened-runs", "confirm", 64),
     zoo.items_figure: ("zoo", "confirm", 1.5),
     interactions.interaction_blocks_figure: ("interactions", "confirm", "smoothed_sign"),
@@ -97,7 +95,6 @@ DRAWN = {
     iterates.race_laws_figure: ("race", ""),
     iterates.minibatch_iterates_figure: ("many-steps", "confirm-extra"),
     iterates.momentum_figure: ("many-steps", "confirm-extra"),
-    iterates.horizon_figure: ("many-steps", "confirm-extra"),
     loss.loss_curves_figure: ("loss", ""),
     loss.over_mass_figure: ("loss", "", 1.0),
     loss.safe_rate_figure: ("loss", "", {"law": {"dims": (64, 128, 256), "ratio": (8, 14, 20), "reach": 300}}),

@@ -179,6 +179,64 @@ def test_whitening_on_batches_damped_in_single_precision_and_before_a_polar_map(
     assert ends["matched"] == (1.54, 1.56) and ends["polar_matched"] == (1.18, 1.2)
 
 
+def test_the_law_of_whitening_on_its_lists_and_between_the_powers_of_the_weights():
+    far = {}
+    for study, names in (("whitening", "kfac matched mixed"), ("two-sided", "matched mixed kfac balanced")):
+        (record,) = read_records(study, "confirm")
+        sides = ([record[side]["counts"][name] for name in names.split()] for side in ("measured", "predicted"))
+        far[study] = np.divide(*sides) - 1
+    assert abs(far["whitening"]).max() < 0.0135
+    lists = far["two-sided"]
+    assert abs(np.delete(lists, 3, axis=1)).max() < 0.0145 and (abs(lists[:, 3] - 0.03) < 0.005).all()
+    problem = am.Problem.power_law(8192, 128, 1.5)
+    laws = [
+        equivalents.expected_whitened_capacity(problem, right=(equivalents.Whitener(lambda q, b=b: q**b),))
+        for b in (1, 1.5, 2, 2.5)
+    ]
+    assert [round(law) for law in laws] == [138, 209, 220, 216]
+
+
+def test_the_slope_of_the_best_quintic_on_a_long_interval():
+    zero = brentq(lambda s: 16 / (25 * 5**0.5) * s**5 - (1 - s**2) ** 2, 0.5, 1)
+    slope = 2 * zero**4 / (1 - zero**2) ** 2
+    assert (round(zero, 4), round(slope, 3)) == (0.8207, 8.514)
+    assert slope == pytest.approx(am.spectral.polar_express_coefficients(1e-9, 1)[0][0], abs=1e-6)
+
+
+def test_momentum_and_the_end_of_many_steps_as_the_chapter_tells_them():
+    (record,) = read_records("many-steps", "confirm-extra-")
+    config, measured, largest = record["config"], record["measured"], 192
+    slope = np.array(measured["momentum_slope"])
+    assert np.round(slope[:, -1] - slope[:, 0], 2).tolist() == [0.56, 0.27, 0.16]
+    wait = (1.5 * am.theory.recovery_exponent("muon", 1.5, 2) - 2) * np.log(largest)
+    assert [round(wait / np.log(1 / beta), 1) for beta in config["momenta"][1:]] == [2.5, 16.6]
+    batched = measured["batches"][config["batch_sizes"].index(4096)][:5]
+    for dim, found, given in (
+        (128, batched, {"batch_size": 4096}),
+        (largest, measured["momentum_counts"][-1][-1], {"momentum": 0.9}),
+    ):
+        problem = am.Problem.power_law(config["small_items"], dim, 1.5)
+        law = am.equivalents.mean_field_iterates(problem, 1.0, 5, streams=2, **given).counts
+        assert abs(found / law - 1).max() < 0.04
+    share = measured["horizon_share"]
+    assert (round(share[0], 2), round(share[-1], 2), round(measured["horizon_slope"], 2)) == (0.51, 0.6, 2.11)
+    assert measured["horizon_steps"]["half"][1:] == [3, 4, 4, 4]
+
+
+def test_the_median_under_momentum_is_the_larger_of_two_up_to_a_geometric_series():
+    problem = am.Problem.power_law(8192, 128, 1.5)
+    emb = am.sample_embeddings(problem, seed=0)
+    removed = (0, *am.theory.recovery_thresholds("muon", 1.5, 128, 4, 0.5))
+    G = [am.thresholded_gradient(emb, problem.frequencies, count) for count in removed]
+    median = lambda X: torch.linalg.svdvals(X).median().item()
+    for decay, most in ((0.5, 1.85), (0.9, 1.07)):
+        A, excess = 0, []
+        for t in range(5):
+            A = decay * A + G[t]
+            excess.append(median(A) / max(decay**t * median(G[0]), median(G[t])))
+        assert 0.99 < min(excess) and max(excess) == pytest.approx(most, abs=0.01)
+
+
 @pytest.mark.parametrize("alpha, said", [(1.25, 0.87), (1.5, 0.97), (2.0, 1.0)])
 def test_kfacs_share_of_the_matched_filter_at_a_large_dimension_is_near_its_limit(alpha, said):
     c = lambda a: a / np.pi * np.sin(np.pi / a)

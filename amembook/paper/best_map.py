@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, PALE, alpha_of, frame, key, kinds, new_axes, optimizer, points, series
+from amembook.figures.style import GREY, PALE, alpha_of, frame, key, new_axes, optimizer, points, series
 
 _LOOKS = {
     "polar": optimizer("polar"),
@@ -54,47 +54,6 @@ def gains_figure(records: list[dict], names) -> Figure:
     for axis in axes[::2]:
         axis.set_ylabel("recovered items / polar's")
     key(axes[0], below=len(names))
-    return figure
-
-
-def floor_figure(records: list[dict]) -> Figure:
-    """Loss against capacity, both relative to polar, along the floors of the best map; one panel a record."""
-    figure, axes = new_axes(len(records), sharey=True)
-    for axis, record in zip(axes, records, strict=True):
-        measured, floors = record["measured"], record["config"]["floors"]
-        for k, (look, _) in enumerate(series(record["config"]["loss_dims"], "$d = {}$")):
-            x, y = (
-                [measured[key_][f"floor_{floor:g}"][k] / measured[key_]["polar"][k] for floor in floors]
-                for key_ in ("floor_counts", "floor_losses")
-            )
-            points(axis, x, y, look, fmt=look.marker + "-", lw=1)
-        for floor, *place in zip(floors, x, y, strict=True):
-            axis.annotate(f"{floor:g}", place, xytext=(5, 3), textcoords="offset points")
-        axis.plot([1], [1], "*", color=GREY, ms=11, label="polar")
-        frame(axis, "recovered items / polar's", title=alpha_of(record), log="y")
-    for axis in axes[::2]:
-        axis.set_ylabel("best loss / polar's")
-    key(axes[0])
-    return figure
-
-
-def transformed_spectrum_figure(before, law: tuple, after: dict) -> Figure:
-    """Histogram of the singular values, with their law, and of their images under several maps.
-
-    before: (d,) s / ‖G‖_F. law: (s / ‖G‖_F, density of log₁₀ s). after: label ↦ (d,) values f(s).
-    """
-    figure, (left, right) = new_axes(2)
-    left.hist(np.log10(before), bins=30, density=True, color=PALE, label="measured")
-    left.plot(np.log10(law[0]), law[1], "-", color=GREY, lw=1.3, label="law")
-    left.set_xlim(np.log10(np.min(before)) - 0.3, 0.1)
-    frame(left, r"$\log_{10}(s / \|G\|_F)$", "density")
-    key(left)
-    for look, (label, values) in kinds(after.items()):
-        ordered = np.sort(values)
-        share = (np.arange(len(ordered)) + 0.5) / len(ordered)
-        right.plot(ordered, share, "-", color=look.colour, lw=1.6, label=label)
-    frame(right, "singular value after the map", "share of directions below it")
-    key(right, below=2, loc="outside lower right")
     return figure
 
 

@@ -256,22 +256,3 @@ def momentum_figure(record: dict) -> Figure:
         axis.set_xticks(steps)
         name_lines(axis)
     return figure
-
-
-def horizon_figure(record: dict) -> Figure:
-    """Left: recovered items over d²/(2 log N) against the step. Right: steps to half of the end, and Theorem 9's."""
-    config, measured = record["config"], record["measured"]
-    dims = config["horizon_dims"]
-    figure, (left, right) = new_axes(2)
-    for k, (look, dim) in enumerate(series(dims, "$d = {}$")):
-        counts, ceiling = measured["horizon"][k], dim**2 / (2 * np.log(config["small_items"]))
-        points(left, range(1, len(counts) + 1), counts, look, scale=ceiling, fmt=look.marker + "-", lw=1, ms=3.5)
-    frame(left, "step $t$", r"recovered items / $\frac{d^2}{2\log N}$", zero=True)
-    key(left, ncols=2)
-    for look, (name, label) in kinds({"half": "to a half", "ninety": "to 90 %"}.items()):
-        points(right, dims, measured["horizon_steps"][name], look, label=label)
-    law = r"$d^{\kappa_t}=d^2/2$"
-    right.plot(dims, record["predicted"]["horizon_steps"]["half"], ":", color=GREY, label=law)
-    frame(right, "embedding dimension $d$", "steps", log="x", base=2, zero=True)
-    name_lines(right, places={"to a half": (3, (0, -12)), "to 90 %": (2, (0, 12)), law: (1, (0, 12))})
-    return figure

@@ -19,6 +19,21 @@ def smooth(lam: float):
     return lambda s: s / torch.hypot(s, s.new_tensor(lam))
 
 
+def shapes(alpha: float) -> tuple:
+    """(n,) singular values in units of t₀, four maps at them, and the density of their logarithms."""
+    unit = equivalents.SpectralLaw.power_law(alpha)
+    x = unit.singular_values
+    x = x[(x > 1e-2) & (x < 1e3)]
+    maps = {
+        "polar": torch.ones_like,
+        "smoothed_best": smooth(equivalents.best_smoothing(unit)),
+        "best_monotone": equivalents.best_monotone_map(unit),
+        "best": equivalents.best_map(unit),
+    }
+    curves = {name: f(torch.tensor(x)) for name, f in maps.items()}
+    return x, curves, x * np.interp(x, unit.singular_values, unit.density)
+
+
 def monotone(best: dict) -> Table:
     """R of the best nondecreasing map and of the best h_λ over the polar map's; best: α ↦ that of the best map."""
     rows = []
@@ -48,18 +63,6 @@ def floors(records: dict) -> Table:
         assert relative["floor_0.3"][0] > 1.05 and relative["floor_0.3"][1] < 1
     head = [word for alpha in records for word in (f"α = {alpha}, items", "best loss")]
     return Table(["over polar's, floor", *head], list(rows.values()), {(0, 4), (2, 3), (2, 4)})
-
-
-def after_iterations(s: torch.Tensor, t0: float) -> dict:
-    """Iteration ↦ singular values after it, of a gradient with these before."""
-    norm, shipped = s.norm().item(), spectral_maps.SCHEDULES["muon5"]
-    used = {
-        "quintic, 5 steps": shipped,
-        "Polar Express for 0.001, 5 steps": spectral_maps.SCHEDULES["polar_express5"],
-        "quintic, 8 steps": shipped[:1] * 8,
-        "Polar Express for the bulk, 7 steps": am.spectral.polar_express_coefficients(0.3 * t0 / norm, 7),
-    }
-    return {label: am.spectral.compose_quintics(s / norm, steps) for label, steps in used.items()}
 
 
 def reach(records: dict) -> dict:
@@ -119,22 +122,6 @@ def steps_by_dim() -> Table:
     return Table(head, rows, {(6, 4), (6, 7)})
 
 
-def fixed_schedules(records: dict) -> Table:
-    """The share of polar's items that fixed schedules of five steps keep at the largest d, counted."""
-    rows = {}
-    for record in records.values():
-        counts, sharp = record["measured"]["counts"], record["predicted"]["counts"]
-        for name in ("muon5", "dion5", "polar_express5"):
-            slope = math.prod(a for a, _, _ in spectral_maps.SCHEDULES[name])
-            share = counts[name][-1] / counts["polar"][-1]
-            rows.setdefault(name, [name, f"{slope:.0f}"]).append(f"{share:.2f}")
-            draws = np.array(record["measured"]["seed_counts"][name])[-1]
-            error = max(draws.std(ddof=1) / len(draws) ** 0.5, 1)
-            assert abs(draws.mean() - sharp[name][-1]) < 0.05 * sharp[name][-1] + 2 * error
-        assert counts["polar_express5"][-1] > counts["muon5"][-1]
-    return Table(["of polar's items", "Λ", *(f"α = {alpha}" for alpha in records)], list(rows.values()), {(0, 3)})
-
-
 def kept_after_rounding(case: am.Problem, noise: float) -> float:
     """Items of polar(G + E) over polar(G)'s, ‖E‖_F = noise √d: E as very many items that nobody asks about."""
     q, spurious = case.frequencies, 8 * case.n_items
@@ -148,6 +135,16 @@ def kept_after_rounding(case: am.Problem, noise: float) -> float:
         log_wins = torch.special.log_ndtr(torch.tensor(score))
         counts.append((torch.exp((case.n_items - 1) * log_wins).numpy() @ weights).sum())
     return counts[0] / counts[1]
+
+
+def rounding_laws() -> dict:
+    """α, in words ↦ noise / t₀ and the predicted share of polar's items."""
+    noises, curves = np.geomspace(0.03, 8, 8), {}
+    for alpha in (1.5, 2.0):
+        case, unit = am.Problem.power_law(8192, 256, alpha), am.theory.bulk_scale(alpha, 8192, 256)
+        kept = [kept_after_rounding(case, x * unit) for x in noises]
+        curves[rf"predicted, $\alpha = {alpha:g}$, $d = 256$"] = noises, kept
+    return curves
 
 
 def rounded_counts(case: am.Problem, dtype: torch.dtype) -> tuple[float, float, float]:

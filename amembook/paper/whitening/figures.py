@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, Look, frame, key, kinds, name_lines, new_axes, optimizer, points
+from amembook.figures.style import GREY, Look, frame, key, new_axes, optimizer
 
 _LOOKS = {
     "sgd": optimizer("sgd"),
@@ -42,20 +42,4 @@ def frontier_figure(record: dict, alpha: float) -> Figure:
     frame(axes[0], "items over Muon's", "loss over Muon's", title="all steps", log="y")
     frame(axes[1], "items over Muon's", title="near Muon's loss")
     key(axes[0], below=3)
-    return figure
-
-
-def damping_figure(record: dict, alpha: float) -> Figure:
-    """Recovered items of K-FAC and of W* against damping, beside their laws; no damping stands at the left."""
-    config, measured, predicted = (record[part] for part in ("config", "measured", "predicted"))
-    a = config["alphas"].index(alpha)
-    figure, (axis,) = new_axes()
-    places = np.arange(len(config["dampings"]))
-    for look, name in kinds(("kfac", "matched")):
-        named = look._replace(label={"kfac": "K-FAC", "matched": "$W^*$"}[name])
-        error, law = measured["damped_error"][name][a], predicted["damped"][name][a]
-        points(axis, places, measured["damped"][name][a], named, error=error, law=law)
-    axis.set_xticks(places, [f"{damping:g}" for damping in config["dampings"]])
-    frame(axis, "damping, in units of the mean eigenvalue", "recovered items", zero=True)
-    name_lines(axis)
     return figure
