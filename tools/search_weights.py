@@ -47,10 +47,10 @@ def places(doctree: nodes.document, count) -> Counter:
         if isinstance(child, nodes.paragraph) and not child.astext().startswith("You need"):
             found.update(dict.fromkeys(count(child.astext()), SCREEN))
     for sheet in doctree.findall(lambda node: isinstance(node, nodes.container) and "cheat-sheet" in node["classes"]):
-        rules = " ".join(rule.astext() for rule in sheet.findall(nodes.strong))
-        found.update(dict.fromkeys(count(rules), SCREEN))
+        rules = count(" ".join(rule.astext() for rule in sheet.findall(nodes.strong)))
         # below the rules it says where the rest is answered
-        found.update(dict.fromkeys(count(" ".join(line.astext() for line in sheet.children[1:])), DEFINED))
+        others = count(" ".join(line.astext() for line in sheet.children[1:]))
+        found.update(dict.fromkeys(others, DEFINED) | dict.fromkeys(rules, SCREEN))
     return found
 
 
