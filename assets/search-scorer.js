@@ -2,10 +2,12 @@
 function asked(query) {
   const names = {
     bf16: "bfloat16", fp16: "float16", fp32: "float32", qkv: "query key value", moe: "experts",
-    mup: "rate width", "µp": "rate width", warmup: "warm-up", "newton-schulz": "newton–schulz",
+    mup: "rate width", "µp": "rate width", warmup: "warm", "warm-up": "warm", "newton-schulz": "newton–schulz",
+    moonlight: "adamw rate width", license: "licence", exercise: "seminar", exercises: "seminar", sure: "evidence",
+    "d^2": "deflation", "d²": "deflation",
   };
   const sentence = "an how what which when where why who do does did should can could must have has need needed i me my we us our you "
-    + "your many much more most than or so from about there's what's favour favor help use using";
+    + "your list many much more most than or so from about there's what's favour favor help use using";
   const words = query.toLowerCase().replace(/[?!"“”:;,()]/g, "").trim().split(/\s+/).filter((word) => word);
   const meaning = words[0] === "what" && words[words.length - 1] === "mean" ? words.slice(0, -1) : words;
   const left = meaning.filter((word) => !sentence.split(" ").includes(word) && !stopwords.includes(word));
@@ -15,7 +17,7 @@ function asked(query) {
 /* A page is worth what tools/search_weights.py found it to say about the words that are asked for; a page or a heading
    that is called by them comes before all others, an object of the library behind all pages. */
 var Scorer = {
-  weights: {},
+  weights: {}, elsewhere: [],
   score: ([docname, title, anchor, descr, score]) => {
     const query = asked(new URLSearchParams(location.search).get("q") || "");
     const own = title.replace(/<[^>]*>/g, "").toLowerCase().replace(/^([\d.]+|[a-z]\.)\s*/, "");
@@ -46,7 +48,7 @@ if (typeof Search !== "undefined") {
     return htmlToText(page.documentElement.outerHTML, anchor);
   };
 }
-// the other book has a search of its own
+// the other book has a search of its own; its titles are known here
 document.addEventListener("DOMContentLoaded", () => {
   const other = document.querySelector(".other-book a"), results = document.getElementById("search-results");
   if (!other || !results || !location.search) return;
@@ -54,6 +56,15 @@ document.addEventListener("DOMContentLoaded", () => {
   link.href = new URL("search.html" + location.search, other.href);
   link.textContent = "The same search in the other book";
   results.after(link);
+  const words = splitQuery(asked(new URLSearchParams(location.search).get("q") || ""));
+  const called = ([title]) => words.length && words.every((word) => title.toLowerCase().includes(word));
+  const first = ([title]) => title.toLowerCase().indexOf(words[0]), line = document.createElement("p");
+  const named = Scorer.elsewhere.filter(called).sort((a, b) => first(a) - first(b)).slice(0, 3);
+  line.append("In the other book: ");
+  for (const [title, address] of named) {
+    line.append(line.children.length ? "; " : "", Object.assign(document.createElement("a"), { href: address, textContent: title }));
+  }
+  if (named.length) results.before(line);
 });
 // a page opened from a disk may not fetch the others, which the excerpts are cut from
 if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;

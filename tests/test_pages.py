@@ -290,6 +290,15 @@ def test_the_search_of_a_book_ranks_a_chapter_first_for_its_own_title(browser, b
         ("QKV: one matrix or three", "shapes cheat-sheet"),
         ("bf16", "schedules"),
         ("what does undecided mean", "glossary"),
+        ("open problems", "index"),
+        ("d^2 limit", "deflation"),
+        ("is nesterov needed", "cheat-sheet"),
+        ("warmup", "cheat-sheet"),
+        ("moonlight", "cheat-sheet"),
+        ("license", "README"),
+        ("prerequisites", "guide"),
+        ("exercise list", "seminar"),
+        ("split qkv", "shapes"),
         ("which batch", "minibatches"),
         ("bfloat16", "schedules"),
         ("weight decay", "optimizers"),
@@ -306,6 +315,22 @@ def test_a_question_finds_its_page_first_and_no_object_of_the_library(browser, q
     with browse.tab(browser, "desktop") as (page, _):
         found = [path.rpartition("/")[2].removesuffix(".html") for path in results_of(page, query)[:5]]
     assert found[0] in chapters.split() and "api" not in found, found
+
+
+@pytest.mark.parametrize(
+    ("book", "query", "page"),
+    [
+        ("", "chain of thought", "companions/chapters/chain-of-thought"),
+        ("companions", "theorem 3", "html/chapters/assembly"),
+    ],
+)
+def test_a_title_of_the_other_book_is_found_from_here(browser, book, query, page):
+    with browse.tab(browser, "phone") as (tab, complaints):
+        results_of(tab, query, book)
+        link = tab.locator("p", has_text="In the other book:").locator("a").first
+        link.click()
+        tab.wait_for_url(f"**/{page}.html")
+        assert not complaints
 
 
 @pytest.mark.parametrize("view", ["desktop", "phone"])

@@ -7,14 +7,18 @@ them up for a query.
 
 import json
 import math
+import re
 from collections import Counter, defaultdict
+from os.path import relpath
 from pathlib import Path
 
 from docutils import nodes
+from portable import BOOKS, Book
 from sphinx.addnodes import glossary, pending_xref
 from sphinx.application import Sphinx
 from sphinx.search.en import SearchEnglish
 
+ROOT = Path(__file__).resolve().parents[1]
 TITLE, DEFINED, SCREEN, HEADING = 10, 8, 5, 3
 OFTEN = 4
 """A word that a page has fewer times, and in no place that counts, has no weight."""
@@ -43,9 +47,18 @@ def places(doctree: nodes.document, count) -> Counter:
         if isinstance(child, nodes.paragraph) and not child.astext().startswith("You need"):
             found.update(dict.fromkeys(count(child.astext()), SCREEN))
     for sheet in doctree.findall(lambda node: isinstance(node, nodes.container) and "cheat-sheet" in node["classes"]):
-        rules = " ".join(rule.astext() for rule in sheet.findall(nodes.strong))
-        found.update(dict.fromkeys(count(rules), SCREEN))
+        rules = count(" ".join(rule.astext() for rule in sheet.findall(nodes.strong)))
+        # below the rules it says where the rest is answered
+        others = count(" ".join(line.astext() for line in sheet.children[1:]))
+        found.update(dict.fromkeys(others, DEFINED) | dict.fromkeys(rules, SCREEN))
     return found
+
+
+def elsewhere(here: str) -> list[tuple[str, str]]:
+    """Titles of the pages of other books than the one in the folder `here`, and their addresses from its pages."""
+    title = lambda page: re.search(r"^# (.+)$", (ROOT / f"{page}.md").read_text(encoding="utf-8"), re.MULTILINE)[1]
+    pages = [page for name in BOOKS if name != here for page in Book(ROOT, name).pages()]
+    return [(title(page), relpath(f"{page}.html", here or ".")) for page in pages]
 
 
 def weigh(app: Sphinx, error: Exception | None) -> None:
@@ -73,8 +86,9 @@ def weigh(app: Sphinx, error: Exception | None) -> None:
     rare = {word: math.log2(1 + len(app.env.found_docs) / len(pages)) for word, pages in weights.items()}
     told = {w: {page: round(x * rare[w], 1) for page, x in pages.items()} for w, pages in sorted(weights.items())}
     # before the index, which answers a query as soon as it is there
-    text = f"Scorer.weights={json.dumps(told, separators=(',', ':'))};\n{index.read_text(encoding='utf-8')}"
-    index.write_text(text, encoding="utf-8")
+    others = json.dumps(elsewhere(relpath(app.srcdir, ROOT).removeprefix(".")))
+    text = f"Scorer.weights={json.dumps(told, separators=(',', ':'))};\nScorer.elsewhere={others};\n"
+    index.write_text(text + index.read_text(encoding="utf-8"), encoding="utf-8")
 
 
 def setup(app: Sphinx) -> dict:
