@@ -56,20 +56,3 @@ def law_figure(record: dict) -> Figure:
     axes[1].set_ylim(top=300)
     key(axes[0], {"predicted": "-"}, below=3)
     return figure
-
-
-def network_figure(recall: dict, text: dict) -> Figure:
-    """Least, median and largest reach over the matrices by step: recall network (by momentum) and language model."""
-    figure, axes = new_axes(2, sharey=True)
-    panels = [(rf"recall, $\beta={beta}$", told) for beta, told in recall["measured"]["recall"].items()]
-    rows = [(axes[0], *panel) for panel in panels] + [(axes[1], "language model", text["measured"]["text"])]
-    for (look, _), (axis, label, told) in zip(kinds([row[1] for row in rows]), rows, strict=True):
-        reach = np.array(list(told["reach"][SHIPPED].values()))
-        steps = told["step"][1:]
-        axis.fill_between(steps, reach.min(0), reach.max(0), color=look.colour, alpha=0.2, lw=0)
-        axis.plot(steps, np.median(reach, 0), look.marker + "-", color=look.colour, ms=4, lw=1, label=label)
-    for axis in axes:
-        axis.axhline(3, color=GREY, lw=1, ls="--")
-        frame(axis, "training step", "reach of the matrices" if axis is axes[0] else "", log="y")
-        axis.legend(loc="lower left")
-    return figure

@@ -1,4 +1,4 @@
-"""Pictures of the study: who is ahead by association and at the end, drops of first steps, modes of the text, runs."""
+"""Pictures of the study: who is ahead by association and at the end, drops of first steps, modes of the text."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -79,21 +79,4 @@ def modes_figure(record: dict) -> Figure:
         axis.plot(np.arange(1, len(values) + 1), values, look.marker, color=look.colour, ms=4, label=shown[name])
     frame(axis, "rank of the mode", "singular value of $C$", log="xy")
     axis.legend()
-    return figure
-
-
-def run_figure(record: dict) -> Figure:
-    """Losses over best steps, both maps, on the text and on a quarter of its association, with two standard errors."""
-    config, measured = record["config"], record["measured"]
-    figure, axes = new_axes(2)
-    for axis, target, title in zip(axes, ("1", "0.25"), ("the text", "a quarter of association"), strict=True):
-        row = config["run"].index(target)
-        for name in MAPS:
-            look = optimizer(name, NAMES[name])
-            mean, error = (np.array(measured[key][name][row], float) for key in ("run", "run_error"))
-            steps = np.arange(len(mean))
-            axis.plot(steps, mean, color=look.colour, label=look.label)
-            axis.fill_between(steps, mean - 2 * error, mean + 2 * error, color=look.colour, alpha=0.25, lw=0)
-        frame(axis, "steps", "loss, nats" if axis is axes[0] else "", f"{title}, $d = {config['run_dim']}$")
-    name_lines(axes[0], at=10, offset=(2, 9))
     return figure

@@ -3,8 +3,8 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, key, new_axes, optimizer, points, series
-from amembook.practice.experts.expected import layer_of, rule_of_gain
+from amembook.figures.style import frame, key, new_axes, optimizer, points
+from amembook.practice.experts.expected import layer_of
 
 MAPS = ("polar", "sgd")
 TITLES = {"random": "router by chance", "item": "router by item"}
@@ -33,46 +33,4 @@ def layers_figure(record: dict) -> Figure:
         frame(axis, "experts $E$", "items of one step" if axis is axes[0] else "", title, log="xy", base=2)
     axes[0].set_yscale("log")
     key(axes[0], below=2)
-    return figure
-
-
-def gain_figure(record: dict) -> Figure:
-    """Left: items of one memory by its tokens, on predictions, with what the tokens show. Right: Muon's over SGD's, and
-    the rule, dotted."""
-    config, measured, predicted = record["config"], record["measured"], record["predicted"]
-    figure, axes = new_axes(2)
-    b, dims = np.array(config["batch_sizes"]), config["dims"]
-    for name in MAPS:
-        told = (measured["batch"], measured["batch_error"], predicted["batch"])
-        found, error, law = (table[name][-1] for table in told)
-        points(axes[0], b, found, optimizer(name), error=np.array(error), law=law)
-    axes[0].plot(b, predicted["distinct"][-1], ":", color=GREY, label="different items seen")
-    frame(axes[0], "tokens $b$", "items of one step", f"$d = {dims[-1]}$", log="xy", base=2)
-    axes[0].legend()
-    for k, (look, _) in enumerate(series(dims, "$d = {}$")):
-        found, law = (
-            np.divide(table["batch"]["polar"][k], table["batch"]["sgd"][k]) for table in (measured, predicted)
-        )
-        relative = [np.divide(measured["batch_error"][name][k], measured["batch"][name][k]) for name in MAPS]
-        points(axes[1], b, found, look, error=found * np.hypot(*relative), law=law)
-        muon, sgd = (predicted["population"][name][k] for name in MAPS)
-        rule = [rule_of_gain(seen, muon, sgd) for seen in predicted["distinct"][k]]
-        axes[1].plot(b, rule, ":", color=look.colour)
-    frame(axes[1], "tokens $b$", "Muon's items over SGD's", log="xy", base=2)
-    key(axes[1], {"rule": ":"})
-    return figure
-
-
-def momentum_figure(record: dict) -> Figure:
-    """Items of a polar step on a warm momentum against the tokens of one step, by β, on predictions; W stays at 0."""
-    config, measured, predicted = record["config"], record["measured"], record["predicted"]
-    figure, (axis,) = new_axes()
-    b = config["momentum_batches"]
-    axis.plot(b, predicted["one_batch"], "--", color=GREY, label="no momentum, predicted")
-    for k, (look, _) in enumerate(series(config["momenta"], r"$\beta = {}$")):
-        error = np.array(measured["momentum_error"][k])
-        points(axis, b, measured["momentum"][k], look, error=error, law=predicted["momentum"][k])
-    axis.axhline(predicted["population"]["polar"][-1], color=GREY, lw=1, ls=":", label="the population's")
-    frame(axis, "tokens of an expert in a step, $b$", "items of a Muon step", log="x", base=2, zero=True)
-    axis.legend()
     return figure

@@ -1,9 +1,9 @@
-"""Pictures of the study: what each schedule keeps, the law behind it, formats, and what the products buy."""
+"""Pictures of the study: what each schedule keeps, the law behind it, and formats."""
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, PALE, frame, key, name_lines, new_axes, series
+from amembook.figures.style import GREY, PALE, frame, key, new_axes, series
 
 NAMES = {
     "jordan": "Jordan ×5 (torch)",
@@ -99,27 +99,4 @@ def formats_figure(records: list[dict]) -> Figure:
     axis.axvspan(0.4, 0.75, color=PALE, alpha=0.35, lw=0)
     frame(axis, "predicted", "items kept of float32's", "filled: bfloat16, open: float16")
     axis.legend(loc="lower right")
-    return figure
-
-
-def price_figure(record: dict) -> Figure:
-    """Share kept against the products spent, at the predicted table's first d, one series an α."""
-    figure, (axis,) = new_axes()
-    predicted = record["predicted"]
-    spent = np.array([predicted["products"][name] for name in NAMES])
-    for look, alpha in series(predicted["polar"], r"$\alpha = {}$"):
-        shares = [predicted["table"]["bfloat16"][alpha][name][0] for name in NAMES]
-        axis.plot(spent, shares, look.marker, color=look.colour, label=look.label)
-    highest = list(predicted["table"]["bfloat16"])[0]
-    for name, products in zip(NAMES, spent, strict=True):
-        if name in ("jordan", "cans", "cubic5", "polar_express_8", "deepseekv4"):
-            at = products, predicted["table"]["bfloat16"][highest][name][0]
-            # beside its neighbour's the label would not fit
-            place = {"xytext": (0, -16 if name == "polar_express_8" else 7), "textcoords": "offset points"}
-            axis.annotate(NAMES[name].partition(" (")[0], at, ha="center", fontsize=10, **place)
-    dim = record["config"]["table_dims"][0]
-    axis.set_ylim(0, 1.15)
-    axis.margins(x=0.14)
-    frame(axis, "matrix products", "items kept of exact Muon's", f"bfloat16, $d = {dim}$, predicted")
-    name_lines(axis)
     return figure
