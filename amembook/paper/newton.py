@@ -1,9 +1,9 @@
-"""Pictures of Newton's method: leverages, Newton against Muon, damping and step size, minibatches."""
+"""Pictures of Newton's method: leverages, Newton against Muon."""
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, MAPS, frame, key, name_lines, new_axes, optimizer, points, series
+from amembook.figures.style import GREY, frame, key, name_lines, new_axes, points, series
 
 
 def leverage_figure(measured: dict, predicted: dict) -> Figure:
@@ -42,47 +42,4 @@ def newton_over_polar_figure(record: dict, curves: dict) -> Figure:
         frame(axis, r"$\alpha$", title=f"$N = {n_items}$")
     axes[0].set_ylabel("items: Newton / Muon")
     name_lines(axes[-1])
-    return figure
-
-
-def newton_rates_figure(damping, counts, rates: dict, losses: dict, marks: dict) -> Figure:
-    """Left: items against the damping. Right: loss against the learning rate over its predicted best value.
-
-    damping, counts: (n,) in units of the smallest curvature; the first damping is 0 and is drawn as a line.
-    rates, losses: map ↦ (m,). marks: map ↦ the predicted best rate.
-    """
-    figure, (left, right) = new_axes(2)
-    newton = optimizer("newton", "damped")
-    left.axhline(counts[0], color=newton.colour, lw=1, ls="--", label="no damping")
-    points(left, damping[1:], counts[1:], newton)
-    frame(left, r"damping $\varrho\,d^{\,\alpha+1}$", "recovered items", log="xy")
-    for name, rate in rates.items():
-        look = optimizer(name)
-        points(right, np.asarray(rate) / marks[name], losses[name], look, fmt=look.marker + "-", lw=1)
-    right.axvline(1, color=GREY, ls=":", lw=1)
-    frame(right, "learning rate / rate of logit noise 2", "loss (nats)", log="xy", base=2)
-    name_lines(left, places={"no damping": (1, (-4, -9)), "damped": (2, (8, 4))})
-    name_lines(right, places={MAPS["newton"].label: (12, (-6, 6)), MAPS["polar"].label: (10, (8, -8))})
-    return figure
-
-
-def newton_batch_figure(record: dict, distinct: dict) -> Figure:
-    """Items against batch size, one record of `sharp`: Newton and polar at each d, sharp counts, distinct items dashed.
-
-    distinct: d ↦ (B,) expected number of distinct items.
-    """
-    config, measured, predicted = record["config"], record["measured"], record["predicted"]
-    figure, axes = new_axes(len(config["batch_dims"]), sharey=True)
-    sizes = config["batch_sizes"]
-    for k, (axis, dim) in enumerate(zip(axes, config["batch_dims"], strict=True)):
-        axis.plot(sizes, distinct[dim], "--", color=GREY, lw=1, label="distinct items")
-        for name in ("newton", "polar"):
-            counts, error, law = (
-                table[f"batch_{name}"][k] for table in (measured["counts"], measured["error"], predicted["counts"])
-            )
-            points(axis, sizes, counts, optimizer(name), error=error, law=law)
-        frame(axis, "batch size $B$", title=f"$d = {dim}$", log="xy", base=2)
-    axes[0].set_ylabel("recovered items")
-    places = {MAPS["newton"].label: (3, (6, 9)), MAPS["polar"].label: (3, (0, -14))}
-    name_lines(axes[0], places=places | {"distinct items": (4, (-8, 4))})
     return figure

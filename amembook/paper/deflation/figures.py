@@ -161,26 +161,6 @@ def sgd_steps_figure(record: dict, index: int) -> Figure:
     return figure
 
 
-def batch_steps_figure(record: dict, rules: tuple[str, ...]) -> Figure:
-    """Counts with a fresh batch every step from a record of `deflation`, a panel a rule; items seen so far dotted."""
-    figure, axes = new_axes(len(rules), sharey=True)
-    measured, config = record["measured"], record["config"]
-    for axis, rule in zip(axes, rules, strict=True):
-        for k, (look, _) in enumerate(series(config["batch_sizes"], "$B = {}$")):
-            counts, sharp, distinct = (measured[f"batch_{part}"][rule][k] for part in ("counts", "sharp", "distinct"))
-            steps = np.arange(1, len(counts) + 1)
-            points(axis, steps, counts, look, law=sharp)
-            axis.plot(steps, distinct, ":", color=look.colour, lw=1.4)
-        if axis is axes[0]:
-            axis.get_lines()[-1].set_label(SEEN)
-        frame(axis, "steps", title=f"{MAPS[rule].label}, $d = {config['batch_dim']}$", log="y")
-    for axis in axes[::2]:
-        axis.set_ylabel("items")
-    name_lines(axes[0], places={SEEN: (2, (6, -14))})
-    name_lines(axes[-1])
-    return figure
-
-
 def delay_figure(exponents: dict, lag: int, measured: dict) -> Figure:
     """κ_t of SGD, and of Muon moved to the right by `lag` steps, with SGD's sharp local exponents in its colour.
 
