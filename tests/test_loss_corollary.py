@@ -10,6 +10,7 @@ import torch
 import amemlib as am
 from amembook import read_records
 from amembook.paper.loss import EXPERIMENT as LOSS
+from amembook.paper.loss import tables
 from amembook.run.cache import plain
 from amemlib.equivalents import SpectralEquivalent
 from amemlib.gradients import item_losses_along
@@ -136,3 +137,22 @@ def test_muon_descends_twice_as_fast_as_sgd_of_its_norm():
     G = am.initial_gradient(am.sample_embeddings(problem, 0), problem.frequencies)
     s = torch.linalg.svdvals(G)
     assert (s.sum() * s[0] / (s**2).sum()).item() == pytest.approx(2.0, abs=0.1)
+
+
+def test_the_leading_order_and_the_price_of_safety_that_the_chapter_tells():
+    assert [round(tables.ratio_limit(alpha), 2) for alpha in (1.25, 1.5, 2.0)] == [1.02, 0.98, 0.93]
+    far = tables.price_of_safety()
+    dearest = int(np.argmax(far["ratio"]))
+    assert (far["dims"][dearest], round(far["ratio"][dearest])) == (2048, 34)
+    assert (far["dims"][-1], round(far["ratio"][-1], 1)) == (16_384, 2.4)
+
+
+@pytest.mark.parametrize("c, told", [(2.0, 9.6), (16.0, 55.3)])
+def test_an_unlearnt_item_pays_the_mean_below_the_freezing_and_the_largest_term_above(c, told):
+    equivalent = SpectralEquivalent.solve(am.Problem.power_law(2048, 128, 1.5).frequencies, 128)
+    lr, edge = c * math.sqrt(128), math.sqrt(2 * math.log(2048))
+    price = equivalent.expected_losses(lr)[-1] + lr * equivalent.signal[-1]
+    mean, largest = math.log(2048) + c**2 / 2, c * edge
+    # b_N is 12 % below the root of 2 log N
+    assert round(price, 1) == told and abs(price / (mean if c < edge else largest) - 1) < 0.2
+    assert c < edge or (round(mean, 1), round(largest, 1)) == (135.6, 62.5)

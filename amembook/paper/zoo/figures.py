@@ -1,13 +1,9 @@
-"""Pictures of published maps: curves over the spectrum, items predicted and counted, items against loss."""
+"""The picture of published maps: items over Muon's, predicted and counted."""
 
 import numpy as np
-import torch
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, PALE, frame, key, kinds, new_axes
-from amembook.paper.zoo.maps import published_maps
-from amemlib.equivalents import SpectralLaw
-from amemlib.problem import Problem
+from amembook.figures.style import GREY, frame, key, kinds, new_axes
 
 LABELS = {
     "polar": "Muon",
@@ -30,28 +26,6 @@ LABELS = {
     "rows_quarter": "a quarter of the rows",
 }
 """Names of the steps in pictures and tables, in their order."""
-_SHOWN = ("power_0.25", "power_-0.25", "contra", "soft_polar", "clip_0.5", "kaon")
-
-
-def curves_figure(alpha: float, n_items: int, dim: int) -> Figure:
-    """Six maps over the density of log s of a power law, each in units of its value at the median."""
-    problem = Problem.power_law(n_items, dim, alpha)
-    law = SpectralLaw.solve(problem.frequencies, dim)
-    median, s = float(law.quantile(0.5)), law.singular_values
-    inside = (s > median / 100) & (s < problem.frequencies[0].item() * 1.3)
-    s, density = s[inside], (law.density * law.singular_values)[inside]
-    figure, (axis,) = new_axes()
-    body = density[s < 30 * median].max()
-    axis.fill_between(s / median, 2 * np.minimum(density / body, 1), color=PALE, alpha=0.6, lw=0, label="spectrum")
-    maps = published_maps(problem, law)
-    level = torch.tensor([median], dtype=torch.float64)
-    for look, name in kinds(_SHOWN):
-        values = maps[name](torch.tensor(s)) / maps[name](level)
-        axis.plot(s / median, values, "-", color=look.colour, lw=1.5, label=LABELS[name])
-    axis.set_ylim(0, 3)
-    frame(axis, "singular value over the median", "$f(s)$ over $f$(median)", log="x")
-    key(axis, below=2)
-    return figure
 
 
 def items_figure(record: dict, alpha: float) -> Figure:
