@@ -4,7 +4,7 @@ function asked(query) {
     bf16: "bfloat16", fp16: "float16", fp32: "float32", qkv: "query key value", moe: "experts",
     mup: "rate width", "µp": "rate width", warmup: "warm", "warm-up": "warm", "newton-schulz": "newton–schulz",
     moonlight: "adamw rate width", license: "licence", exercise: "seminar", exercises: "seminar", sure: "evidence",
-    "d^2": "deflation", "d²": "deflation",
+    "d^2": "deflation", "d²": "deflation", hermitian: "dilation", tree: "theorem put together",
   };
   const sentence = "an how what which when where why who do does did should can could must have has need needed i me my we us our you "
     + "your list many much more most than or so from about there's what's favour favor help use using";
