@@ -87,7 +87,6 @@ DRAWN = {
     iterates.residual_profile_figure: ("many-steps", "confirm-extra", bins, {96: range(9, 14), 192: range(9, 14)}),
     iterates.domain_figure: ("iterates-domain", "confirm", (5, 0.03), 0.04),
     iterates.trajectory_overlaps_figure: ("trajectory", "confirm-alpha-1.5"),
-    iterates.far_exponents_figure: ("trajectory", "confirm-alpha-1.5"),
     iterates.learning_rate_figure: ("many-steps", "confirm-extra"),
     iterates.race_figure: ("many-steps", "confirm-extra", 900.0),
     iterates.race_laws_figure: ("race", ""),

@@ -1,5 +1,7 @@
 """Sentences that a chapter says on the way, without a cell of their own."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -8,6 +10,7 @@ from scipy.special import beta
 
 import amemlib as am
 from amembook import read_records
+from amembook.paper.iterates.reference import reference
 from amembook.paper.optimality.rotations import sample_rotations
 from amemlib import equivalents
 
@@ -304,3 +307,60 @@ def test_the_capacity_of_a_list_that_bends_grows_with_two_local_exponents():
     at_dim, at_count = 1 + b * np.log([dims, counts]).mean(1)
     told = np.log2(counts[1] / counts[0]), (at_dim + 0.5) / at_count, 1 + 0.5 / at_dim
     assert [f"{value:.2f}" for value in told] == ["1.21", "1.22", "1.28"]
+
+
+def test_leaving_one_item_out_of_the_true_iterates_changes_more_in_larger_dimensions():
+    def change(dim: int, c: float, seed: int, i: int = 40) -> float:
+        problem = am.Problem.power_law(4096, dim, 1.5)
+        draw, q = am.sample_embeddings(problem, seed, dtype=torch.float64), problem.frequencies
+        second, weights = [], []
+        for keep in (torch.ones(4096), torch.arange(4096) != i):
+            first = am.polar((draw.U * (q * keep)[:, None]).T @ draw.V)
+            weights.append(q * keep * -torch.expm1(-am.item_losses(c * dim**0.5 * first, draw)))
+            second.append((draw.U * weights[-1][:, None]).T @ draw.V)
+        own = weights[0][i] * torch.outer(draw.U[i], draw.V[i])
+        off = torch.linalg.matrix_norm(second[0] - second[1] - own, 2)
+        return (off / torch.linalg.svdvals(second[0]).median()).item()
+
+    for c in (1.0, 2.0):
+        moved = [np.mean([change(dim, c, seed) for seed in range(4)]) for dim in (32, 64, 128)]
+        assert moved[0] < moved[1] < moved[2]
+
+
+def test_the_exponents_of_the_true_iterates_at_the_largest_sizes_as_the_chapter_tells_them():
+    (record,) = read_records("many-steps", "confirm-large-")
+    measured, predicted = record["measured"], record["predicted"]
+    steps = [f"muon_{t}" for t in range(1, 6)]
+    slope, limit, ours = (
+        np.array([side[name] for name in steps])
+        for side in (measured["slope"], predicted["slope"], predicted["sharp_slope"])
+    )
+    assert all(measured["interval"][name][0] > x for name, x in zip(steps, limit, strict=True))
+    assert np.round([min(slope - limit), max(slope - limit), max(abs(slope - ours))], 2).tolist() == [0.07, 0.2, 0.04]
+    assert (slope[-1].round(2), limit[-1].round(2)) == (1.96, 1.87)
+    excess = [predicted["trajectory"][name][-1] / measured["counts"][name][-1] - 1 for name in steps]
+    assert max(excess[:3]) < 0.04 < min(excess[3:]) and round(max(excess), 2) == 0.06
+
+
+def test_the_recursion_of_the_true_iterates_must_lower_rivals_and_where_its_far_exponents_go():
+    problem, last, late = am.Problem.power_law(512, 32, 1.5), 10, slice(5, None)
+    q = problem.frequencies.numpy()
+    size = [
+        np.mean([reference(q, 32, 2.0, last, seed, lowered=kept)[1][late] for seed in range(4)])
+        for kept in (True, False)
+    ]
+    truth = []
+    for seed in range(8):
+        draw = am.sample_embeddings(problem, seed)
+        path = am.trajectory(draw, itertools.repeat(problem.frequencies, last), am.polar, 2 * 32**0.5)
+        truth.append([X.norm().item() / 32 for X in list(path)[1:]][late])
+    assert np.round([np.mean(truth), *size], 2) == pytest.approx([3.87, 3.87, 3.38], abs=0.011)
+
+    (record,) = read_records("trajectory", "confirm-alpha-1.5")
+    counts, limits = np.array(record["predicted"]["far_counts"]), np.array(record["predicted"]["far_slopes"])
+    gaps = np.diff(np.log(record["config"]["far_dims"]))
+    local = np.diff(np.log(counts), axis=0) / gaps[:, None] - limits
+    usable = counts[1:] < record["config"]["far_items"] / 10
+    ends = [local[usable[:, t], t] for t in range(4)]
+    assert abs(ends[0][-1]) < 0.01 and abs(ends[1][-1]) < 0.05
+    assert all(x[0] > 0 > x[-1] for x in ends[2:])

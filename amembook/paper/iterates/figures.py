@@ -9,7 +9,6 @@ from amembook.figures.style import (
     frame,
     key,
     kinds,
-    log_middles,
     name_lines,
     new_axes,
     optimizer,
@@ -101,29 +100,6 @@ def trajectory_overlaps_figure(record: dict) -> Figure:
     right.xaxis.get_major_locator().set_params(integer=True)
     name_lines(right)
     key(right, {"closed recursion": "-", "equal": ":"}, below=3)
-    return figure
-
-
-def far_exponents_figure(record: dict) -> Figure:
-    """A record of `trajectory`: local exponents of the recursion alone against d, with two standard errors; dotted κ_T.
-
-    A count within a factor ten of N says nothing of an exponent and is left out.
-    """
-    config, predicted = record["config"], record["predicted"]
-    dims, counts = np.array(config["far_dims"], dtype=float), np.array(predicted["far_counts"])
-    errors = np.array(predicted["far_errors"]) / counts
-    figure, (axis,) = new_axes(figsize=(5.0, 4.6))
-    gaps = np.diff(np.log(dims))
-    for step, (look, limit) in enumerate(series(predicted["far_slopes"])):
-        kept = counts[1:, step] < config["far_items"] / 10
-        local = np.diff(np.log(counts[:, step])) / gaps
-        error = np.hypot(errors[1:, step], errors[:-1, step]) / gaps
-        style = {"fmt": look.marker + "-", "lw": 1.2, "label": f"$T = {step + 1}$"}
-        points(axis, log_middles(dims)[kept], local[kept], look, error=error[kept], **style)
-        axis.axhline(limit, color=look.colour, ls=":", lw=1)
-    frame(axis, "embedding dimension $d$", "local exponent of the capacity", log="x")
-    name_lines(axis, offset=(12, 0))
-    key(axis, {r"$\kappa_T$": ":"}, below=3)
     return figure
 
 
