@@ -10,7 +10,6 @@ from amembook.figures.style import (
     alpha_of,
     frame,
     key,
-    kinds,
     log_middles,
     name_lines,
     new_axes,
@@ -116,26 +115,6 @@ def local_exponents_figure(panels: dict) -> Figure:
     for axis in axes[::2]:
         axis.set_ylabel("local exponent of the sharp count")
     name_lines(axes[-1], offset=(14, 0))
-    return figure
-
-
-def noise_share_figure(panels: dict) -> Figure:
-    """Weights x_i of the thresholded SGD memory by rank, a panel for each number of steps, with the thresholds.
-
-    panels: title ↦ {"weights": (N,), "thresholds": (t,), "recovered": number of items that the step recovers}.
-    """
-    figure, axes = new_axes(len(panels), sharey=True)
-    for axis, (title, panel) in zip(axes, panels.items(), strict=True):
-        ranks = np.arange(1, len(panel["weights"]) + 1)
-        axis.plot(ranks, panel["weights"], "-", color=optimizer("sgd").colour, lw=1.6)
-        for threshold in panel["thresholds"]:
-            axis.axvline(threshold, color=GREY, ls=":", lw=1)
-        ((look, _),) = kinds([panel["recovered"]])
-        axis.axvline(panel["recovered"], color=look.colour, lw=1.2, label="recovered items")
-        frame(axis, "rank $i$", title=title, log="xy")
-    for axis in axes[::2]:
-        axis.set_ylabel(r"weight $x_i$ in the memory")
-    key(axes[0], {"thresholds": ":"}, loc="upper right")
     return figure
 
 

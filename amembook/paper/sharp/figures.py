@@ -5,7 +5,6 @@ from matplotlib.figure import Figure
 
 from amembook.figures.style import (
     GREY,
-    MAPS,
     Look,
     device_points,
     frame,
@@ -13,7 +12,6 @@ from amembook.figures.style import (
     kinds,
     name_lines,
     new_axes,
-    optimizer,
     points,
     series,
 )
@@ -93,19 +91,4 @@ def constants_figure(records: list[dict], leading: dict, grid) -> Figure:
     frame(axis, "embedding dimension $d$", r"recovered items / $d^{\,1+1/2\alpha}$", log="x", base=2, zero=True)
     name_lines(axis, offset=(0, -13))
     key(axis, {"sharp count": "-", r"$c(\alpha, N)$": ":"}, ncols=2)
-    return figure
-
-
-def truncated_figure(removed, counted: dict, predicted: dict) -> Figure:
-    """Items that one step on the thresholded gradient recovers, against how many leading items were removed from it.
-
-    removed: (n,). counted: map ↦ (n, draws). predicted: map ↦ (n,).
-    """
-    figure, (axis,) = new_axes()
-    for name, draws in counted.items():
-        points(axis, removed, draws, optimizer(name), law=predicted[name])
-    frame(axis, "leading items removed from the gradient", "recovered items", log="y")
-    axis.set_xscale("symlog", linthresh=8)
-    axis.set_xlim(-1, 1.3 * max(removed))
-    name_lines(axis, places={MAPS["polar"].label: (2, (0, 10)), MAPS["sgd"].label: (2, (8, -8))})
     return figure
