@@ -5,6 +5,7 @@ function asked(query) {
     mup: "rate width", "µp": "rate width", warmup: "warm", "warm-up": "warm", "newton-schulz": "newton–schulz",
     moonlight: "adamw rate width", license: "licence", exercise: "seminar", exercises: "seminar", sure: "evidence",
     "d^2": "deflation", "d²": "deflation", hermitian: "dilation", tree: "theorem put together",
+    beta: "momentum", widen: "width", spikes: "steps rate", spike: "steps rate",
   };
   const sentence = "an how what which when where why who do does did should can could must have has need needed i me my we us our you "
     + "your list many much more most than or so from about there's what's favour favor help use using";

@@ -292,7 +292,7 @@ def test_no_count_stands_beside_an_exponent_of_other_steps(browser, tmp_path):
     assert many["exponent"] == " and ".join(f"{exponent:.3f}" for exponent in exponents)
     assert float(kept["other"]) > 0 and one["note"] == "" and float(one["capacity"]) > float(one["other"])
     text = (ROOT / "chapters" / "explorer.md").read_text(encoding="utf-8")
-    assert "Batch for half the count" in text and "Critical batch" not in text
+    assert "Batch for half" in text and "Critical batch" not in text
     assert not complaints
 
 

@@ -301,7 +301,7 @@ def test_sgds_count_is_not_its_signal_over_noise():
 
 def test_the_capacity_of_a_list_that_bends_grows_with_two_local_exponents():
     # log p = −x − b x²/2 with x = log i has the local exponent 1 + b log i
-    x, dims, b = np.log(np.arange(1, 200_001)), np.array([2048, 4096]), 0.1
+    x, dims, b = np.log(np.arange(1, 200_001)), (2048, 4096), 0.1
     bent = [am.Problem.from_frequencies(np.exp(-x - b * x**2 / 2), dim) for dim in dims]
     counts = np.array([am.expected_capacity(one, "polar") for one in bent])
     at_dim, at_count = 1 + b * np.log([dims, counts]).mean(1)

@@ -16,7 +16,6 @@ from typing import NamedTuple
 import ledger
 import yaml
 
-from amembook.run import claims
 from amemlib.diagnosis import slope
 
 ROOT = ledger.ROOT
@@ -37,21 +36,20 @@ lifted = ({slope:.0f} * s > s.norm()).float().mean()
 or for a whole checkpoint `python -m amemlib doctor CHECKPOINT.pt` ([Doctor](doctor.md)).
 
 *{{term}}`Items <item>`* are what one linear memory recalls, with Gaussian embeddings and frequencies \
-$i^{{-\\alpha}}$. Numbers come from records, with 95\u00a0% intervals in brackets. A word beside a rule is the \
-[ledger](../evidence.md)'s; a rule without one is confirmed, *predicted* or *observed*.
+$i^{{-\\alpha}}$. Numbers come from records, with 95\u00a0% intervals in brackets. The word at a rule is \
+the [ledger](../evidence.md)'s on the law behind it, not on the advice.
 """
 FOOTER = """\
 **Elsewhere:** weight decay helped small batches here and harmed large ones, and long runs of language models need it \
 {cite:p}`liu2025moonlight`: {ref}`Weight decay <sec-po-decay>`. Muon uses larger batches than SGD: \
-[Minibatches](../minibatches.md). Adam, Shampoo, SOAP, Dion: [Other optimizers](optimizers.md). Nesterov's form \
-shortens the delay of momentum by one step: [Beyond the theorem](../beyond-steps.md).
+{ref}`Capacity against the batch size <sec-mb-capacity>` (it advises no size). \
+Adam, Shampoo, SOAP, Dion: [Other optimizers](optimizers.md). Nesterov's form \
+shortens the delay of momentum by one step: {ref}`Momentum <sec-by-momentum>`.
 
 **Not measured here:** warm-up, QK-clip, distributed modes but blockwise.
 """
 NEXT = "*For your run go on with [Which Muon do you run?](schedules.md).*"
 OPENING = "::::::{container} cheat-sheet"
-CONFIRMED = (claims.CONSISTENT, claims.REPRODUCED, claims.PREDICTED, claims.OBSERVED)
-"""Words that a rule need not carry."""
 
 
 class Judged(NamedTuple):
@@ -110,8 +108,8 @@ def page(root: Path) -> str:
         for row in rows:
             one = row["rule"]
             address = ledger.link(row, root).replace(f"({row['chapter'].partition('#')[0]})", f"({here})")
-            word = "" if row["verdict"] in CONFIRMED else f" {ledger.leading(row, '../')}"
-            lines.append(f"1. **{one['do']}** {one['say']} *Valid for* {one['valid']} {address}{word}")
+            word = ledger.leading(row, "../")
+            lines.append(f"1. **{one['do']}** {one['say']} *Valid for* {one['valid']} {address} {word}")
     return "\n".join([*lines, "", FOOTER, "::::::", "", NEXT]) + "\n"
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
-from amembook.companions.mean_field.dynamics import follow
+from amembook.companions.mean_field.dynamics import FAR, follow
 from amembook.companions.mean_field.judge import judge, summarise
 from amembook.run.base import Chances, Config, Dims, Experiment, Grid, Natural, Several, draws
 from amemlib.checks import check_dims
@@ -41,7 +41,7 @@ def grids(config: MeanFieldConfig) -> dict[str, Grid]:
     sizes, seeds = {"dim": config.dims, "width": config.widths}, list(draws(config))
     kinds = {"flow": config.marks, "polar": config.polar_marks}
     return {
-        kind: Grid(follow, sizes, kind=kind, until=marks[-1], marks=marks, seeds=seeds) for kind, marks in kinds.items()
+        kind: Grid(follow, sizes, kind=kind, until=m[-1], marks=m, seeds=seeds, far=FAR) for kind, m in kinds.items()
     }
 
 

@@ -20,7 +20,7 @@ from torch import Tensor
 _GRID = 400
 _SHORT = 0.02
 _AT_POLE = 0.8
-_FAR, _LONGEST = 0.1, 0.4
+FAR, _LONGEST = 0.1, 0.4
 """No step is longer than 0.4: neurons that were moved from the pole return to it at rates of a few."""
 
 
@@ -110,7 +110,7 @@ def gap(u: Float[Tensor, "*n m d"], grid: np.ndarray, dim: int) -> np.ndarray:
 
 
 def follow(
-    kind: str, dim: int, width: int, until: float, marks: Sequence[float], seeds: Sequence[int], far=_FAR
+    kind: str, dim: int, width: int, until: float, marks: Sequence[float], seeds: Sequence[int], far=FAR
 ) -> dict:
     """A network of m neurons beside the infinite one under the law `kind`, for several draws at once.
 
