@@ -5,11 +5,12 @@ function asked(query) {
     mup: "rate width", "µp": "rate width", warmup: "warm", "warm-up": "warm", "newton-schulz": "newton–schulz",
     moonlight: "adamw rate width", license: "licence", exercise: "seminar", exercises: "seminar", sure: "evidence",
     "d^2": "deflation", "d²": "deflation", hermitian: "dilation", tree: "theorem put together",
-    beta: "momentum", widen: "width", spikes: "steps rate", spike: "steps rate",
+    beta: "momentum", widen: "width", spikes: "steps rate", spike: "steps rate", wider: "width", lm_head: "output layer", unembedding: "output layer",
+    inspect: "doctor", examine: "doctor", analyse: "doctor", analyze: "doctor", confidence: "evidence", failed: "misses",
   };
   const sentence = "an how what which when where why who do does did should can could must have has need needed i me my we us our you "
     + "your list many much more most than or so from about there's what's favour favor help use using";
-  const words = query.toLowerCase().replace(/[?!"“”:;,()]/g, "").trim().split(/\s+/).filter((word) => word);
+  const words = query.toLowerCase().replace(/newton[ -]schulz/g, "newton–schulz").replace(/[?!"“”:;,()]/g, "").trim().split(/\s+/).filter((word) => word);
   const meaning = words[0] === "what" && words[words.length - 1] === "mean" ? words.slice(0, -1) : words;
   const left = meaning.filter((word) => !sentence.split(" ").includes(word) && !stopwords.includes(word));
   return (left.length ? left : words).map((word) => names[word] || word).join(" ");
@@ -40,7 +41,15 @@ var Scorer = {
 
 if (typeof Search !== "undefined") {
   const { query, htmlToText } = Search;
-  Search.query = (text) => query(asked(text));
+  // every word must be found: one that stands nowhere in the book would leave nothing
+  const known = (word) => {
+    const stem = new Stemmer().stemWord(word.toLowerCase());
+    return [Search._index.terms, Search._index.titleterms].some((all) => stem in all || Object.keys(all).some((term) => term.includes(stem)));
+  };
+  Search.query = (text) => {
+    const words = splitQuery(asked(text)), left = words.filter(known);
+    return query(left.length && left.length < words.length ? left.join(" ") : asked(text));
+  };
   // an excerpt is of sentences: no code, no outputs, no formulas as they are typed
   Search.htmlToText = (html, anchor) => {
     const page = new DOMParser().parseFromString(html, "text/html");

@@ -44,7 +44,7 @@ FOOTER = """\
 {cite:p}`liu2025moonlight`: {ref}`Weight decay <sec-po-decay>`. Muon uses larger batches than SGD: \
 {ref}`Capacity against the batch size <sec-mb-capacity>` (it advises no size). \
 Adam, Shampoo, SOAP, Dion: [Other optimizers](optimizers.md). Nesterov's form \
-shortens the delay of momentum by one step: {ref}`Momentum <sec-by-momentum>`.
+shortens the delay of momentum by one step: {ref}`ex-by-nesterov`.
 
 **Not measured here:** warm-up, QK-clip, distributed modes but blockwise.
 """
