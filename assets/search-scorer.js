@@ -9,7 +9,7 @@ function asked(query) {
     inspect: "doctor", examine: "doctor", analyse: "doctor", analyze: "doctor", confidence: "evidence", failed: "misses",
   };
   const sentence = "an how what which when where why who do does did should can could must have has need needed i me my we us our you "
-    + "your list many much more most than or so from about there's what's favour favor help use using";
+    + "gets get your list many much more most than or so from about there's what's favour favor help use using";
   const words = query.toLowerCase().replace(/newton[ -]schulz/g, "newton–schulz").replace(/[?!"“”:;,()]/g, "").trim().split(/\s+/).filter((word) => word);
   const meaning = words[0] === "what" && words[words.length - 1] === "mean" ? words.slice(0, -1) : words;
   const left = meaning.filter((word) => !sentence.split(" ").includes(word) && !stopwords.includes(word));
