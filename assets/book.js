@@ -147,8 +147,8 @@
      entry. The theme keeps it as the last page left it. */
   function turn() {
     const bar = document.querySelector(".bd-sidebar-primary"), here = bar && [...bar.querySelectorAll("a.current")].pop();
-    if (!here?.getClientRects().length) return;
-    const below = here.getBoundingClientRect().bottom - bar.getBoundingClientRect().top + bar.scrollTop;
+    if (!bar?.getClientRects().length) return;
+    const below = here ? here.getBoundingClientRect().bottom - bar.getBoundingClientRect().top + bar.scrollTop : 0;
     bar.scrollTop = below < bar.clientHeight ? 0 : below - bar.clientHeight / 2;
   }
 

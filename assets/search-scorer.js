@@ -3,10 +3,10 @@ function asked(query) {
   const names = {
     bf16: "bfloat16", fp16: "float16", fp32: "float32", qkv: "query key value", moe: "experts",
     mup: "rate width", "µp": "rate width", warmup: "warm", "warm-up": "warm", "newton-schulz": "newton–schulz",
-    moonlight: "rate width", license: "licence", exercise: "seminar", exercises: "seminar", sure: "evidence",
+    moonlight: "adamw rate width", license: "licence", exercise: "seminar", exercises: "seminar", sure: "evidence",
     "d^2": "deflation", "d²": "deflation", hermitian: "dilation", tree: "theorem put together",
     beta: "momentum", widen: "width", spikes: "steps rate", spike: "steps rate", wider: "width", lm_head: "output layer", unembedding: "output layer",
-    inspect: "doctor", examine: "doctor", analyse: "doctor", analyze: "doctor", confidence: "evidence", failed: "misses",
+    inspect: "doctor", examine: "doctor", analyse: "doctor", analyze: "doctor", confidence: "evidence", failed: "misses", homework: "seminar", thesis: "open problems", project: "open problems",
   };
   const sentence = "an how what which when where why who do does did should can could must have has need needed i me my we us our you "
     + "gets get your list many much more most than or so from about there's what's favour favor help use using";
@@ -19,7 +19,7 @@ function asked(query) {
 /* A page is worth what tools/search_weights.py found it to say about the words that are asked for; a page or a heading
    that is called by them comes before all others, an object of the library behind all pages. */
 var Scorer = {
-  weights: {}, elsewhere: [],
+  weights: {}, elsewhere: [], numbered: {},
   score: ([docname, title, anchor, descr, score]) => {
     const query = asked(new URLSearchParams(location.search).get("q") || "");
     const own = title.replace(/<[^>]*>/g, "").toLowerCase().replace(/^([\d.]+|[a-z]\.)\s*/, "");
@@ -58,7 +58,7 @@ if (typeof Search !== "undefined") {
     return htmlToText(page.documentElement.outerHTML, anchor);
   };
 }
-// the other book has a search of its own; its titles are known here
+// the other book has a search of its own; its titles are known here, and the boxes of the paper's statements
 document.addEventListener("DOMContentLoaded", () => {
   const other = document.querySelector(".other-book a"), results = document.getElementById("search-results");
   if (!other || !results || !location.search) return;
@@ -68,13 +68,16 @@ document.addEventListener("DOMContentLoaded", () => {
   results.after(link);
   const words = splitQuery(asked(new URLSearchParams(location.search).get("q") || ""));
   const called = ([title]) => words.length && words.every((word) => title.toLowerCase().includes(word));
-  const first = ([title]) => title.toLowerCase().indexOf(words[0]), line = document.createElement("p");
+  const first = ([title]) => title.toLowerCase().indexOf(words[0]);
   const named = Scorer.elsewhere.filter(called).sort((a, b) => first(a) - first(b)).slice(0, 3);
-  line.append("In the other book: ");
-  for (const [title, address] of named) {
-    line.append(line.children.length ? "; " : "", Object.assign(document.createElement("a"), { href: address, textContent: title }));
+  const boxes = Object.entries(Scorer.numbered).filter(([name]) => new RegExp(`\\b${name}\\b`).test(words.join(" ")));
+  for (const [say, pages] of [["The statement: ", boxes.map(([, box]) => box)], ["In the other book: ", named]]) {
+    const line = document.createElement("p");
+    for (const [title, address] of pages) {
+      line.append(line.children.length ? "; " : say, Object.assign(document.createElement("a"), { href: address, textContent: title }));
+    }
+    if (pages.length) results.before(line);
   }
-  if (named.length) results.before(line);
 });
 // a page opened from a disk may not fetch the others, which the excerpts are cut from
 if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;

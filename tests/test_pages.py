@@ -333,6 +333,21 @@ def test_a_title_of_the_other_book_is_found_from_here(browser, book, query, page
         assert not complaints
 
 
+@pytest.mark.parametrize(
+    ("book", "query", "box"),
+    [
+        ("", "Lemma 16", "minibatches.html#lem-mb-event"),
+        ("companions", "theorem 3", "assembly.html#thm-muon-full"),
+    ],
+)
+def test_a_numbered_statement_of_the_paper_is_found_in_its_box(browser, book, query, box):
+    with browse.tab(browser, "desktop") as (page, complaints):
+        results_of(page, query, book)
+        page.locator("p", has_text="The statement:").locator("a").click()
+        page.wait_for_url(f"**/chapters/{box}")
+        assert not complaints
+
+
 @pytest.mark.parametrize("view", ["desktop", "phone"])
 def test_an_address_with_a_place_shows_that_place(browser, view):
     with browse.tab(browser, view) as (page, _):

@@ -23,7 +23,7 @@ def test_a_deck_shows_figures_by_their_words_and_links_to_what_is_there(deck):
         page = (ROOT / f"{'README' if of_the_front else BOOK.targets[label].page}.md").read_text(encoding="utf-8")
         assert " ".join(words.split()) in " ".join(page.split()), f"{label} is described in other words"
     anchors = {(target.page, target.anchor) for target in BOOK.targets.values()}
-    links = re.findall(r"\]\(\.\./(chapters/[\w-]+)\.html(?:#([\w-]+))?\)", text)
+    links = re.findall(r"\]\(\.\./(chapters/[\w/-]+)\.html(?:#([\w-]+))?\)", text)
     assert set(links) <= anchors and text.count(".html") == len(links)
 
 

@@ -111,6 +111,14 @@ def worst(numbers: list[dict]) -> dict | None:
     return max((one for one in claims.decisive(numbers) if one["band"]), key=gap, default=None)
 
 
+def furthest(numbers: list[dict]) -> dict | None:
+    """Of the numbers that are missed the one whose whole interval lies furthest from its law, in units of its band."""
+    known = [one for one in claims.decisive(numbers) if one["band"]]
+    away = [one for one in known if claims.is_missed(one, base(one), len(known))]
+    gap = lambda one: min(abs(off(one[end], base(one), one["scale"])) for end in ("low", "high")) / reach(one)
+    return max(away, key=gap, default=None)
+
+
 def lowest(numbers: list[dict], end: str) -> dict | None:
     """Of numbers that must lie above their bounds the one with this end of its interval furthest below."""
     return min(numbers, key=lambda one: one[end] - base(one), default=None)
@@ -279,13 +287,13 @@ def hardest(rows: list[dict], root: Path) -> list[list[str]]:
 
 
 def missed(rows: list[dict], root: Path) -> list[list[str]]:
-    """Of each row that is not reproduced the verdicts that miss, each by its worst number."""
+    """Of each row that is not reproduced the verdicts that miss, each by its furthest number."""
     lines = []
     for row in (row for row in rows if row["verdict"] == claims.NOT_REPRODUCED):
         first = [link(row, root), row["of"], row["claim"]]
         records = len({part["record"] for part in row["parts"]})
         for part in (part for part in row["parts"] if word(part) == claims.NOT_REPRODUCED):
-            one, config = worst(part["numbers"]) or lowest(part["numbers"], "high"), part["config"]
+            one, config = furthest(part["numbers"]) or lowest(part["numbers"], "high"), part["config"]
             where = f" (`{part['record']}`)" if records > 1 else ""
             if records > 1 and {"alpha", "dims"} <= {*config}:
                 dims = f"$d$ {'to' if config['dims'][1:] else '='} {max(config['dims'])}"

@@ -61,6 +61,19 @@ def elsewhere(here: str) -> list[tuple[str, str]]:
     return [(title(page), relpath(f"{page}.html", here or ".")) for page in pages]
 
 
+def numbered(here: str) -> dict[str, tuple[str, str]]:
+    """The paper's statements by their names, `lemma 16`: title and address of the box that has each."""
+    found = {}
+    box = re.compile(r"^`{3,}\{prf:\w+\} (.*of the paper.*)\n:label: ([\w-]+)", re.MULTILINE)
+    name = re.compile(r"(Theorem|Lemma|Corollary|Proposition|Assumption)s? (\d+)(?:–(\d+))?")
+    for page in Book(ROOT, "").pages():
+        for title, label in box.findall((ROOT / f"{page}.md").read_text(encoding="utf-8")):
+            for kind, first, last in name.findall(title):
+                for number in range(int(first), int(last or first) + 1):
+                    found[f"{kind.lower()} {number}"] = title, f"{relpath(f'{page}.html', here or '.')}#{label}"
+    return found
+
+
 def weigh(app: Sphinx, error: Exception | None) -> None:
     index = Path(app.outdir, "searchindex.js")
     if error or app.builder.name != "html" or not index.exists():
@@ -86,8 +99,9 @@ def weigh(app: Sphinx, error: Exception | None) -> None:
     rare = {word: math.log2(1 + len(app.env.found_docs) / len(pages)) for word, pages in weights.items()}
     told = {w: {page: round(x * rare[w], 1) for page, x in pages.items()} for w, pages in sorted(weights.items())}
     # before the index, which answers a query as soon as it is there
-    others = json.dumps(elsewhere(relpath(app.srcdir, ROOT).removeprefix(".")))
-    text = f"Scorer.weights={json.dumps(told, separators=(',', ':'))};\nScorer.elsewhere={others};\n"
+    here = relpath(app.srcdir, ROOT).removeprefix(".")
+    known = {"weights": told, "elsewhere": elsewhere(here), "numbered": numbered(here)}
+    text = "".join(f"Scorer.{name}={json.dumps(one, separators=(',', ':'))};\n" for name, one in known.items())
     index.write_text(text + index.read_text(encoding="utf-8"), encoding="utf-8")
 
 

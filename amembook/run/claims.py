@@ -296,7 +296,7 @@ def _is_met(one: dict, law: float) -> bool:
     return low >= -reach(one) and high <= reach(one)
 
 
-def _is_missed(one: dict, law: float, looks: int) -> bool:
+def is_missed(one: dict, law: float, looks: int) -> bool:
     low, high = (off(end, law, one["scale"]) for end in _widened(one, looks))
     return low > reach(one) or high < -reach(one)
 
@@ -306,7 +306,7 @@ def _met(judged: list[dict], key: str) -> bool | None | str:
     those = [one for one in judged if one[key] is not None]
     if not those:
         return _NOTHING
-    if any(_is_missed(one, one[key], len(those)) for one in those):
+    if any(is_missed(one, one[key], len(those)) for one in those):
         return False
     return all(_is_met(one, one[key]) for one in those if not one.get("guard")) or None
 
@@ -348,7 +348,7 @@ def _rivals(judged: list[dict]) -> tuple[list[str], list[str], list[str]]:
     names = list(dict.fromkeys(name for one in judged for name in one["rivals"]))
     offered = {name: [one for one in judged if name in one["rivals"]] for name in names}
     refused = [
-        name for name, those in offered.items() if any(_is_missed(o, o["rivals"][name], len(those)) for o in those)
+        name for name, those in offered.items() if any(is_missed(o, o["rivals"][name], len(those)) for o in those)
     ]
     surviving = [name for name in names if name not in refused]
     is_near = lambda one, name: abs(off(one["rivals"][name], base(one), one["scale"])) <= reach(one)

@@ -49,7 +49,7 @@ def capacity_figure(record: dict, names=("polar", "sgd")) -> Figure:
         axis.annotate(label, end, (-4, 8), textcoords="offset points", ha="right")
     rows = np.array([min(config["dims"]), max(config["sgd_dims"])])
     axis.plot(rows, rows, "--", color=GREY, lw=1)
-    axis.annotate("as many facts as rows", (rows[1], rows[1]), (-8, 0), textcoords="offset points", ha="right")
+    axis.annotate("as many facts as rows", (2**13, 2**13), (-8, 0), textcoords="offset points", ha="right")
     title = rf"One population step, $\alpha = {config['alpha']:g}$"
     frame(axis, "embedding dimension $d$", "recovered items", title, log="xy", base=2)
     lines = {"sharp prediction, nothing fitted": "-", "limiting exponent": ":"}
