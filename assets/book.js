@@ -58,6 +58,8 @@
       arrow.setAttribute("aria-label", "Pages under " + arrow.closest("li").querySelector("a").textContent.trim());
     }
     document.addEventListener("click", (event) => event.target.closest(".toggle-button") && setTimeout(fitAll, 400));
+    // on a phone the table of contents has a place when it is opened
+    document.addEventListener("click", (event) => event.target.closest(".primary-toggle") && setTimeout(turn, 50));
   }
 
   /* A tap on a picture opens it over the page; Escape, or another tap, closes it. */
@@ -146,7 +148,8 @@
   /* The table of contents shows its top, with title and search, where this page's entry is seen from there too; else the
      entry. The theme keeps it as the last page left it. */
   function turn() {
-    const bar = document.querySelector(".bd-sidebar-primary"), here = bar && [...bar.querySelectorAll("a.current")].pop();
+    const here = [...document.querySelectorAll(".bd-sidebar-primary a.current")].pop();
+    const bar = here ? here.closest(".bd-sidebar-primary") : document.querySelector(".bd-sidebar-primary");
     if (!bar?.getClientRects().length) return;
     const below = here ? here.getBoundingClientRect().bottom - bar.getBoundingClientRect().top + bar.scrollTop : 0;
     bar.scrollTop = below < bar.clientHeight ? 0 : below - bar.clientHeight / 2;

@@ -37,7 +37,7 @@ def squared_figure(record: dict) -> Figure:
         points(axis, dims, measured[key], look, error=error, law=record["predicted"].get(key))
     frame(axes[0], "dimension $d$", r"steps until $\|w\| = 0.1$", log="x", zero=True)
     frame(axes[1], "dimension $d$", "share of draws that recover", log="x")
-    axes[1].set_ylim(0, 1.1)
+    axes[1].set_ylim(0, 1.2)
     return figure
 
 
