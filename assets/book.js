@@ -58,8 +58,8 @@
       arrow.setAttribute("aria-label", "Pages under " + arrow.closest("li").querySelector("a").textContent.trim());
     }
     document.addEventListener("click", (event) => event.target.closest(".toggle-button") && setTimeout(fitAll, 400));
-    // on a phone the table of contents has a place when it is opened
-    document.addEventListener("click", (event) => event.target.closest(".primary-toggle") && setTimeout(turn, 50));
+    // on a phone the table of contents has a height when it is opened, by a click that the theme stops
+    document.addEventListener("click", (event) => event.target.closest(".primary-toggle") && setTimeout(turn, 50), true);
   }
 
   /* A tap on a picture opens it over the page; Escape, or another tap, closes it. */

@@ -365,6 +365,15 @@ def test_the_sidebar_is_one_look_and_a_half(browser, chapter):
     assert 600 < height <= 1600
 
 
+def test_a_phones_table_of_contents_opens_at_the_page(browser):
+    with browse.tab(browser, "phone") as (page, _):
+        browse.open_page(page, browse.HTML / "chapters" / "practice" / "doctor.html")
+        page.locator(".primary-toggle").first.click()
+        page.wait_for_function("document.querySelector('dialog.bd-sidebar-primary').scrollTop > 0")
+        place = page.locator("dialog a.current").last.evaluate("(link) => link.getBoundingClientRect().bottom")
+    assert 0 < place < 844
+
+
 def test_a_click_leads_to_the_other_book_and_one_back(browser):
     with browse.tab(browser, "desktop") as (page, _):
         browse.open_page(page, browse.HTML / "chapters" / "glossary.html")
