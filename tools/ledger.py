@@ -149,6 +149,13 @@ def told(value: float | None) -> str:
     return f"{value:{form}}".replace("-", "−")
 
 
+def noticed(verdict: dict) -> str:
+    """The error of its law that a verdict would notice: a share, or where only differences are judged a number."""
+    shares = any(one["scale"] == claims.RATIO for one in claims.decisive(verdict["numbers"]) if not one.get("guard"))
+    value = claims.noticed(verdict)
+    return told(value) if value is None or not shares else f"{value:.1%}".replace("%", "\u00a0%")
+
+
 def interval(one: dict) -> str:
     """A number with its 95 % interval."""
     return told(one["measured"]) + (f" [{told(one['low'])}, {told(one['high'])}]" if one["low"] != one["high"] else "")
@@ -331,11 +338,11 @@ def group(rows: list[dict], name: str, root: Path) -> list[str]:
     for row in rows:
         verdicts = row["parts"]
         refused = list(dict.fromkeys(name for verdict in verdicts for name in verdict["refused"]))
-        power = max(filter(None, map(claims.noticed, verdicts)), default=None)
+        power = max(verdicts, key=lambda one: claims.noticed(one) or 0, default=None)
         judged = {
             "refuses": rivals(refused),
             "not": "; ".join(part_of(one, row) + rivals(one["surviving"]) for one in verdicts if one["surviving"]),
-            "would notice a law off by": told(power),
+            "would notice a law off by": noticed(power) if power else "",
             "again": " and ".join(several(row.get("repeats", []))),
             "sizes": row["size"],
             "records": ", ".join(dict.fromkeys(f"`{one['record']}`" for one in verdicts)),
