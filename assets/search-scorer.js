@@ -5,13 +5,13 @@ function asked(query) {
     mup: "rate width", "µp": "rate width", warmup: "warm", "warm-up": "warm", "newton-schulz": "newton–schulz",
     moonlight: "adamw rate width", license: "licence", exercise: "seminar", exercises: "seminar", sure: "evidence",
     "d^2": "deflation", "d²": "deflation", hermitian: "dilation", tree: "theorem put together",
-    beta: "momentum", widen: "width", spikes: "steps rate", spike: "steps rate", wider: "width", lm_head: "output layer", unembedding: "output layer",
+    beta: "momentum", widen: "width", spikes: "steps rate", spike: "steps rate", wider: "width", lm_head: "head vocabulary", unembedding: "head vocabulary",
     inspect: "doctor", examine: "doctor", analyse: "doctor", analyze: "doctor", confidence: "evidence", failed: "misses", homework: "seminar", thesis: "open problems", project: "open problems",
   };
   const sentence = "an how what which when where why who do does did should can could must have has need needed i me my we us our you "
     + "gets get your list many much more most than or so from about there's what's favour favor help use using";
   const words = query.toLowerCase().replace(/newton[ -]schulz/g, "newton–schulz").replace(/[?!"“”:;,()]/g, "").trim().split(/\s+/).filter((word) => word);
-  const meaning = words[0] === "what" && words[words.length - 1] === "mean" ? words.slice(0, -1) : words;
+  const meaning = /^mean(s|ing)?$/.test(words[words.length - 1]) && words.length > 1 ? words.slice(0, -1) : words;
   const left = meaning.filter((word) => !sentence.split(" ").includes(word) && !stopwords.includes(word));
   return (left.length ? left : words).map((word) => names[word] || word).join(" ");
 }
@@ -47,8 +47,14 @@ if (typeof Search !== "undefined") {
     return [Search._index.terms, Search._index.titleterms].some((all) => stem in all || Object.keys(all).some((term) => term.includes(stem)));
   };
   Search.query = (text) => {
-    const words = splitQuery(asked(text)), left = words.filter(known);
-    return query(left.length && left.length < words.length ? left.join(" ") : asked(text));
+    const words = splitQuery(asked(text)), finds = (some) => Search._performSearch(...Search._parseQuery(some.join(" "))).length;
+    let left = words.filter(known);
+    if (!left.length) return query(asked(text));
+    // nor does one that no page has beside the others
+    while (left.length > 1 && !finds(left)) {
+      left = left.map((_, at) => left.filter((_, k) => k !== at)).find(finds) || left.slice(1);
+    }
+    return query(left.length < words.length ? left.join(" ") : asked(text));
   };
   // an excerpt is of sentences: no code, no outputs, no formulas as they are typed
   Search.htmlToText = (html, anchor) => {

@@ -37,8 +37,8 @@ or for a whole checkpoint `python -m amemlib doctor CHECKPOINT.pt` ([Doctor](doc
 
 *{{term}}`Items <item>`* are what one linear memory recalls, with Gaussian embeddings and frequencies \
 $i^{{-\\alpha}}$. Numbers come from records, 95\u00a0% intervals in brackets. A rule ends with a \
-[word](sec-ev-words) on the law behind it, not on the advice: *undecided* is neither met nor missed, *not \
-reproduced* is missed; the numbers stand. `am` is this library.
+[word](sec-ev-words) on the law behind it, not on the advice: *predicted* is met, \
+*undecided* neither met nor missed, *not reproduced* missed; the numbers stand. `am` is this library.
 """
 FOOTER = """\
 **Elsewhere:** weight decay helped small batches here and harmed large ones, and long runs of language models need it \
@@ -47,7 +47,7 @@ FOOTER = """\
 Adam, Shampoo, SOAP, Dion: [Other optimizers](optimizers.md). Nesterov's form \
 shortens the delay of momentum by one step: {ref}`ex-by-nesterov`.
 
-**Not measured here:** warm-up, QK-clip, distributed modes but blockwise.
+**Not measured here:** warm-up, QK-clip, distributed modes but blockwise, whether Nesterov's form pays.
 """
 NEXT = "*For your run go on with [Which Muon do you run?](schedules.md).*"
 OPENING = "::::::{container} cheat-sheet"
