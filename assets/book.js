@@ -79,6 +79,7 @@
       button.addEventListener("click", () => {
         const copy = image.cloneNode(), close = document.createElement("button");
         copy.removeAttribute("style");
+        copy.src = image.currentSrc;  // a phone enlarges the panels as it stacks them
         close.type = "button";
         close.textContent = "Close";
         dialog.setAttribute("aria-label", image.alt);

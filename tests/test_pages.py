@@ -312,6 +312,9 @@ def test_the_search_of_a_book_ranks_a_chapter_first_for_its_own_title(browser, b
         ("rival", "glossary"),
         ("item", "glossary"),
         ("draw", "glossary"),
+        ("what failed", "evidence"),
+        ("lecture plan", "sixty-minutes seminar"),
+        ("what is proved", "evidence"),
     ],
 )
 def test_a_question_finds_its_page_first_and_no_object_of_the_library(browser, query, chapters):
@@ -341,12 +344,13 @@ def test_a_title_of_the_other_book_is_found_from_here(browser, book, query, page
     [
         ("", "Lemma 16", "minibatches.html#lem-mb-event"),
         ("companions", "theorem 3", "assembly.html#thm-muon-full"),
+        ("", "Fig. 2.1", "one-step.html#fig-os-counts"),
     ],
 )
 def test_a_numbered_statement_of_the_paper_is_found_in_its_box(browser, book, query, box):
     with browse.tab(browser, "desktop") as (page, complaints):
         results_of(page, query, book)
-        page.locator("p", has_text="The statement:").locator("a").click()
+        page.locator("p", has_text="By its name:").locator("a").click()
         page.wait_for_url(f"**/chapters/{box}")
         assert not complaints
 

@@ -62,12 +62,17 @@ def elsewhere(here: str) -> list[tuple[str, str]]:
 
 
 def numbered(here: str) -> dict[str, tuple[str, str]]:
-    """The paper's statements by their names, `lemma 16`: title and address of the box that has each."""
-    found = {}
+    """The paper's statements, and this book's figures and exercises, by their names, `lemma 16`: title and address."""
+    found, own = {}, Book(ROOT, here).targets.values()
+    for one in (one for one in own if one.kind in ("figure", "exercise") and one.number):
+        name = f"{one.kind} {one.number}"
+        found[name] = name.capitalize(), f"{relpath(f'{one.page}.html', here or '.')}#{one.anchor}"
     box = re.compile(r"^`{3,}\{prf:\w+\} (.*of the paper.*)\n:label: ([\w-]+)", re.MULTILINE)
     name = re.compile(r"(Theorem|Lemma|Corollary|Proposition|Assumption)s? (\d+)(?:–(\d+))?")
     for page in Book(ROOT, "").pages():
         for title, label in box.findall((ROOT / f"{page}.md").read_text(encoding="utf-8")):
+            if title.startswith("Conjecture"):
+                found["conjecture"] = title, f"{relpath(f'{page}.html', here or '.')}#{label}"
             for kind, first, last in name.findall(title):
                 for number in range(int(first), int(last or first) + 1):
                     found[f"{kind.lower()} {number}"] = title, f"{relpath(f'{page}.html', here or '.')}#{label}"
