@@ -6,7 +6,7 @@ function asked(query) {
     moonlight: "adamw rate width", license: "licence", exercise: "seminar", exercises: "seminar", sure: "evidence",
     "d^2": "deflation", "d²": "deflation", hermitian: "dilation", tree: "theorem put together",
     beta: "momentum", widen: "width", spikes: "steps rate", spike: "steps rate", wider: "width", lm_head: "head vocabulary", unembedding: "head vocabulary",
-    inspect: "doctor", examine: "doctor", analyse: "doctor", analyze: "doctor", confidence: "evidence", failed: "prediction misses", negative: "misses", talk: "lecture", proved: "proved, and what is seen", homework: "seminar", thesis: "open problems", project: "open problems",
+    inspect: "doctor", examine: "doctor", analyse: "doctor", analyze: "doctor", confidence: "evidence", failed: "prediction misses", negative: "misses", talk: "lecture", centering: "centring", proved: "proved, and what is seen", homework: "seminar", thesis: "open problems", project: "open problems",
   };
   const sentence = "an how what which when where why who do does did should can could must have has need needed i me my we us our you "
     + "gets get your list many much more most than or so from about there's what's favour favor help use using topic plan";
@@ -76,8 +76,8 @@ document.addEventListener("DOMContentLoaded", () => {
   const called = ([title]) => words.length && words.every((word) => title.toLowerCase().includes(word));
   const first = ([title]) => title.toLowerCase().indexOf(words[0]);
   const named = Scorer.elsewhere.filter(called).sort((a, b) => first(a) - first(b)).slice(0, 3);
-  const whole = { thm: "theorem", lem: "lemma", prop: "proposition", cor: "corollary", fig: "figure", ex: "exercise" };
-  const query = (new URLSearchParams(location.search).get("q") || "").toLowerCase().replace(/([a-z])\.?\s*(?=\d)/g, "$1 ");
+  const whole = { thm: "theorem", lem: "lemma", prop: "proposition", cor: "corollary", def: "definition", fig: "figure", ex: "exercise" };
+  const query = (new URLSearchParams(location.search).get("q") || "").toLowerCase().replace(/([a-z]{2,})\.?\s*(?=\d)/g, "$1 ");
   const raw = ` ${query.split(/\s+/).map((word) => whole[word] || word.replace(/[?.,:;]+$/, "")).join(" ")} `;
   const boxes = Object.entries(Scorer.numbered).filter(([name]) => raw.includes(` ${name} `));
   for (const [say, pages] of [["By its name: ", boxes.map(([, box]) => box)], ["In the other book: ", named]]) {

@@ -345,6 +345,7 @@ def test_a_title_of_the_other_book_is_found_from_here(browser, book, query, page
         ("", "Lemma 16", "minibatches.html#lem-mb-event"),
         ("companions", "theorem 3", "assembly.html#thm-muon-full"),
         ("", "Fig. 2.1", "one-step.html#fig-os-counts"),
+        ("", "Lemma 14.1", "assembly.html#lem-as-hazard"),
     ],
 )
 def test_a_numbered_statement_of_the_paper_is_found_in_its_box(browser, book, query, box):

@@ -61,12 +61,15 @@ def elsewhere(here: str) -> list[tuple[str, str]]:
     return [(title(page), relpath(f"{page}.html", here or ".")) for page in pages]
 
 
+NAMED = "figure", "exercise", "definition", "theorem", "lemma", "proposition", "corollary"
+
+
 def numbered(here: str) -> dict[str, tuple[str, str]]:
-    """The paper's statements, and this book's figures and exercises, by their names, `lemma 16`: title and address."""
+    """The paper's statements and what this book numbers, by their names, `lemma 16`: title and address."""
     found, own = {}, Book(ROOT, here).targets.values()
-    for one in (one for one in own if one.kind in ("figure", "exercise") and one.number):
-        name = f"{one.kind} {one.number}"
-        found[name] = name.capitalize(), f"{relpath(f'{one.page}.html', here or '.')}#{one.anchor}"
+    for one in (one for one in own if one.kind in NAMED and one.number):
+        name = f"{one.kind.capitalize()} {one.number}"
+        found[name.lower()] = name, f"{relpath(f'{one.page}.html', here or '.')}#{one.anchor}"
     box = re.compile(r"^`{3,}\{prf:\w+\} (.*of the paper.*)\n:label: ([\w-]+)", re.MULTILINE)
     name = re.compile(r"(Theorem|Lemma|Corollary|Proposition|Assumption)s? (\d+)(?:–(\d+))?")
     for page in Book(ROOT, "").pages():
