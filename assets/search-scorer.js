@@ -1,3 +1,10 @@
+/* A query in small letters; what has a number is called by its kind, `lemma 16` for Lem.16. */
+function named(query) {
+  const kinds = ["theorem", "lemma", "proposition", "corollary", "definition", "figure", "exercise"];
+  const short = /\b(theorem|thm|lemma|lem|proposition|prop|corollary|cor|definition|def|figure|fig|exercise|ex)\.?\s*(?=([a-h]\.)?\d)/g;
+  return query.toLowerCase().replace(short, (_, word) => (word === "thm" ? "theorem" : kinds.find((kind) => kind.startsWith(word))) + " ");
+}
+
 /* What is asked for, in the words of the book and without those that only make a sentence of it. */
 function asked(query) {
   const names = {
@@ -10,7 +17,7 @@ function asked(query) {
   };
   const sentence = "an how what which when where why who do does did should can could must have has need needed i me my we us our you "
     + "gets get your list many much more most than or so from about there's what's favour favor help use using topic plan";
-  const words = query.toLowerCase().replace(/newton[ -]schulz/g, "newton–schulz").replace(/(theorem|lemma|figure)(?=\d)/g, "$1 ").replace(/[?!"“”:;,()]/g, "").trim().split(/\s+/).filter((word) => word);
+  const words = named(query).replace(/newton[ -]schulz/g, "newton–schulz").replace(/[?!"“”:;,()]/g, "").trim().split(/\s+/).filter((word) => word);
   const meaning = /^mean(s|ing)?$/.test(words[words.length - 1]) && words.length > 1 ? words.slice(0, -1) : words;
   const left = meaning.filter((word) => !sentence.split(" ").includes(word) && !stopwords.includes(word));
   return (left.length ? left : words).map((word) => names[word] || word).join(" ");
@@ -64,7 +71,7 @@ if (typeof Search !== "undefined") {
     return htmlToText(page.documentElement.outerHTML, anchor);
   };
 }
-// the other book has a search of its own; its titles are known here, and the boxes of the paper's statements
+// the other book has a search of its own; its titles are known here, and where what has a number stands
 document.addEventListener("DOMContentLoaded", () => {
   const other = document.querySelector(".other-book a"), results = document.getElementById("search-results");
   if (!other || !results || !location.search) return;
@@ -72,15 +79,13 @@ document.addEventListener("DOMContentLoaded", () => {
   link.href = new URL("search.html" + location.search, other.href);
   link.textContent = "The same search in the other book";
   results.after(link);
-  const words = splitQuery(asked(new URLSearchParams(location.search).get("q") || ""));
+  const query = new URLSearchParams(location.search).get("q") || "", words = splitQuery(asked(query));
   const called = ([title]) => words.length && words.every((word) => title.toLowerCase().includes(word));
   const first = ([title]) => title.toLowerCase().indexOf(words[0]);
-  const named = Scorer.elsewhere.filter(called).sort((a, b) => first(a) - first(b)).slice(0, 3);
-  const whole = { thm: "theorem", lem: "lemma", prop: "proposition", cor: "corollary", def: "definition", fig: "figure", ex: "exercise" };
-  const query = (new URLSearchParams(location.search).get("q") || "").toLowerCase().replace(/([a-z]{2,})\.?\s*(?=\d)/g, "$1 ");
-  const raw = ` ${query.split(/\s+/).map((word) => whole[word] || word.replace(/[?.,:;]+$/, "")).join(" ")} `;
-  const boxes = Object.entries(Scorer.numbered).filter(([name]) => raw.includes(` ${name} `));
-  for (const [say, pages] of [["By its name: ", boxes.map(([, box]) => box)], ["In the other book: ", named]]) {
+  const others = Scorer.elsewhere.filter(called).sort((a, b) => first(a) - first(b)).slice(0, 3);
+  const said = ` ${named(query).replace(/[?.,:;]+(?=\s|$)/g, "")} `;
+  const boxes = Object.entries(Scorer.numbered).filter(([name]) => said.includes(` ${name} `));
+  for (const [say, pages] of [["By its name: ", boxes.map(([, box]) => box)], ["In the other book: ", others]]) {
     const line = document.createElement("p");
     for (const [title, address] of pages) {
       line.append(line.children.length ? "; " : say, Object.assign(document.createElement("a"), { href: address, textContent: title }));

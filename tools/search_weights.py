@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from os.path import relpath
 from pathlib import Path
 
+import ledger
 from docutils import nodes
 from portable import BOOKS, Book
 from sphinx.addnodes import glossary, pending_xref
@@ -65,21 +66,13 @@ NAMED = "figure", "exercise", "definition", "theorem", "lemma", "proposition", "
 
 
 def numbered(here: str) -> dict[str, tuple[str, str]]:
-    """The paper's statements and what this book numbers, by their names, `lemma 16`: title and address."""
-    found, own = {}, Book(ROOT, here).targets.values()
-    for one in (one for one in own if one.kind in NAMED and one.number):
-        name = f"{one.kind.capitalize()} {one.number}"
-        found[name.lower()] = name, f"{relpath(f'{one.page}.html', here or '.')}#{one.anchor}"
-    box = re.compile(r"^`{3,}\{prf:\w+\} (.*of the paper.*)\n:label: ([\w-]+)", re.MULTILINE)
-    name = re.compile(r"(Theorem|Lemma|Corollary|Proposition|Assumption)s? (\d+)(?:–(\d+))?")
-    for page in Book(ROOT, "").pages():
-        for title, label in box.findall((ROOT / f"{page}.md").read_text(encoding="utf-8")):
-            if title.startswith("Conjecture"):
-                found["conjecture"] = title, f"{relpath(f'{page}.html', here or '.')}#{label}"
-            for kind, first, last in name.findall(title):
-                for number in range(int(first), int(last or first) + 1):
-                    found[f"{kind.lower()} {number}"] = title, f"{relpath(f'{page}.html', here or '.')}#{label}"
-    return found
+    """What this book numbers and the ledger's statements of the paper, by name, `lemma 16`: title and address."""
+    address = lambda page, anchor: f"{relpath(f'{page}.html', here or '.')}#{anchor}"
+    own = [one for one in Book(ROOT, here).targets.values() if one.kind in NAMED and one.number]
+    found = [(f"{one.kind.capitalize()} {one.number}", address(one.page, one.anchor)) for one in own]
+    rows = [(row["statement"], row["chapter"].split("#")) for row in ledger.rows(ROOT) if row["of"] == "paper"]
+    found += [(name, address(f"chapters/{place[0].removesuffix('.md')}", place[-1])) for name, place in rows]
+    return {name.lower(): (name, where) for name, where in found}
 
 
 def weigh(app: Sphinx, error: Exception | None) -> None:
