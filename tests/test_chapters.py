@@ -1,5 +1,6 @@
 """Every chapter of both books says first what it needs, which stands before it, and what its reader learns."""
 
+import itertools
 import posixpath
 import re
 from pathlib import Path
@@ -17,7 +18,9 @@ BOOKS = {book.name: book.pages() for book in books(ROOT)}
 NUMBERED = [page for pages in BOOKS.values() for page, number in pages.items() if number]
 MOST = 26
 GUIDE = (ROOT / "chapters" / "guide.md").read_text(encoding="utf-8")
-GO_ON = re.compile(r"\n\*For (?:the proofs|your run) go on with \[[^]]+\]\(([\w-]+)\.md\)\.\*\n$")
+GO_ON = re.compile(
+    r"\n\*For (?:the proofs|your run) go on with \[[^]]+\]\(([\w-]+)\.md\)(; the book goes on below)?\.\*\n$"
+)
 
 
 @pytest.mark.parametrize("name", NUMBERED)
@@ -54,6 +57,14 @@ def route(first: str) -> list[str]:
     """The pages that a page and then each next one lead on to."""
     found = GO_ON.search((ROOT / "chapters" / f"{first}.md").read_text(encoding="utf-8"))
     return [found[1], *route(posixpath.join(posixpath.dirname(first), found[1]))] if found else []
+
+
+def test_a_last_line_says_when_the_button_below_it_leads_elsewhere():
+    order = [name for name, number in BOOKS[""].items() if number] + [""]
+    for here, after in itertools.pairwise(order):
+        if found := GO_ON.search((ROOT / f"{here}.md").read_text(encoding="utf-8")):
+            meant = posixpath.join(posixpath.dirname(here), found[1])
+            assert bool(found[2]) == (meant != after), f"{here}: {meant}, below {after}"
 
 
 def test_the_way_of_the_guide_for_a_run_is_that_of_the_pages():

@@ -315,6 +315,11 @@ def test_the_search_of_a_book_ranks_a_chapter_first_for_its_own_title(browser, b
         ("what failed", "evidence"),
         ("lecture plan", "sixty-minutes seminar"),
         ("what is proved", "evidence"),
+        ("negative results", "evidence"),
+        ("where do the proofs start", "guide"),
+        ("what do I need to know", "guide"),
+        ("how long does it take", "guide"),
+        ("not reproduced meaning", "glossary"),
     ],
 )
 def test_a_question_finds_its_page_first_and_no_object_of_the_library(browser, query, chapters):
