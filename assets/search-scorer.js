@@ -10,9 +10,9 @@ function asked(query) {
   const names = {
     bf16: "bfloat16", fp16: "float16", fp32: "float32", qkv: "query key value", moe: "experts",
     mup: "rate width", "µp": "rate width", warmup: "warm", "warm-up": "warm", "newton-schulz": "newton–schulz",
-    moonlight: "adamw rate width", license: "licence", exercise: "seminar", exercises: "seminar", sure: "evidence",
+    moonlight: "rate width", license: "licence", exercise: "seminar", exercises: "seminar", sure: "evidence",
     "d^2": "deflation", "d²": "deflation", hermitian: "dilation", tree: "theorem put together",
-    beta: "momentum", widen: "width", spikes: "steps rate", spike: "steps rate", wider: "width", lm_head: "head vocabulary", unembedding: "head vocabulary",
+    beta: "momentum", transfer: "rate", widen: "width", spikes: "steps rate", spike: "steps rate", wider: "width", lm_head: "head vocabulary", unembedding: "head vocabulary",
     inspect: "doctor", examine: "doctor", analyse: "doctor", analyze: "doctor", confidence: "evidence", failed: "prediction misses", negative: "misses", talk: "lecture", centering: "centring", proved: "proved, and what is seen", homework: "seminar", thesis: "open problems", project: "open problems",
   };
   const sentence = "an how what which when where why who do does did should can could must have has need needed i me my we us our you "
