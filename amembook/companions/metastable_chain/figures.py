@@ -70,6 +70,6 @@ def sizes_figure(record: dict) -> Figure:
         along = measured["time"]["axes"][name]
         points(axes[0], config["sizes"], (found / leading)[along], look, law=(law / leading)[along])
     axes[0].axhline(1, color=GREY, ls=":", lw=1)
-    frame(axes[0], "states of a cluster $M$", r"steps over $M/\varepsilon$", log="x", base=2, zero=True)
+    frame(axes[0], "states of a cluster $M$", r"steps a cluster over $M/\varepsilon$", log="x", base=2, zero=True)
     name_lines(axes[0])
     return figure
