@@ -68,7 +68,7 @@ def slowdown_figure(record: dict) -> Figure:
     dims = np.array(config["rank_dims"], dtype=float)
     points(axes[1], dims, measured["rank"], look, error=np.array(measured["rank_error"]), law=predicted["rank"])
     axes[1].plot(dims, dims**2, "--", color=GREY, lw=1.2, label="$d^2$ parameters")
-    frame(axes[1], "$d$", "slowdown of a step", "the memory, $W=0$", log="xy", base=2)
+    frame(axes[1], "$d$", r"$\mathrm{tr}\,H/h$", "the memory, $W=0$", log="xy", base=2)
     for axis in axes:
         name_lines(axis)
     return figure
