@@ -35,7 +35,7 @@ s = s[s > 1e-6 * s[0]]  # float32: a low rank is no fault
 reach = {slope:.0f} * s.quantile(0.5) / s.norm()
 ```
 
-or for a whole checkpoint, and for momenta in bfloat16, `python -m amemlib doctor CHECKPOINT.pt` ([Doctor](doctor.md)).
+or for a whole checkpoint, and in half precision, `python -m amemlib doctor CHECKPOINT.pt` ([Doctor](doctor.md)).
 
 *{{term}}`Items <item>`* are what one linear memory recalls, with Gaussian embeddings and frequencies \
 $i^{{-\\alpha}}$. Numbers come from records, 95\u00a0% intervals in brackets. \
