@@ -229,6 +229,13 @@ def test_what_was_dropped_before_it_was_stored_stands_on_the_page():
     assert sorted(line[0].partition("–")[0] for line in lines) == ["3300", "3500", "3700", "4800", "5300", "5700"]
 
 
+def test_a_rule_that_was_made_easier_stands_on_the_page():
+    of = {book: "\n".join(ledger.eased([r for r in ROWS if r["book"] == book], ROOT)) for book in ledger.LEDGERS}
+    assert all(f"Theorem {n}" in of[""] for n in (1, 2, 3, 5, 9, 10)) and "Semiautomata" in of["companions"]
+    for book, text in of.items():
+        assert text in (ROOT / book / "chapters" / "evidence.md").read_text(encoding="utf-8")
+
+
 def test_a_front_page_counts_its_own_book():
     for book in ledger.LEDGERS:
         rows = [row for row in LOADED if row["book"] == book]

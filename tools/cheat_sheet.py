@@ -29,9 +29,9 @@ HEADER = """\
 one matrix `p`:
 
 ```python
-M = optimizer.state[p]["momentum_buffer"].float()
+M = optimizer.state[p]["momentum_buffer"]  # float32
 s = torch.linalg.svdvals(M)
-s = s[s > 1e-6 * s[0]]  # float32: a low rank is no fault
+s = s[s > 1e-6 * s[0]]  # a low rank is no fault
 reach = {slope:.0f} * s.quantile(0.5) / s.norm()
 ```
 
@@ -40,7 +40,7 @@ or for a whole checkpoint, and in half precision, `python -m amemlib doctor CHEC
 *{{term}}`Items <item>`* are what one linear memory recalls, with Gaussian embeddings and frequencies \
 $i^{{-\\alpha}}$. Numbers come from records, 95\u00a0% intervals in brackets. \
 *Measured* says on what. *Law* is a statement that a rule leans on, with \
-its [word](sec-ev-words): met, undecided or missed; the rule's numbers stand. `am` is this library.
+its [word](sec-ev-words): met, undecided or missed. `am` is this library.
 """
 FOOTER = """\
 **Elsewhere:** leave weight decay out of a short run unless batches are small; long runs of language models need it \

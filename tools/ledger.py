@@ -30,6 +30,8 @@ WHOSE = {
 }
 """Whose statement a row may be, how a page says it, and what a front page calls those that it only counts."""
 FIGURES = "figures of the paper"
+EASED = re.compile("rule was (widened|loosened|lowered)|band was replaced")
+"""What the log says of a rule that was made easier."""
 COLUMNS = "statement of word measured low high law limit band draws refused surviving rule_commit record_commit".split()
 """Of evidence.csv: a line a judged number, one for a row without any; of ratios the logarithms, as the band is."""
 
@@ -248,7 +250,7 @@ def regions(rows: list[dict], root: Path) -> dict[str, list[str]]:
     count = Counter((row["verdict"], row["of"]) for row in counted)
     words = [[badge(one), *(str(count[one, of]) for of in whose)] for one in claims.WORDS]
     undecided = [row for row in counted if row["verdict"] == claims.UNDECIDED]
-    checks = [link(row, root) for row in counted if (row["of"], row["verdict"]) == ("paper", claims.CONSISTENT)]
+    checks = [row for row in counted if (row["of"], row["verdict"]) == ("paper", claims.CONSISTENT)]
     again = [f"- {link(row, root)}: {' and '.join(several(row['repeats']))}" for row in rows if "repeats" in row]
     return {
         "status": status(rows),
@@ -262,7 +264,8 @@ def regions(rows: list[dict], root: Path) -> dict[str, list[str]]:
         ),
         "limits": table("statement | measured, 95 % | law for these sizes | limit", limits(counted, root)),
         "dropped": table("draws | why they were set aside | statements", dropped(rows, root)),
-        "checks": [f"{len(checks)} statements of the paper held on every draw: {', '.join(checks)}."],
+        "eased": eased(rows, root),
+        "checks": [f"{len(checks)} {WHOSE['paper'][1]} held on every draw."],
         "repeats": again,
         "proved": table(
             "statement | proof | measured",
@@ -330,6 +333,17 @@ def dropped(rows: list[dict], root: Path) -> list[list[str]]:
                 key = attempt.split(" ")[1].replace("-", "–"), why.removesuffix(". Never stored")
                 found.setdefault(key, {})[line["statement"]] = None
     return [[*key, "; ".join(statements)] for key, statements in found.items()]
+
+
+def eased(rows: list[dict], root: Path) -> list[str]:
+    """Why a rule was made easier after draws had been seen, and for which statements, as the log has it."""
+    named, found = {row["statement"] for row in rows}, {}
+    for line in log(root):
+        for why in line["why"].split(";"):
+            if EASED.search(why) and line["statement"] in named:
+                said = re.sub(r" \([0-9a-f]{12}\)", "", why.partition(". Kept")[0])
+                found.setdefault(said, {})[line["statement"]] = None
+    return [f"- {', '.join(statements)}: {why}." for why, statements in found.items()]
 
 
 def group(rows: list[dict], name: str, root: Path) -> list[str]:
