@@ -249,7 +249,9 @@ def test_a_page_weighs_and_moves_little(browser, name):
 def test_a_page_that_weighs_and_moves_much_is_noticed(browser, tmp_path):
     (tmp_path / "heavy.js").write_text(" " * browse.FIRST_VISIT, encoding="utf-8")
     page = tmp_path / "page.html"
-    late = "setTimeout(() => document.querySelector('div').style.height = '600px', 100)"
+    # in the frame after the first that is painted, however long that takes
+    move = "() => document.querySelector('div').style.height = '600px'"
+    late = f"requestAnimationFrame(() => requestAnimationFrame(() => setTimeout({move}, 100)))"
     page.write_text(
         f'<script src="heavy.js" defer></script><div></div><p style="height: 800px">Text</p><script>{late}</script>',
         encoding="utf-8",
