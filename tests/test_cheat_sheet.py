@@ -26,7 +26,7 @@ def test_the_page_is_up_to_date():
 @pytest.mark.parametrize("row", [row for rows in RULES.values() for row in rows], ids=lambda row: row["statement"])
 def test_a_rule_is_an_imperative_with_a_number_that_it_reads_and_says_for_what(row):
     written = next(one for one in cheat_sheet.ledger.rows(ROOT) if one["statement"] == row["statement"])["rule"]
-    assert set(written) - {"record"} == {"do", "say", "valid"} and all(
+    assert set(written) - {"record"} == {"do", "say", "where"} and all(
         written[key].endswith(".") for key in written if key != "record"
     )
     assert re.match(r"[A-Z][a-z]+ ", written["do"]) and "?" not in written["do"]

@@ -1,10 +1,10 @@
 """The cheat sheet: every row of the ledger that has a `rule`, on one page that fits a sheet of paper.
 
 A rule stands in its row as `do`, an imperative with its condition; `say`, its numbers, what others found, and which
-argument of which library does it; `valid`, for what; and `record`, if it reads more records than its row, numbered
-after them. Numbers are read from the records as in `show`, and may be ratios of two of them, `{a / b:.0%}`; a judged
-number, `{verdicts[key][numbers][0]:.2f}`, is told with its 95 % interval. The rules stand in the order of the book's
-chapters.
+argument of which library does it; `where`, on what it was measured; and `record`, if it reads more records than its
+row, numbered after them. Numbers are read from the records as in `show`, and may be ratios of two of them, `{a /
+b:.0%}`; a judged number, `{verdicts[key][numbers][0]:.2f}`, is told with its 95 % interval. The rules stand in the
+order of the book's chapters.
 """
 
 import posixpath
@@ -97,7 +97,7 @@ def rules(root: Path) -> dict[str, list[dict]]:
 def filled(row: dict, root: Path) -> dict[str, str]:
     """A row's rule with its numbers."""
     records = ledger.stored(row, root) + (ledger.stored(row["rule"], root) if "record" in row["rule"] else [])
-    told = {key: ledger.filled(row["rule"][key], records, Shares().format) for key in ("do", "say", "valid")}
+    told = {key: ledger.filled(row["rule"][key], records, Shares().format) for key in ("do", "say", "where")}
     for wrong, right in ((r"(?<=\d)%", "\u00a0%"), (r"(?<=\d)x(?=\d)", "×"), (r"\[-", "[−")):
         told = {key: re.sub(wrong, right, text) for key, text in told.items()}
     return told
@@ -112,7 +112,7 @@ def page(root: Path) -> str:
             one = row["rule"]
             address = ledger.link(row, root).replace(f"({row['chapter'].partition('#')[0]})", f"({here})")
             word = ledger.leading(row, "../")
-            lines.append(f"1. **{one['do']}** {one['say']} *Measured:* {one['valid']} *Law:* {address} {word}")
+            lines.append(f"1. **{one['do']}** {one['say']} *Measured:* {one['where']} *Law:* {address} {word}")
     return "\n".join([*lines, "", FOOTER, "::::::", "", NEXT]) + "\n"
 
 

@@ -250,7 +250,6 @@ def regions(rows: list[dict], root: Path) -> dict[str, list[str]]:
     count = Counter((row["verdict"], row["of"]) for row in counted)
     words = [[badge(one), *(str(count[one, of]) for of in whose)] for one in claims.WORDS]
     undecided = [row for row in counted if row["verdict"] == claims.UNDECIDED]
-    checks = [row for row in counted if (row["of"], row["verdict"]) == ("paper", claims.CONSISTENT)]
     again = [f"- {link(row, root)}: {' and '.join(several(row['repeats']))}" for row in rows if "repeats" in row]
     return {
         "status": status(rows),
@@ -265,7 +264,6 @@ def regions(rows: list[dict], root: Path) -> dict[str, list[str]]:
         "limits": table("statement | measured, 95 % | law for these sizes | limit", limits(counted, root)),
         "dropped": table("draws | why they were set aside | statements", dropped(rows, root)),
         "eased": eased(rows, root),
-        "checks": [f"{len(checks)} {WHOSE['paper'][1]} held on every draw."],
         "repeats": again,
         "proved": table(
             "statement | proof | measured",
