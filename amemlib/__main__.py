@@ -2,7 +2,7 @@
 
 import sys
 
-from amemlib.doctor import main
+from amemlib.training.doctor import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -95,6 +95,12 @@ def test_nothing_names_a_study_that_can_be_deleted():
             assert not [m for m in house(path) if m.startswith(("amembook.practice.", "amembook.companions."))], file
 
 
+def test_nothing_of_the_theory_imports_what_a_trainer_uses():
+    for file, path in FILES.items():
+        if file.startswith("amemlib/") and not file.startswith(("amemlib/training/", "amemlib/__")):
+            assert not [m for m in house(path) if m.startswith("amemlib.training")], file
+
+
 def test_the_library_needs_four_packages_and_nothing_of_the_book():
     import sys
 

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 import amemlib as am
-from amemlib.diagnosis import least_schedule, noise_median, slope
-from amemlib.doctor import main
+from amemlib.training.diagnosis import least_schedule, noise_median, slope
+from amemlib.training.doctor import main
 
 FIELDS = ["name", "shape", "rank", "stable_rank", "reach", "lifted", "lift", "noise", "signal", "note"]
 DRAW = torch.Generator().manual_seed(0)
@@ -63,7 +63,7 @@ def test_scale_transposition_and_rotation_change_nothing():
     for other in (M * 1e-200, M * 1e200, M.mT.contiguous(), torch.linalg.qr(noise(96, 96).double()).Q @ M):
         two = am.diagnose(other)
         assert two.reach["jordan"] == pytest.approx(one.reach["jordan"], rel=1e-8) and two.rank == one.rank
-    assert isinstance(one, am.diagnosis.Diagnosis) and [f.name for f in dataclasses.fields(one)] == FIELDS
+    assert isinstance(one, am.training.Diagnosis) and [f.name for f in dataclasses.fields(one)] == FIELDS
     with pytest.raises(dataclasses.FrozenInstanceError):
         one.rank = 3
 

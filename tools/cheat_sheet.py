@@ -16,7 +16,7 @@ from typing import NamedTuple
 import ledger
 import yaml
 
-from amemlib.diagnosis import slope
+from amemlib.training.diagnosis import slope
 
 ROOT = ledger.ROOT
 PAGE = "practice/cheat-sheet"

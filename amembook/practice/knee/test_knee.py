@@ -12,7 +12,7 @@ from amembook.networks.text import documentation
 from amembook.practice.knee import measure
 from amembook.practice.knee.judge import SHORT_SHARES, _half
 from amembook.run.records import read_records
-from amemlib.doctor import MEANING
+from amemlib.training.doctor import MEANING
 
 FLAWS = [
     (("share", "jordan 64"), [-0.5 - 0.01 * k for k in range(5)], "order", "not reproduced"),

@@ -5,11 +5,11 @@ import math
 import torch
 
 from amembook.run import runtime
-from amemlib import diagnosis
 from amemlib.gradients import gradient
 from amemlib.problem import Problem
 from amemlib.sampling import sample_embeddings, sample_minibatch
 from amemlib.spectral import newton_schulz
+from amemlib.training import diagnosis
 
 _BATCHES = 10**6
 SCHEDULE = "jordan"

@@ -14,8 +14,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from amemlib.diagnosis import MOMENTA, Diagnoses, diagnose, momentum_of
 from amemlib.spectral import newton_schulz_schedule
+from amemlib.training.diagnosis import MOMENTA, Diagnoses, diagnose, momentum_of
 
 _FORMATS = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 _FORMATS |= {"F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2"}

@@ -18,8 +18,8 @@ from torch import Tensor
 
 from amemlib.arithmetic import unit_scale
 from amemlib.checks import check_count, check_function, check_instance, check_positive
-from amemlib.muon import part_rows
 from amemlib.spectral import SCHEDULES, compose_quintics, newton_schulz_schedule
+from amemlib.training.muon import part_rows
 
 MOMENTA = ("momentum_buffer", "momentum", "exp_avg", "mu", "buf", "first_moment")
 """What optimizers call a momentum in their state."""
