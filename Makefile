@@ -18,7 +18,7 @@ BENCH := _build/bench
 BENCH_RECORD := $(BENCH)/cpu.json
 PAGES := index.md README.md _config.yml _toc.yml $(shell find chapters companions assets slides tools -type f -not -path '*/__pycache__/*')
 # Shapes and dtypes in the signatures are checked everywhere but where bad input must meet the library's own errors.
-SHAPES := --jaxtyping-packages=amemlib,amembook.networks,amembook.paper,amembook.practice,amembook.companions,amembook.vocabularies,typecheck.check
+SHAPES := --jaxtyping-packages=amemlib,amembook.laws,amembook.networks,amembook.paper,amembook.practice,amembook.companions,amembook.vocabularies,typecheck.check
 UNCHECKED := tests/test_bad_input.py
 CHAPTERS := chapters companions/chapters
 NOTEBOOKS = $(wildcard $(CHAPTERS:%=%/*.ipynb))

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import amemlib as am
-from amembook import read_records
+from amembook import laws, read_records
 from amembook.networks import attention, tasks
 from amembook.paper.deflation import bounds
 from amembook.paper.optimality import slope_maps
@@ -138,14 +138,14 @@ LIBRARY = [
     (lambda: am.expected_capacity(P, "polar", frequencies=torch.ones(5)), ValueError, ["frequencies", "(6,)", "(5,)"]),
     # covariances
     *[
-        (lambda bad=bad: am.equivalents.expected_covariance_capacity(P, torch.ones(4), bad), ValueError, words)
+        (lambda bad=bad: laws.expected_covariance_capacity(P, torch.ones(4), bad), ValueError, words)
         for bad, words in [
             (torch.ones(5), ["input_eigenvalues", "(4,)", "(5,)"]),
             (torch.tensor([1.0, 1, 0, 1]), ["input_eigenvalues", "0.0", "positive"]),
             (torch.tensor([1.0, 1, NAN, 1]), ["input_eigenvalues", "NaN", "finite"]),
         ]
     ],
-    (lambda: am.equivalents.effective_dimension(torch.ones(2, 2)), ValueError, ["eigenvalues", "(d,)", "(2, 2)"]),
+    (lambda: laws.effective_dimension(torch.ones(2, 2)), ValueError, ["eigenvalues", "(d,)", "(2, 2)"]),
     # sizes
     (lambda: am.Problem.power_law(10, -3, 1.5), ValueError, ["dim", "-3", "at least 1"]),
     (lambda: am.Problem.power_law(10, 2.5, 1.5), TypeError, ["dim", "2.5", "whole"]),

@@ -8,16 +8,15 @@ import torch
 
 import amemlib as am
 from amembook import read_records
-from amembook.paper.optimality.rotations import sample_rotations
-from amemlib.equivalents import (
+from amembook.laws import (
     CovarianceEquivalent,
-    SpectralEquivalent,
     effective_dimension,
     expected_covariance_capacity,
     expected_table_capacity,
-    interaction_variances,
 )
-from amemlib.equivalents.covariance import solve_two_sided
+from amembook.laws.covariance import solve_two_sided
+from amembook.paper.optimality.rotations import sample_rotations
+from amemlib.equivalents import SpectralEquivalent, interaction_variances
 from amemlib.sampling import power_law_eigenvalues, with_eigenvalues
 
 PROBLEM = am.Problem.power_law(2048, 96, 1.5)

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import amemlib as am
-from amembook import read_records, vocabularies
+from amembook import laws, read_records, vocabularies
 from amembook.tables import make_steps
 from amemlib.equivalents import SpectralLaw
 
@@ -244,7 +244,7 @@ def test_steps_are_those_of_the_recursion_at_and_between_the_stored_solutions():
     states = [{"alpha": a, "dim": d, "nItems": n, "steps": 5} for a, d, n in places]
     shown = in_node(f"JSON.stringify({json.dumps(states)}.map(amemEngine.trueSteps))")
     for (alpha, dim, n_items), counts in zip(places, shown, strict=True):
-        expected = am.equivalents.power_law_iterates(alpha, n_items, dim, 1.0, 5, make_steps.STREAMS).counts
+        expected = laws.power_law_iterates(alpha, n_items, dim, 1.0, 5, make_steps.STREAMS).counts
         np.testing.assert_allclose(counts, expected, rtol=0.05)
 
 
@@ -253,7 +253,7 @@ def test_steps_have_no_count_where_the_library_refuses_them():
     places = [(1.2, 128, 4000), (1.5, 127, 4000), (1.5, 257, 8000), (1.5, 256, 5119), (1.5, 128, 65_537)]
     for alpha, dim, n_items in places:
         with pytest.raises(ValueError, match="where draws were compared"):
-            am.expected_trajectory(am.Problem.power_law(n_items, dim, alpha), 1)
+            laws.expected_trajectory(am.Problem.power_law(n_items, dim, alpha), 1)
     states = [{"alpha": a, "dim": d, "nItems": n, "steps": 5} for a, d, n in [*places, (1.25, 256, 5120)]]
     *beyond, within = in_node(f"JSON.stringify({json.dumps(states)}.map(amemEngine.trueSteps))")
     assert beyond == [[None] * 5] * len(places) and None not in within

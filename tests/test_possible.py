@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import amemlib as am
+from amembook import laws
 from amembook.tables import make_steps
 from amemlib import equivalents, theory
 
@@ -38,7 +39,7 @@ def chances_of(problem):
 
 
 def descent(problem):
-    return equivalents.descent_iterates(problem, 1.0, 3, streams=1).counts
+    return laws.descent_iterates(problem, 1.0, 3, streams=1).counts
 
 
 def possible(value, highest: float) -> bool:
@@ -89,7 +90,7 @@ def test_counts_of_any_map_and_chances_are_possible(alpha, n_items, dim):
 
 
 def iterated(problem, rate, **options):
-    return equivalents.mean_field_iterates(problem, rate, 3, **options).counts
+    return laws.mean_field_iterates(problem, rate, 3, **options).counts
 
 
 @pytest.mark.parametrize("alpha, n_items, dim", [place for place in SMALL if place[2] > 1])
@@ -102,7 +103,7 @@ def test_counts_of_many_steps_are_possible(alpha, n_items, dim):
 
 def test_a_recursion_beyond_its_range_says_how_many_steps_it_has():
     with pytest.raises(ValueError, match="steps must be at most [0-4] at these frequencies, dim and rate, got 5"):
-        equivalents.power_law_iterates(0.75, 1_000_000, 32, 1.0, 5, streams=2)
+        laws.power_law_iterates(0.75, 1_000_000, 32, 1.0, 5, streams=2)
 
 
 def test_the_stored_steps_are_possible():

@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 from scipy.special import beta
 
 import amemlib as am
-from amembook import read_records
+from amembook import laws, read_records
 from amembook.paper.iterates.reference import reference
 from amembook.paper.optimality.rotations import sample_rotations
 from amemlib import equivalents
@@ -219,7 +219,7 @@ def test_momentum_and_the_end_of_many_steps_as_the_chapter_tells_them():
         (largest, measured["momentum_counts"][-1][-1], {"momentum": 0.9}),
     ):
         problem = am.Problem.power_law(config["small_items"], dim, 1.5)
-        law = am.equivalents.mean_field_iterates(problem, 1.0, 5, streams=2, **given).counts
+        law = laws.mean_field_iterates(problem, 1.0, 5, streams=2, **given).counts
         assert abs(found / law - 1).max() < 0.04
     share = measured["horizon_share"]
     assert (round(share[0], 2), round(share[-1], 2), round(measured["horizon_slope"], 2)) == (0.51, 0.6, 2.11)

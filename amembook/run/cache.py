@@ -28,7 +28,7 @@ from amembook.run.records import record_of
 from amemlib.checks import check_count
 
 _HOUSE = Path(__file__).resolve().parents[2]
-_SHARED = ("amemlib/**/*.py", "amembook/networks/**/*.py", "amembook/*.py")
+_SHARED = ("amemlib/**/*.py", "amembook/laws/**/*.py", "amembook/networks/**/*.py", "amembook/*.py")
 """What the cells of all studies may call."""
 
 

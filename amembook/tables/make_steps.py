@@ -2,9 +2,9 @@
 
     python -m amembook.tables.make_steps
 
-Each entry is `amemlib.equivalents.power_law_iterates`: p_i ∝ i^−α, the population, η = √d, `STEPS` steps, over the
-domain of `amemlib.expected_trajectory` and no more. That takes seconds an entry, some minutes in all, so the file is
-committed and what it holds already is kept: stop and go on. Remove it to make it anew.
+Each entry is `amembook.laws.power_law_iterates`: p_i ∝ i^−α, the population, η = √d, `STEPS` steps, over the
+domain of `amembook.laws.expected_trajectory` and no more. That takes seconds an entry, some minutes in all, so the
+file is committed and what it holds already is kept: stop and go on. Remove it to make it anew.
 """
 
 import itertools
@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from amemlib.equivalents import power_law_iterates
+from amembook.laws import power_law_iterates
 
 TARGET = Path(__file__).with_name("muon-steps.json")
 ALPHAS = (1.25, 1.5, 2.0)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from amembook.laws import mean_field_iterates
 from amembook.run import runtime
 from amembook.run.base import (
     AscendingCounts,
@@ -22,7 +23,6 @@ from amembook.run.base import (
     draws,
 )
 from amembook.run.claims import SIZES, equivalence, family
-from amemlib.equivalents import mean_field_iterates
 from amemlib.optim import trajectory
 from amemlib.problem import Problem
 from amemlib.recovery import capacity

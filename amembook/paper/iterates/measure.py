@@ -6,10 +6,11 @@ from itertools import repeat
 import numpy as np
 import torch
 
+from amembook.laws import power_law_iterates
 from amembook.run import runtime
 from amembook.run.base import profile_bins
 from amemlib import theory
-from amemlib.equivalents import SpectralEquivalent, power_law_iterates
+from amemlib.equivalents import SpectralEquivalent
 from amemlib.equivalents.thresholded import ManyStepEquivalent
 from amemlib.gradients import item_losses, thresholded_gradient
 from amemlib.optim import trajectory

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from amembook.laws import descent_iterates, mean_field_iterates
 from amembook.paper.iterates.measure import GD_RATE, measure_descent, measure_muon
 from amembook.run.base import (
     Config,
@@ -18,7 +19,6 @@ from amembook.run.base import (
     standard_error,
 )
 from amembook.run.claims import SIZES, SMALL, equivalence, family, numbers
-from amemlib.equivalents import descent_iterates, mean_field_iterates
 from amemlib.problem import Problem
 
 EARLY = 8

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from amembook.laws import power_law_iterates
 from amembook.paper.iterates.many_steps import thresholded_counts
 from amembook.run import runtime
 from amembook.run.base import (
@@ -28,7 +29,6 @@ from amembook.run.base import (
 )
 from amembook.run.claims import DIFFERENCE, SIZES, SMALL, equivalence, family, numbers
 from amemlib import theory
-from amemlib.equivalents import power_law_iterates
 from amemlib.gradients import item_losses
 from amemlib.optim import trajectory
 from amemlib.problem import Problem

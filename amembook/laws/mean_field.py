@@ -15,9 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from amemlib.checks import check_alpha, check_count, check_instance, check_real
-from amemlib.equivalents.fixed_point import solve_fixed_point
-from amemlib.equivalents.stream import (
+from amembook.laws.stream import (
     MOST_RIVALS,
     MeanFieldIterates,
     Move,
@@ -27,6 +25,8 @@ from amemlib.equivalents.stream import (
     check_course,
     strata,
 )
+from amemlib.checks import check_alpha, check_count, check_instance, check_real
+from amemlib.equivalents.fixed_point import solve_fixed_point
 from amemlib.problem import Problem
 from amemlib.theory import power_law_sum
 
