@@ -136,9 +136,19 @@ def test_nothing_is_promised_where_no_draws_were_compared(change, name):
 
 
 def test_at_sizes_without_a_whole_memory_late_steps_are_refused():
-    for problem in (am.Problem.power_law(600, 257, 1.5), am.Problem.power_law(65_537, 8, 1.5)):
-        with pytest.raises(ValueError, match="^steps must be at most 5 beyond 256 dimensions or 65,536 items"):
+    for problem in (am.Problem.power_law(1600, 769, 1.5), am.Problem.power_law(65_537, 8, 1.5)):
+        with pytest.raises(ValueError, match="^steps must be at most 5 beyond 768 dimensions or 65,536 items"):
             mean_field_iterates(problem, 1.0, 6)
+
+
+def test_items_have_rows_of_their_own_up_to_twice_the_last_that_is_recovered():
+    """A row for several items has no noise of its own, and counts too many of them."""
+    law = power_law_iterates(1.35, 4096, 192, 1.0, 5, streams=1)
+    front = round(law.counts.max())
+    assert 8 * 192 < 2 * front < 4096, "the strata have to grow"
+    whole = np.diff(law.edges) == 1
+    # the front is seen in a solution of its own
+    assert whole[: round(1.8 * front)].all() and not whole.all()
 
 
 def test_a_singular_value_near_zero_throws_no_stream_off_its_course():

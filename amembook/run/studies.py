@@ -26,6 +26,7 @@ PAPER = {
     "many-steps": "iterates.many_steps",
     "trajectory": "iterates.trajectory",
     "iterates-domain": "iterates.domain",
+    "iterates-ratio": "iterates.ratio",
     "race": "iterates.race",
     "recall-rates": "recall.rates",
     "recall": "recall",

@@ -63,7 +63,7 @@ def reference(
         found.append(((z > logits.max(1)).sum(), np.linalg.norm(W) / dim))
         # what the next gradient sees
         level = np.clip(np.average(kappa, weights=r), 0, 1) ** 2 * variance / 2
-        w = np.exp(level * (1 - 1 / norms))
+        w = np.exp(level * (1 - 1 / norms)) / np.sqrt(norms)
         w /= w.sum()
         left, sharing = 1 / (1 + np.exp(z - energy)), (pi**2).sum(1)
         np.fill_diagonal(logits, 0)
