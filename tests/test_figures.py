@@ -85,7 +85,7 @@ DRAWN = {
     iterates.iterates_capacity_figure: ("many-steps", "confirm-alpha"),
     iterates.iterates_exponents_figure: ("many-steps", "confirm-alpha", 0.05, 0.3),
     iterates.residual_profile_figure: ("many-steps", "confirm-extra", bins, {96: range(9, 14), 192: range(9, 14)}),
-    iterates.domain_figure: ("iterates-domain", "confirm", (5, 0.03), 0.04),
+    iterates.domain_figure: ("iterates-domain", "confirm"),
     iterates.trajectory_overlaps_figure: ("trajectory", "confirm-alpha-1.5"),
     iterates.learning_rate_figure: ("many-steps", "confirm-extra"),
     iterates.race_figure: ("many-steps", "confirm-extra", 900.0),
