@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from jaxtyping import Float
+from numpy.typing import NDArray
 from torch import Tensor
 
 from amemlib.checks import (
@@ -53,7 +54,7 @@ class SpectralLaw:
     """
 
     singular_values: np.ndarray
-    resolvent: np.ndarray
+    resolvent: NDArray[np.complex128]
 
     @classmethod
     def power_law(cls, alpha: float, scale: float = 1.0) -> "SpectralLaw":
@@ -69,7 +70,7 @@ class SpectralLaw:
         theta = math.pi / (2 * alpha) * np.concatenate([angle / 2, 1 - angle[-2::-1] / 2])
         r = np.cos(alpha * theta) / np.cos((alpha - 1) * theta)
         s = r**-alpha * np.sin(theta) / np.cos((alpha - 1) * theta)
-        return cls(scale * s, (r * np.exp(1j * theta)) ** alpha / scale)
+        return cls(scale * s, np.asarray((r * np.exp(1j * theta)) ** alpha / scale, complex))
 
     @classmethod
     def solve(cls, q: Float[Tensor, " N"], dim: int, noise: float = 0.0) -> "SpectralLaw":
@@ -120,7 +121,7 @@ class SpectralLaw:
     def quantile(self, share: float | np.ndarray) -> float | np.ndarray:
         """The s below which a `share` of the non-zero singular values lies (0 ≤ share ≤ 1)."""
         share = _check_within("share", share, 1.0)
-        cumulative = self.share_below(self.singular_values)
+        cumulative = np.asarray(self.share_below(self.singular_values))
         return np.interp(share, cumulative / cumulative[-1], self.singular_values)
 
     def integrate(self, values: np.ndarray) -> float:

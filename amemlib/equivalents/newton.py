@@ -78,7 +78,7 @@ class NewtonEquivalent:
         rival = leverage**2 / free + self.whitening * mean
         gain = (own + 2 * self.whitening * mean * leverage**2 / free + self.whitening * energy) * mean / energy / rival
         return InputSpread(
-            variance,
+            float(variance),
             own_noise,
             signal_gain=shared / variance * (1 - leverage),
             private=lengths + self.dim * (leverage * (1 - leverage)) ** 2 * max(left, 0),

@@ -102,11 +102,11 @@ class SpectralEquivalent:
         """
         seen = self.values > 0
         check_tensor("q", q, ("n",))
-        values, q = self.values[seen], q.double().numpy(force=True)
+        values, at = self.values[seen], q.double().numpy(force=True)
         low, high = values[-1] / (1 + BIN_WIDTH), values[0] * (1 + BIN_WIDTH)
-        if not ((q >= low) & (q <= high)).all():
-            raise ValueError(f"q must lie in [{values[-1]:.3g}, {values[0]:.3g}], got {q.min():.3g} … {q.max():.3g}")
-        return np.exp(np.interp(np.log(q), np.log(values[::-1]), np.log(self.signal[seen][::-1])))
+        if not ((at >= low) & (at <= high)).all():
+            raise ValueError(f"q must lie in [{values[-1]:.3g}, {values[0]:.3g}], got {at.min():.3g} … {at.max():.3g}")
+        return np.exp(np.interp(np.log(at), np.log(values[::-1]), np.log(self.signal[seen][::-1])))
 
     def recovery_probabilities(self) -> np.ndarray:
         """(K,) probability that an item of each frequency beats all its rivals: `winning_probabilities`.
@@ -170,13 +170,13 @@ def interaction_variances(
     v, c = values[values > 0], counts[values > 0]
     _, weights, mu, M, slope = _grid(v, c, dim, lam)
     C, S = _pair_kernels(mu, M, slope)
-    at = at.double().numpy(force=True)
-    damping = 1 / (1 + np.square(at[:, None] * M))
-    result = np.empty((len(at), len(at)))
-    for i, (weight, row) in enumerate(zip(at, damping, strict=True)):
+    items = at.double().numpy(force=True)
+    damping = 1 / (1 + np.square(items[:, None] * M))
+    result = np.empty((len(items), len(items)))
+    for i, (weight, row) in enumerate(zip(items, damping, strict=True)):
         x = row * damping * weights
-        even = quadratic(x, C) + (weight * at) ** 2 * quadratic(x * M**2, C)
-        result[i] = even + (weight**2 + at**2) * quadratic(x * M, S)
+        even = quadratic(x, C) + (weight * items) ** 2 * quadratic(x * M**2, C)
+        result[i] = even + (weight**2 + items**2) * quadratic(x * M, S)
     return 4 / math.pi**2 * result
 
 

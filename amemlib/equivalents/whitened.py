@@ -105,7 +105,7 @@ def _solve(name: str, terms: Sequence[Whitener], q: np.ndarray, counts: np.ndarr
     terms = check_sequence(name, terms)
     if not terms:
         return _Side(np.ones(1), np.ones((1, len(q))), np.ones(1), np.ones((1, 1)), dim)
-    nodes = []
+    nodes: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     for term in terms:
         check_instance(name, term, Whitener)
         a = np.asarray(term.weights(q), dtype=float)
@@ -132,7 +132,8 @@ def _solve(name: str, terms: Sequence[Whitener], q: np.ndarray, counts: np.ndarr
         side = _side(*node, counts, dim)
         scale.append(term.coefficient / math.sqrt(counts * q**2 @ side.pairs() @ side.traces()))
     scaled = [(s * weight, a, tau) for s, (weight, a, tau) in zip(scale, nodes, strict=True)]
-    return _side(*map(np.concatenate, zip(*scaled, strict=True)), counts, dim)
+    weight, a, tau = map(np.concatenate, zip(*scaled, strict=True))
+    return _side(weight, a, tau, counts, dim)
 
 
 def _resolvent(a: np.ndarray, t: float, counts: np.ndarray, dim: int) -> float:

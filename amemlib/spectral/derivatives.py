@@ -149,7 +149,8 @@ def signal_curve(
         value = (c + step * D) / denominator
         slope = D / denominator - 2 * value**2
         curves.append(torch.stack([value, slope, -2 * value * (D / denominator + 2 * slope)]) @ weights)
-    return tuple(torch.stack(curves, -1))
+    phi, first, second = torch.stack(curves, -1)
+    return phi, first, second
 
 
 def _derivative(G: Tensor, E: Tensor, f: Callable, df: Callable, scale: float, rank: int | None) -> Tensor:
@@ -215,4 +216,5 @@ class _Once(torch.autograd.Function):
 
 def _gauss_legendre(like: Tensor) -> tuple[Tensor, Tensor]:
     """Nodes and weights on [0, 1], exact for polynomials of degree 23."""
-    return tuple(torch.as_tensor(x, dtype=torch.float64, device=like.device) for x in _GAUSS_LEGENDRE)
+    nodes, weights = (torch.as_tensor(x, dtype=torch.float64, device=like.device) for x in _GAUSS_LEGENDRE)
+    return nodes, weights
