@@ -54,7 +54,7 @@ def rare_item_snr(spectral_map: str, alpha: float, lam_over_t0: float = 0.0) -> 
     return 2 / math.pi * slope / math.sqrt(occupied(lam))
 
 
-def capacity_constant(spectral_map: str, alpha: float, n_items: int, lam_over_t0: float = 0.0) -> float:
+def capacity_constant(spectral_map: str, n_items: int, alpha: float, lam_over_t0: float = 0.0) -> float:
     """c in c d^{1+1/2α}, the capacity of one step to leading order in d: (SNR / b_N)^{1/α} / c′_α.
 
     spectral_map, alpha, lam_over_t0 as in `rare_item_snr`; b_N is `typical_maximum`.
