@@ -207,6 +207,14 @@ LIBRARY = [
     (lambda: am.Embeddings(EMB.U.numpy(), EMB.V.numpy()), TypeError, ["U ", "ndarray", "tensor"]),
     # λ, η, G and W
     (lambda: am.smoothed_sign(EYE, INF), ValueError, ["lam", "inf", "≥ 0"]),
+    # a λ where it has no meaning
+    *[
+        (lambda name=name: am.expected_capacity(P, name, lam=5), ValueError, ["lam", "5", "0", repr(name)])
+        for name in ("polar", "sgd", "newton", "matched_filter", "kfac")
+    ],
+    (lambda: am.equivalents.expected_prefix(P, "polar", 0.5), ValueError, ["lam", "0.5", "0", "'polar'"]),
+    (lambda: am.equivalents.rare_item_snr("polar", 1.5, 0.5), ValueError, ["lam_over_t0", "0.5", "'polar'"]),
+    (lambda: am.equivalents.capacity_constant("newton", 9, 1.5, 2), ValueError, ["lam_over_t0", "2", "'newton'"]),
     (lambda: am.expected_capacity(P, "smoothed_sign", -1.0), ValueError, ["lam", "-1.0", "≥ 0"]),
     (
         lambda: am.expected_capacity(P, "adam"),

@@ -97,14 +97,14 @@ def assert_meets(counts, predicted):
 def test_counts_of_one_population_step_meet_the_prediction(alpha):
     problem = power_law(alpha, 8192, 256)
     lam = bulk_scale(8192, 256, alpha)
-    counts = {"polar": [], "smoothed_sign": []}
+    lams, counts = {"polar": 0.0, "smoothed_sign": lam}, {"polar": [], "smoothed_sign": []}
     for seed in FRESH_SEEDS[:5]:
         emb = am.sample_embeddings(problem, seed)
         G = am.initial_gradient(emb, problem.frequencies)
         counts["polar"].append(am.capacity(am.polar(G), emb))
         counts["smoothed_sign"].append(am.capacity(am.smoothed_sign(G, lam), emb))
     for name in counts:
-        assert_meets(counts[name], expected_capacity(problem, name, lam))
+        assert_meets(counts[name], expected_capacity(problem, name, lams[name]))
 
 
 @pytest.mark.parametrize("batch_size", [1024, 16_384])
@@ -145,10 +145,10 @@ def test_halving_the_bins_changes_nothing_that_could_be_seen(monkeypatch, spectr
     assert fine == pytest.approx(coarse, rel=5e-3)
 
 
-@pytest.mark.parametrize("spectral_map", ["polar", "smoothed_sign", "sgd", "newton"])
-def test_an_item_without_rivals_is_recovered(spectral_map):
+@pytest.mark.parametrize("spectral_map, lam", [("polar", 0.0), ("smoothed_sign", 0.1), ("sgd", 0.0), ("newton", 0.0)])
+def test_an_item_without_rivals_is_recovered(spectral_map, lam):
     alone = am.Problem.from_frequencies([1.0], 8)
-    assert expected_capacity(alone, spectral_map, 0.1) == pytest.approx(1, abs=1e-6)
+    assert expected_capacity(alone, spectral_map, lam) == pytest.approx(1, abs=1e-6)
 
 
 @pytest.mark.parametrize("dim, others", [(8, 2), (16, 8)])
@@ -191,11 +191,11 @@ def test_smoothed_sign_without_damping_is_polar():
     assert expected_capacity(problem, "smoothed_sign", 1e-9 * bulk_scale(5000, 128, 1.5)) == pytest.approx(polar)
 
 
-@pytest.mark.parametrize("spectral_map", ["polar", "smoothed_sign"])
-def test_a_million_items_take_less_than_two_seconds(spectral_map):
+@pytest.mark.parametrize("spectral_map, lam_over_t0", [("polar", 0.0), ("smoothed_sign", 1.0)])
+def test_a_million_items_take_less_than_two_seconds(spectral_map, lam_over_t0):
     problem = power_law(1.5, 10**6, 512)
     began = time.process_time()
-    expected_capacity(problem, spectral_map, bulk_scale(10**6, 512, 1.5))
+    expected_capacity(problem, spectral_map, lam_over_t0 * bulk_scale(10**6, 512, 1.5))
     assert time.process_time() - began < 2
 
 

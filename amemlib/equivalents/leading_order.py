@@ -32,16 +32,18 @@ def rare_item_snr(spectral_map: str, alpha: float, lam_over_t0: float = 0.0) -> 
     polar: 4 / (π (α + 1)). smoothed_sign: (2/π) ∫₀^∞ y(√(λ² + s²))^{2α} ds / √y(λ) with μ/t₀ = (1 − y) y^{−α}.
     newton: cos(π/2α)^α / √(α − 1), for α > 1. matched_filter: 1, which no matrix exceeds that does not see the outputs,
     so that every other number is a cosine with it. An item of frequency p stands √d p × this / t₀ deviations high.
-    Raises `ValueError` for an unknown map or an α outside its range.
+    Raises `ValueError` for an unknown map, an α outside its range, or a λ ≠ 0 for a map without one.
     """
     check_choice("spectral_map", spectral_map, ("polar", "smoothed_sign", "newton", "matched_filter"))
+    lam = check_non_negative("lam_over_t0", lam_over_t0)
+    if lam and spectral_map != "smoothed_sign":
+        raise ValueError(f"lam_over_t0 must be 0 for {spectral_map!r}, which has no λ, got {lam_over_t0!r}")
     if spectral_map == "newton":
         alpha = check_alpha(alpha, above=1.0)
         return math.cos(math.pi / (2 * alpha)) ** alpha / math.sqrt(alpha - 1)
     alpha = check_alpha(alpha)
     if spectral_map == "matched_filter":
         return 1.0
-    lam = 0.0 if spectral_map == "polar" else check_non_negative("lam_over_t0", lam_over_t0)
     if lam == 0:
         return 4 / (math.pi * (alpha + 1))
     # y(μ) is looked for above 10⁻¹²

@@ -110,7 +110,8 @@ def one_step_summary(config: OneStepConfig, results: Results) -> tuple[dict, dic
     fits, sharp, exponents, chain = {}, {}, {}, {}
     for name, counts in seed_counts.items():
         dims, n_items = (config.sgd_dims, config.sgd_items) if name == "sgd" else (config.dims, config.n_items)
-        lams = [config.lam_over_t0 * theory.bulk_scale(n_items, dim, config.alpha) for dim in dims]
+        lam_over_t0 = config.lam_over_t0 if name == "smoothed_sign" else 0.0
+        lams = [lam_over_t0 * theory.bulk_scale(n_items, dim, config.alpha) for dim in dims]
         problems = [Problem.power_law(n_items, dim, config.alpha) for dim in dims]
         pairs = list(zip(problems, lams, strict=True))
         sharp[name] = [expected_capacity(problem, name.removesuffix("_at_dims"), lam) for problem, lam in pairs]
