@@ -19,6 +19,7 @@ from amembook.paper.precision import formats
 from amembook.run import runtime
 from amembook.run.command_line import main
 from amembook.vocabularies import spelling_table
+from amemlib.problem import check_tensor
 
 NAN, INF = math.nan, math.inf
 P = am.Problem.power_law(6, 4, 1.5)
@@ -207,6 +208,10 @@ LIBRARY = [
     (lambda: am.Embeddings(EMB.U.numpy(), EMB.V.numpy()), TypeError, ["U ", "ndarray", "tensor"]),
     # λ, η, G and W
     (lambda: am.smoothed_sign(EYE, INF), ValueError, ["lam", "inf", "≥ 0"]),
+    # a matrix that is not square where one letter stands twice
+    (lambda: check_tensor("G", EYE[:3], ("d", "d")), ValueError, ["G", "(d, d)", "(3, 4)"]),
+    (lambda: check_tensor("G", EYE[:3], (..., "d", "d")), ValueError, ["G", "(..., d, d)", "(3, 4)"]),
+    (lambda: am.spectral.signal_curve(EYE[:3], EYE, EYE, EYE, 1.0), ValueError, ["G", "(d, d)", "(3, 4)"]),
     # a λ where it has no meaning
     *[
         (lambda name=name: am.expected_capacity(P, name, lam=5), ValueError, ["lam", "5", "0", repr(name)])

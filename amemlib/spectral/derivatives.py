@@ -90,7 +90,6 @@ def signal_slopes(
     Returns two (n,) float64 tensors.
     """
     check_tensor("G", G, ("d", "d"))
-    check_tensor("G", G, (len(G), len(G)))
     check_tensor("U", U, ("n", len(G)))
     check_tensor("V", V, (len(U), len(G)))
     P, s, Qh = torch.linalg.svd(G.double())
@@ -125,7 +124,6 @@ def signal_curve(
     Returns three (n, T) float64 tensors. Raises `ValueError` for a λ < 0 or shapes that do not fit.
     """
     check_tensor("G", G, ("d", "d"))
-    check_tensor("G", G, (len(G), len(G)))
     lam = check_non_negative("lam", lam)
     for name, X in (("U", U), ("V", V), ("t", t)):
         check_tensor(name, X, (...,))
