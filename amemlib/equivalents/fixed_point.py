@@ -28,7 +28,7 @@ def solve_fixed_point(mu: np.ndarray, values: np.ndarray, counts: np.ndarray, di
     for _ in range(48):
         middle = (low + high) / 2
         M = np.exp(middle)
-        above = mu * M + occupation(M, values, counts, dim) > 1
+        above = mu * M + occupation(M, values, counts, dim) > 1  # eq-sh-fixed
         low, high = np.where(above, low, middle), np.where(above, middle, high)
     return np.exp((low + high) / 2)
 

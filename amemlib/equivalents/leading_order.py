@@ -40,7 +40,7 @@ def rare_item_snr(spectral_map: str, alpha: float, lam_over_t0: float = 0.0) -> 
         raise ValueError(f"lam_over_t0 must be 0 for {spectral_map!r}, which has no λ, got {lam_over_t0!r}")
     if spectral_map == "newton":
         alpha = check_alpha(alpha, above=1.0)
-        return math.cos(math.pi / (2 * alpha)) ** alpha / math.sqrt(alpha - 1)
+        return math.cos(math.pi / (2 * alpha)) ** alpha / math.sqrt(alpha - 1)  # eq-ne-snr
     alpha = check_alpha(alpha)
     if spectral_map == "matched_filter":
         return 1.0
@@ -53,7 +53,7 @@ def rare_item_snr(spectral_map: str, alpha: float, lam_over_t0: float = 0.0) -> 
     occupied = lambda mu: brentq(lambda y: (1 - y) * y**-alpha - mu, _LEAST_Y, 1.0)
     log_s = np.arange(math.log(1e-4 * lam), math.log(1e4 * (lam + 1)), 0.05)
     slope = sum(math.exp(t) * occupied(math.hypot(lam, math.exp(t))) ** (2 * alpha) for t in log_s) * 0.05
-    return 2 / math.pi * slope / math.sqrt(occupied(lam))
+    return 2 / math.pi * slope / math.sqrt(occupied(lam))  # eq-sh-snr
 
 
 def capacity_constant(spectral_map: str, n_items: int, alpha: float, lam_over_t0: float = 0.0) -> float:
@@ -66,4 +66,5 @@ def capacity_constant(spectral_map: str, n_items: int, alpha: float, lam_over_t0
     """
     check_count("n_items", n_items, least=2)
     x = math.pi / (2 * check_alpha(alpha))
+    # eq-sh-constant
     return math.sin(x) / x * (rare_item_snr(spectral_map, alpha, lam_over_t0) / typical_maximum(n_items)) ** (1 / alpha)
