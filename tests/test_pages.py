@@ -30,6 +30,7 @@ SAMPLE = (
 ARRIVALS = "index", "README", "chapters/all-statements", "chapters/api", "chapters/explorer", "chapters/one-step"
 """One page of each kind."""
 pytestmark = [
+    pytest.mark.process,
     pytest.mark.usefixtures("html"),
     pytest.mark.skipif(browse.CHROMIUM is None, reason="no Chromium on this machine: the pages cannot be opened"),
 ]
