@@ -32,8 +32,8 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         status, line = 130, f"interrupted; {KEPT}"
     except ModuleNotFoundError as error:
-        missing = f"{error.name} is not installed"
-        status, line = 2, f'{missing}: pip install ".[book]" has what the studies need' if error.name in BOOK else missing
+        remedy = ': pip install ".[book]" has what the studies need' if error.name in BOOK else ""
+        status, line = 2, f"{error.name} is not installed{remedy}"
     except (ValueError, TypeError, ImportError, ArithmeticError) as error:
         status, line = 2, str(error)
     except (OSError, MemoryError, BrokenExecutor, RuntimeError) as error:
