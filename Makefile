@@ -56,12 +56,12 @@ test: $(SETUP)  ## everything that must hold, cheapest first
 	$(BIN)/python tools/notebooks.py check
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(SHAPES) $(UNCHECKED:%=--ignore=%)
 	$(BIN)/python -m pytest -q $(UNCHECKED)
-	$(if $(NOTEBOOKS),$(BIN)/python -m pytest -q --nbval --nbval-current-env --nbval-cell-timeout=300 -n 2 --dist loadfile $(CHAPTERS))
+	$(if $(NOTEBOOKS),PYTHONPATH=tools $(BIN)/python -m pytest -q -p forked_kernels --nbval --nbval-current-env --nbval-cell-timeout=300 -n 2 --dist loadfile $(CHAPTERS))
 
 quick: $(SETUP)  ## the tests that execute no notebook and start no process
 	$(MAKE) --no-print-directory lint
 	$(BIN)/python tools/notebooks.py check
-	$(BIN)/python -m pytest -q -m "not weekly and not process" $(SHAPES) $(UNCHECKED:%=--ignore=%)
+	$(BIN)/python -m pytest -q -m "not weekly and not process" -n auto --dist loadfile $(SHAPES) $(UNCHECKED:%=--ignore=%)
 	$(BIN)/python -m pytest -q $(UNCHECKED)
 
 weekly: $(SETUP)  ## the tests that are too slow for every day

@@ -5,6 +5,7 @@ import re
 from importlib import import_module
 from pathlib import Path
 
+import jedi
 import pytest
 from api_pages import FORMULA, tex
 
@@ -30,6 +31,12 @@ def test_what_the_library_shows_is_there_and_says_what_it_is():
         assert inspect.getdoc(getattr(am, name)), name
     with pytest.raises(AttributeError, match="no attribute 'sgn'"):
         am.sgn  # noqa: B018
+
+
+def test_an_editor_completes_a_name_and_knows_that_the_library_is_typed():
+    (polar,) = jedi.Script("import amemlib as am\nam.pol").complete()
+    assert polar.name == "polar" and polar.type == "function"
+    assert Path(am.__file__).with_name("py.typed").exists()
 
 
 @pytest.mark.parametrize("name", ["amemlib.spectral", "amemlib.equivalents", "amembook.laws"])

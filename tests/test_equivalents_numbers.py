@@ -28,7 +28,7 @@ PROBLEM = am.Problem.power_law(300, DIM, 1.5)
 P = PROBLEM.frequencies
 BATCH = am.sample_minibatch(PROBLEM, 100, 2000)
 FEW = am.Problem.power_law(9, DIM, 1.2).frequencies
-BULK = am.theory.bulk_scale(1.5, 300, DIM)
+BULK = am.theory.bulk_scale(300, DIM, 1.5)
 LAMS = {"population": (P, 0.0), "smoothed": (P, BULK), "batch": (BATCH, 0.3 * BULK), "polar batch": (BATCH, 0.0)}
 LAMS |= {"few": (FEW, 0.0), "few smoothed": (FEW, 0.01)}
 SIGMA = am.sampling.power_law_eigenvalues(DIM, 0.5), am.sampling.power_law_eigenvalues(DIM, 1.0)
@@ -117,9 +117,9 @@ def leading_order():
     maps = ("polar", 0.0), ("smoothed_sign", 0.3), ("newton", 0.0)
     return (
         [equivalents.rare_item_snr(name, 1.4, lam) for name, lam in maps],
-        [equivalents.capacity_constant(name, 1.4, 999, lam) for name, lam in maps],
+        [equivalents.capacity_constant(name, 999, 1.4, lam) for name, lam in maps],
         [f(n) for n in (3, 77, 10**6) for f in (equivalents.typical_maximum, equivalents.typical_maximum_expansion)],
-        [typical_absolute_maximum(2.5), inverse_sum_limit(1.4, 77, 0.3)],
+        [typical_absolute_maximum(2.5), inverse_sum_limit(77, 1.4, 0.3)],
     )
 
 
@@ -175,7 +175,7 @@ NUMBERS = {
     # sums in float32, and what lies near a threshold may fall on its other side
     "iterates": (mean_field, 1e-3),
     "iterates with momentum": (lambda: mean_field(momentum=0.6, batch_size=40), 1e-3),
-    "iterates of many rivals": (lambda: laws.power_law_iterates(1.5, 66_000, DIM, 2.0, 2, 2), 1e-3),
+    "iterates of many rivals": (lambda: laws.power_law_iterates(66_000, DIM, 1.5, 2.0, 2, 2), 1e-3),
     "descent": (lambda: laws.descent_iterates(PROBLEM, 2.0, 3, 2), 1e-3),
 }
 

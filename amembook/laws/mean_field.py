@@ -100,7 +100,7 @@ def mean_field_iterates(
 
 
 def power_law_iterates(
-    alpha: float, n_items: int, dim: int, lr_over_root_dim: float, steps: int, streams: int = 8
+    n_items: int, dim: int, alpha: float, lr_over_root_dim: float, steps: int, streams: int = 8
 ) -> MeanFieldIterates:
     """`mean_field_iterates` for p_i ∝ i^{−α}, α > 1/2, on the population, where not even the N frequencies fit.
 
@@ -108,7 +108,7 @@ def power_law_iterates(
     """
     alpha = check_alpha(alpha)
     n_items = check_count("n_items", n_items, least=2)
-    total = power_law_sum(alpha, n_items)
+    total = power_law_sum(n_items, alpha)
     return _solve(
         lambda ranks: (ranks + 1.0) ** -alpha / total, n_items, dim, lr_over_root_dim, steps, 0.0, None, streams
     )

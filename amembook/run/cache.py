@@ -136,6 +136,8 @@ class CellStore:
     """
 
     def __init__(self, folder: str | Path, experiment: str):
+        if not str(folder):
+            raise ValueError("results must be a folder that can be written, got ''")
         self.folder = Path(folder) / experiment
         self.checkpoints = Path(folder).absolute() / ".checkpoints"
         try:

@@ -52,7 +52,7 @@ class DomainConfig(Config):
 
 
 def measure_counts(
-    alpha: float, n_items: int, dim: int, lr_over_root_dim: float, looks: tuple[int, ...], seed: int, device: str
+    n_items: int, dim: int, alpha: float, lr_over_root_dim: float, looks: tuple[int, ...], seed: int, device: str
 ) -> dict:
     """One draw: counts after each of the steps in `looks`, and the cosines of their updates (looks, looks)."""
     problem = Problem.power_law(n_items, dim, alpha)
@@ -67,7 +67,7 @@ def measure_counts(
     return {"count": counts, "overlaps": flat @ flat.T / dim}
 
 
-def solve_counts(alpha: float, n_items: int, dim: int, lr_over_root_dim: float, looks: tuple[int, ...]) -> dict:
+def solve_counts(n_items: int, dim: int, alpha: float, lr_over_root_dim: float, looks: tuple[int, ...]) -> dict:
     """The recursion's numbers after the same steps, its own standard errors, and its counts a step earlier."""
     law = mean_field_iterates(Problem.power_law(n_items, dim, alpha), lr_over_root_dim, max(looks))
     at = np.array(looks) - 1

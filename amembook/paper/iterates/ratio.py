@@ -47,7 +47,7 @@ class RatioConfig(Config):
         return round(dim**2 / self.dims_squared_per_item)
 
 
-def measure_ratio(alpha: float, n_items: int, dim: int, steps: int, seed: int, device: str) -> dict:
+def measure_ratio(n_items: int, dim: int, alpha: float, steps: int, seed: int, device: str) -> dict:
     """Counts after 1, …, T steps of one draw: true iterates at η = √d, and polar maps of Eq. (7)'s gradients, each
     thresholded at what is recovered by then.
     """
@@ -61,9 +61,9 @@ def measure_ratio(alpha: float, n_items: int, dim: int, steps: int, seed: int, d
     return {"true": true, "thresholded": thresholded}
 
 
-def solve_ratio(alpha: float, n_items: int, dim: int, steps: int) -> dict:
+def solve_ratio(n_items: int, dim: int, alpha: float, steps: int) -> dict:
     """What predicts both, with nothing fitted, and the standard error of the true iterates' solution."""
-    law = power_law_iterates(alpha, n_items, dim, 1.0, steps)
+    law = power_law_iterates(n_items, dim, alpha, 1.0, steps)
     p = Problem.power_law(n_items, dim, alpha).frequencies
     weights = thresholded_weights(p, (0, *half_recovered_schedule(p, dim, steps).thresholds[:-1]))
     sharp = ManyStepEquivalent.solve(weights, dim, [0.0] * steps)

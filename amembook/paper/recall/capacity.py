@@ -84,7 +84,7 @@ def optimizers_of(vectors: str) -> tuple[str, ...]:
     return ("muon",) if vectors == "long" else COMPARED
 
 
-def predict_counts(n_items: int, alpha: float, dim: int) -> dict:
+def predict_counts(n_items: int, dim: int, alpha: float) -> dict:
     """What a linear memory with n Gaussian pairs holds after a step of SGD, one of Muon, and `TRUE_STEPS` at most."""
     problem = Problem.power_law(n_items, dim, alpha)
     many = mean_field_iterates(problem, TRUE_RATE, TRUE_STEPS).counts
