@@ -161,10 +161,30 @@
     const home = document.querySelector(".sidebar-primary-items__start > .sidebar-primary-item:has(.navbar-brand)");
     home?.setAttribute("role", "navigation");
     home?.setAttribute("aria-label", "Front page");
+    // the search stays below the title, however far down the contents are
+    home?.parentElement.style.setProperty("--title", home.offsetHeight + "px");
     // the corner of a table is no head of anything
     for (const head of document.querySelectorAll("article th")) {
       if (!head.textContent.trim()) head.replaceWith(document.createElement("td"));
     }
+  }
+
+  /* Paper is white: a page that is dark on the screen prints in the light. Not every browser tells both ways. */
+  function printInTheLight() {
+    const root = document.documentElement, media = matchMedia("print");
+    let theme = null;
+    const turnTo = (paper) => {
+      if (paper && theme === null) {
+        theme = root.dataset.theme;
+        root.dataset.theme = "light";
+      } else if (!paper && theme !== null) {
+        root.dataset.theme = theme;
+        theme = null;
+      }
+    };
+    media.addEventListener("change", () => turnTo(media.matches));
+    window.addEventListener("beforeprint", () => turnTo(true));
+    window.addEventListener("afterprint", () => turnTo(false));
   }
 
   /* Formulas near the first screen are set before all others. */
@@ -185,7 +205,13 @@
 
   /* An address with a place in it: what stands above the place moves until all is set, so it is looked up again, unless
      the reader has moved. */
-  const place = () => location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  function place() {
+    try {
+      return location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    } catch {
+      return null;  // a "%" that begins no letter
+    }
+  }
   let moved = false;
   for (const kind of ["wheel", "touchstart", "keydown", "pointerdown"]) {
     window.addEventListener(kind, () => { moved = true; }, { passive: true, once: true });
@@ -199,6 +225,7 @@
     filterLedger();
     turn();
     follow();
+    printInTheLight();
     await set;
     // the fonts of the formulas are asked for when they are laid out
     document.body.getBoundingClientRect();

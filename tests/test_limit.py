@@ -11,14 +11,14 @@ from amemlib import theory
 @pytest.mark.parametrize(("name", "dims"), [("polar", (2**8, 2**12)), ("sgd", (2**10, 2**20))])
 def test_the_law_of_one_step_runs_to_the_theorems_exponent(name, dims):
     n_items = 2**20 if name == "polar" else 2**13
-    count = lambda dim: one_step_count(name, 1.5, n_items, dim)["count"]
+    count = lambda dim: one_step_count(name, n_items, dim, 1.5)["count"]
     away = [abs(np.log2(count(2 * dim) / count(dim)) - theory.recovery_exponent(MAPS[name], 1.5)) for dim in dims]
     assert away[1] < 0.006 < away[0]
 
 
 def test_the_first_of_several_steps_is_one_step():
-    first, second = step_counts("muon_steps", 1.5, 2**14, 128, 2)["count"]
-    assert first == pytest.approx(one_step_count("polar", 1.5, 2**14, 128)["count"], rel=0.01) and second > first
+    first, second = step_counts("muon_steps", 2**14, 128, 1.5, 2)["count"]
+    assert first == pytest.approx(one_step_count("polar", 2**14, 128, 1.5)["count"], rel=0.01) and second > first
 
 
 def judged(local, slope):

@@ -21,10 +21,10 @@ LEDGERS = [*Path(__file__).resolve().parents[1].glob("**/ledger/*.yml")]
 SMALLEST = "dims=8,16 n_items=100 seeds=1 sgd_dims=16,32 sgd_items=5 sgd_seeds=2".split()
 
 
-def command_line(*arguments, cwd):
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+def command_line(*arguments, cwd, encoding="utf-8"):
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONIOENCODING": encoding}
     command = [sys.executable, "-m", "amembook", *arguments]
-    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, encoding=encoding)
 
 
 @pytest.fixture
@@ -244,3 +244,22 @@ def test_what_can_be_said_without_torch_is_said_without_it(arguments, tmp_path):
         f"sys.exit(len({HEAVY} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True).returncode == 0
+
+
+@pytest.mark.process
+def test_a_pipe_that_has_no_greek_gets_the_whole_list(tmp_path):
+    done = command_line("list", cwd=tmp_path, encoding="cp1252")
+    assert done.returncode == 0 and len(done.stdout.splitlines()) > 50, done.stderr
+
+
+def test_what_the_extra_installs_is_named_where_it_is_missing(here, capsys, monkeypatch):
+    missing = ModuleNotFoundError("No module named 'tqdm'", name="tqdm")
+    monkeypatch.setattr(studies, "find_experiment", lambda name: (_ for _ in ()).throw(missing))
+    assert main(["run", "one-step", "--profile", "smoke"]) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert 'pip install ".[book]"' in line and "tqdm" in line
+
+
+def test_no_folder_is_no_folder_for_results(here, capsys):
+    assert main(["run", "one-step", "--profile", "smoke", "--results", ""]) == 2
+    assert "results must be a folder" in capsys.readouterr().err and not list(here.iterdir())

@@ -41,13 +41,13 @@ class LimitConfig(Config):
     first_seed: Natural = 0  # there are no draws
 
 
-def one_step_count(name: str, alpha: float, n_items: int, dim: int) -> dict:
+def one_step_count(name: str, n_items: int, dim: int, alpha: float) -> dict:
     """The law's count after one population step: the polar map, h_λ at λ = t₀, or SGD."""
-    lam = theory.bulk_scale(n_items=n_items, dim=dim, alpha=alpha) if name == "smoothed_sign" else 0.0
+    lam = theory.bulk_scale(n_items, dim, alpha) if name == "smoothed_sign" else 0.0
     return {"count": expected_capacity(Problem.power_law(n_items, dim, alpha), name, lam)}
 
 
-def step_counts(name: str, alpha: float, n_items: int, dim: int, steps: int) -> dict:
+def step_counts(name: str, n_items: int, dim: int, alpha: float, steps: int) -> dict:
     """The law's counts after 1, …, T thresholded steps of Muon (polar) or SGD."""
     p = Problem.power_law(n_items, dim, alpha).frequencies
     if name == "sgd_steps":

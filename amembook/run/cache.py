@@ -28,7 +28,7 @@ from amembook.run.records import record_of
 from amemlib.checks import check_count
 
 _HOUSE = Path(__file__).resolve().parents[2]
-_SHARED = ("amemlib/**/*.py", "amembook/networks/**/*.py", "amembook/*.py")
+_SHARED = ("amemlib/**/*.py", "amembook/laws/**/*.py", "amembook/networks/**/*.py", "amembook/*.py")
 """What the cells of all studies may call."""
 
 
@@ -145,6 +145,8 @@ class CellStore:
     """
 
     def __init__(self, folder: str | Path, experiment: str):
+        if not str(folder):
+            raise ValueError("results must be a folder that can be written, got ''")
         self.folder = Path(folder) / experiment
         self.checkpoints = Path(folder).absolute() / ".checkpoints"
         try:

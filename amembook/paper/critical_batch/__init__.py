@@ -91,7 +91,7 @@ class CriticalBatchConfig(Config):
 
 
 def measure_minibatch_steps(
-    alpha: float, n_items: int, dim: int, batch_sizes: list[int], seed: int, device: str
+    n_items: int, dim: int, alpha: float, batch_sizes: list[int], seed: int, device: str
 ) -> dict:
     """One draw of the embeddings and a minibatch of every size: what polar and SGD recover, and what was observed.
 
@@ -118,7 +118,7 @@ def measure_minibatch_steps(
     return result
 
 
-def measure_sgd_minibatches(alpha: float, n_items: int, dim: int, batch_sizes: list[int], seed: int) -> dict:
+def measure_sgd_minibatches(n_items: int, dim: int, alpha: float, batch_sizes: list[int], seed: int) -> dict:
     """What one SGD step recovers from minibatches of every size, exact at any d through the two Gram matrices."""
     problem = Problem.power_law(n_items, dim, alpha)
     emb = sample_reduced_embeddings(problem, seed)
@@ -135,14 +135,14 @@ def measure_sgd_minibatches(alpha: float, n_items: int, dim: int, batch_sizes: l
     return result
 
 
-def predict_sgd_minibatches(alpha: float, n_items: int, dim: int, batch_sizes: list[int], seed: int) -> dict:
+def predict_sgd_minibatches(n_items: int, dim: int, alpha: float, batch_sizes: list[int], seed: int) -> dict:
     """Sharp counts of one SGD step for every B, for the frequencies that `measure_sgd_minibatches` draws."""
     problem = Problem.power_law(n_items, dim, alpha)
     batches = [sample_minibatch(problem, batch_size, seed) for batch_size in batch_sizes]
     return {"sharp": [expected_capacity(problem, "sgd", frequencies=q) for q in batches]}
 
 
-def measure_lemmas(alpha: float, n_items: int, dim: int, seed: int, device: str) -> dict:
+def measure_lemmas(n_items: int, dim: int, alpha: float, seed: int, device: str) -> dict:
     """The quantities of Lemmas 14 to 17 on one draw, for batches of LEMMA_BATCHES × d^α items; lists over the batches.
 
     median: s_{d/2}(G₀). lemma_14: λ_{d/2}(Σ), Σ = Σ_i q_i² v_i v_iᵀ. lemma_15_max, lemma_15_energy: the largest ratio
@@ -190,7 +190,7 @@ def _tail_ratios(problem: Problem, q: np.ndarray, batch_size: float) -> dict:
     }
 
 
-def measure_sgd_bounds(alpha: float, n_items: int, dim: int, seed: int) -> dict:
+def measure_sgd_bounds(n_items: int, dim: int, alpha: float, seed: int) -> dict:
     """Lemma 28 and the loss bound of Theorem 5 on one population draw, exact at any d through the Gram matrices.
 
     lemma_28: max_{i,j} |u_jᵀ(G − G₀)v_i| over (q_i + ‖q‖₂/√d) (1/N + 1/√(Nd)) log d. loss: min over η of L(η G₀).

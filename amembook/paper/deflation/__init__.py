@@ -117,14 +117,14 @@ class DeflationConfig(Config):
         ):
             if rule not in measured:
                 continue
-            removed = (0, *theory.recovery_thresholds(method, self.alpha, largest, steps, constant))[-2]
+            removed = (0, *theory.recovery_thresholds(method, largest, self.alpha, steps, constant))[-2]
             if removed >= self.n_items:
                 raise ValueError(f"n_items must exceed {method}'s last threshold, {removed}, got {self.n_items}")
 
 
 @functools.cache
 def half_recovered(
-    schedule: Callable[..., theory.Schedule], alpha: float, n_items: int, dim: int, steps: int
+    schedule: Callable[..., theory.Schedule], n_items: int, dim: int, alpha: float, steps: int
 ) -> theory.Schedule:
     """Thresholds at what the sharp prediction says is recovered, for the population: no θ."""
     return schedule(Problem.power_law(n_items, dim, alpha).frequencies, dim, steps)
@@ -132,8 +132,8 @@ def half_recovered(
 
 def without_constant(schedule: Callable[..., theory.Schedule]) -> Callable[..., theory.Schedule]:
     """The schedule in the form that a `Rule` wants; it has no use for θ, and none for B."""
-    return lambda alpha, n_items, dim, steps, constant, batch_size=math.inf: half_recovered(
-        schedule, alpha, n_items, dim, steps
+    return lambda n_items, dim, alpha, steps, constant, batch_size=math.inf: half_recovered(
+        schedule, n_items, dim, alpha, steps
     )
 
 
@@ -158,7 +158,7 @@ def expected_sgd(plan: theory.Schedule, w: Float[Tensor, "T N"], dim: int) -> di
 class Rule:
     """One way to run the thresholded iterates.
 
-    method: whose exponents they should have. schedule: α, N, d, T, θ (and B) ↦ thresholds, λ_t, η_t. expected: the
+    method: whose exponents they should have. schedule: N, d, α, T, θ (and B) ↦ thresholds, λ_t, η_t. expected: the
     schedule, the weights (T, N) of its gradients and d ↦ sharp counts by name, each (T,).
     """
 
@@ -211,7 +211,7 @@ def run_schedule(plan: theory.Schedule, emb: Embeddings, frequencies: Iterable[T
 
 
 def measure_deflation(
-    rule: str, alpha: float, n_items: int, dim: int, steps: int, constant: float, seed: int, device: str
+    rule: str, n_items: int, dim: int, alpha: float, steps: int, constant: float, seed: int, device: str
 ) -> dict:
     """Counts along the thresholded iterates of one draw, population gradients.
 
@@ -220,7 +220,7 @@ def measure_deflation(
     """
     problem = Problem.power_law(n_items, dim, alpha)
     emb = sample_embeddings(problem, seed, runtime.device(device))
-    plan = RULES[rule].schedule(alpha, n_items, dim, steps, constant)
+    plan = RULES[rule].schedule(n_items, dim, alpha, steps, constant)
     masks = run_schedule(plan, emb, [problem.frequencies] * steps)
     return {
         "counts": [int(mask.sum()) for mask in masks],
@@ -231,9 +231,9 @@ def measure_deflation(
 
 def measure_batches(
     rule: str,
-    alpha: float,
     n_items: int,
     dim: int,
+    alpha: float,
     steps: int,
     constant: float,
     batch_size: int,
@@ -247,7 +247,7 @@ def measure_batches(
     """
     problem = Problem.power_law(n_items, dim, alpha)
     emb = sample_embeddings(problem, seed, runtime.device(device))
-    plan = RULES[rule].schedule(alpha, n_items, dim, steps, constant, batch_size)
+    plan = RULES[rule].schedule(n_items, dim, alpha, steps, constant, batch_size)
     batches = torch.stack([sample_minibatch(problem, batch_size, _MOST_STEPS * seed + t) for t in range(steps)])
     masks, seen = run_schedule(plan, emb, batches), batches.cumsum(0) > 0
     return {
@@ -270,7 +270,7 @@ def tail_bounds(problem: Problem, batch_size: float, first: int) -> tuple[float,
     return max(math.e**2 * float(p[0]), luck), max(math.e**2 * float(p.sum()), luck)
 
 
-def measure_step_lemmas(alpha: float, n_items: int, dim: int, seed: int, device: str) -> dict:
+def measure_step_lemmas(n_items: int, dim: int, alpha: float, seed: int, device: str) -> dict:
     """Lemmas 30 to 33, 35 and 36 on one draw: left side over an explicit right side that holds but for `FAILURE`.
 
     The worst over the weights of `lemma_weights`, and over the tails behind m = d, 4d, 16d items with each of
@@ -281,7 +281,7 @@ def measure_step_lemmas(alpha: float, n_items: int, dim: int, seed: int, device:
     generator = torch.Generator().manual_seed(seed)
     gaussian = torch.randn(_PAIRS, dim, dtype=torch.float64, generator=generator).to(emb.V.device)
     sums = [weighted_sum_ratios(emb, x.to(emb.V.device), gaussian) for x in lemma_weights(problem)]
-    zeta = theory.power_law_sum(alpha, n_items)
+    zeta = theory.power_law_sum(n_items, alpha)
     tails = {name: [] for name in TAIL_BATCHES}
     for name, multiple in TAIL_BATCHES.items():
         for first in (m * dim for m in _MULTIPLES):
@@ -353,7 +353,7 @@ def tail_numbers(problem: Problem, emb: Embeddings, first: int, batch_size: floa
     operator, energy = float(singular_values((x[:, None] ** 2 * V).T @ V)[0]), float(tail @ tail)
     item, mass = tail_bounds(problem, batch_size, first)
     bound = bounds.weighted_norm_bound(math.sqrt(item * mass), item, problem.dim, -math.log(FAILURE))
-    unit = first ** (1 - 2 * problem.alpha) / theory.power_law_sum(problem.alpha, problem.n_items) ** 2
+    unit = first ** (1 - 2 * problem.alpha) / theory.power_law_sum(problem.n_items, problem.alpha) ** 2
     return {
         "lemma_35": operator / bound,
         "lemma_36": energy / (item * mass),
@@ -452,7 +452,7 @@ def _lemma_summary(config: DeflationConfig, results: Results) -> tuple[dict, dic
 
 def _plan(config: DeflationConfig, rule: str, dim: int, batch_size: float = math.inf) -> theory.Schedule:
     own = rule_arguments(config)[rule]
-    return RULES[rule].schedule(config.alpha, config.n_items, dim, own["steps"], own["constant"], batch_size)
+    return RULES[rule].schedule(config.n_items, dim, config.alpha, own["steps"], own["constant"], batch_size)
 
 
 def _lemma_numbers(results: Results) -> dict:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from amembook.laws import mean_field_iterates
 from amembook.run import runtime
 from amembook.run.base import (
     AscendingCounts,
@@ -22,7 +23,6 @@ from amembook.run.base import (
     draws,
 )
 from amembook.run.claims import SIZES, equivalence, family
-from amemlib.equivalents import mean_field_iterates
 from amemlib.optim import trajectory
 from amemlib.problem import Problem
 from amemlib.recovery import capacity
@@ -48,7 +48,7 @@ class DomainConfig(Config):
 
 
 def measure_counts(
-    alpha: float, n_items: int, dim: int, lr_over_root_dim: float, looks: tuple[int, ...], seed: int, device: str
+    n_items: int, dim: int, alpha: float, lr_over_root_dim: float, looks: tuple[int, ...], seed: int, device: str
 ) -> dict:
     """Counts of one draw after each of the steps in `looks`."""
     problem = Problem.power_law(n_items, dim, alpha)
@@ -57,7 +57,7 @@ def measure_counts(
     return {"count": [capacity(W, emb) for t, W in enumerate(trajectory(emb, course, polar, lr)) if t in looks]}
 
 
-def solve_counts(alpha: float, n_items: int, dim: int, lr_over_root_dim: float, looks: tuple[int, ...]) -> dict:
+def solve_counts(n_items: int, dim: int, alpha: float, lr_over_root_dim: float, looks: tuple[int, ...]) -> dict:
     """The recursion's counts after the same steps, its own standard errors, and its counts a step earlier."""
     law = mean_field_iterates(Problem.power_law(n_items, dim, alpha), lr_over_root_dim, max(looks))
     at = np.array(looks) - 1

@@ -108,7 +108,7 @@ class ManyStepsConfig(Config):
     first_seed: Natural = 0
 
     def limits(self) -> None:
-        last = theory.recovery_thresholds("muon", self.alpha, max(self.dims), self.steps, self.threshold_constant)[-1]
+        last = theory.recovery_thresholds("muon", max(self.dims), self.alpha, self.steps, self.threshold_constant)[-1]
         if last >= self.n_items:
             raise ValueError(f"n_items must exceed the last threshold of the largest d, {last}, got {self.n_items}")
 
@@ -179,7 +179,7 @@ def by_step(values) -> dict:
 
 def thresholded_counts(problem: Problem, constant: float, steps: int) -> np.ndarray:
     """Sharp counts of the thresholded iterates, polar map and one rate, after 1, …, `steps` steps."""
-    removed = (0, *theory.recovery_thresholds("muon", problem.alpha, problem.dim, steps - 1, constant))
+    removed = (0, *theory.recovery_thresholds("muon", problem.dim, problem.alpha, steps - 1, constant))
     weights = thresholded_weights(problem.frequencies, removed)
     equivalent = ManyStepEquivalent.solve(weights, problem.dim, [0.0] * steps)
     return equivalent.recovery_probabilities() @ equivalent.counts
@@ -195,7 +195,7 @@ def _local_slopes(dims, counts) -> dict[str, tuple[float, ...]]:
 
 def _recursion(config: ManyStepsConfig, n_items: int, dims) -> dict[str, np.ndarray]:
     """The closed recursion at each of `dims`: its numbers by name, (dims, T)."""
-    rows = [predict_iterates(config.alpha, n_items, dim, config.steps, config.lr_over_root_dim) for dim in dims]
+    rows = [predict_iterates(n_items, dim, config.alpha, config.steps, config.lr_over_root_dim) for dim in dims]
     return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
 
@@ -289,7 +289,7 @@ def _batches(config: ManyStepsConfig, results: Results) -> tuple[dict, dict]:
         measured["batches_momentum"] = results.array("batches", "count", momentum=max(config.momenta)).mean(1)
     predicted = {
         "observed": [[expected_distinct_items(problem, b * t) for t in steps] for b in config.batch_sizes],
-        "observed_power": [theory.observed_items(config.alpha, config.small_items, b) for b in config.batch_sizes],
+        "observed_power": [theory.observed_items(config.small_items, config.alpha, b) for b in config.batch_sizes],
     }
     return measured, predicted
 

@@ -1,6 +1,6 @@
 """Muon's recursion of "The true iterates" in its plainest form: every input has all its N − 1 rivals.
 
-`amemlib.equivalents.mean_field_iterates` does the same with the rivals of some inputs, one row for many rare items, and
+`amembook.laws.mean_field_iterates` does the same with the rivals of some inputs, one row for many rare items, and
 momentum, batches and larger dimensions besides. Memory N² T.
 """
 

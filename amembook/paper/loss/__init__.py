@@ -60,9 +60,9 @@ class LossConfig(Config):
 
 
 def measure_loss(
-    alpha: float,
     n_items: int,
     dim: int,
+    alpha: float,
     lam_over_t0: float,
     lr_over_root_dim: list[float],
     seed: int,
@@ -74,7 +74,7 @@ def measure_loss(
     p = problem.frequencies.to(emb.U.device)
     G = initial_gradient(emb, p)
     rank = gradient_rank(emb, p)
-    lam = lam_over_t0 * theory.bulk_scale(alpha, n_items, dim)
+    lam = lam_over_t0 * theory.bulk_scale(n_items, dim, alpha)
     rates = [c * math.sqrt(dim) for c in lr_over_root_dim]
     result = {}
     for name, W in zip(MAPS, (polar(G, rank), smoothed_sign(G, lam, rank), G), strict=True):
@@ -166,7 +166,7 @@ def _last_safe(least: np.ndarray) -> np.ndarray:
 def _sharp_curve(config: LossConfig, name: str, dim: int) -> tuple[np.ndarray, float]:
     """The expected loss at every learning rate, and the expected mass of what is not recovered."""
     p = Problem.power_law(config.n_items, dim, config.alpha).frequencies
-    lam = 0.0 if name == "polar" else config.lam_over_t0 * theory.bulk_scale(config.alpha, config.n_items, dim)
+    lam = 0.0 if name == "polar" else config.lam_over_t0 * theory.bulk_scale(config.n_items, dim, config.alpha)
     equivalent = SpectralEquivalent.solve(p, dim, lam)
     weights = equivalent.counts * equivalent.values
     # ‖h_λ(G)‖ at the leading singular value, which is near the leading frequency

@@ -72,19 +72,19 @@ class OneStepConfig(Config):
     first_seed: Natural = 0
 
 
-def measure_one_step(alpha: float, n_items: int, dim: int, lam_over_t0: float, seed: int, device: str) -> dict:
+def measure_one_step(n_items: int, dim: int, alpha: float, lam_over_t0: float, seed: int, device: str) -> dict:
     """Recovered items and longest recovered prefix after one population step of polar, h_λ and SGD, on one draw."""
     problem = Problem.power_law(n_items, dim, alpha)
     emb = sample_embeddings(problem, seed, runtime.device(device))
     G = initial_gradient(emb, problem.frequencies)
     rank = gradient_rank(emb, problem.frequencies)
-    lam = lam_over_t0 * theory.bulk_scale(alpha, n_items, dim)
+    lam = lam_over_t0 * theory.bulk_scale(n_items, dim, alpha)
     memories = {"polar": polar(G, rank), "smoothed_sign": smoothed_sign(G, lam, rank), "sgd": G}
     masks = {name: recovered(W, emb) for name, W in memories.items()}
     return {name: {"count": int(mask.sum()), "prefix": longest_prefix(mask)} for name, mask in masks.items()}
 
 
-def measure_sgd_step(alpha: float, n_items: int, dim: int, seed: int) -> dict:
+def measure_sgd_step(n_items: int, dim: int, alpha: float, seed: int) -> dict:
     """Recovered items after one population SGD step, exact at any d through the two Gram matrices.
 
     The mean of two independent draws: SGD recovers so few items that one count scatters by 15 to 20 %.
@@ -125,7 +125,8 @@ def one_step_summary(config: OneStepConfig, results: Results) -> tuple[dict, dic
     fits, sharp, exponents, chain = {}, {}, {}, {}
     for name, counts in seed_counts.items():
         dims, n_items = (config.sgd_dims, config.sgd_items) if name == "sgd" else (config.dims, config.n_items)
-        lams = [config.lam_over_t0 * theory.bulk_scale(config.alpha, n_items, dim) for dim in dims]
+        lam_over_t0 = config.lam_over_t0 if name == "smoothed_sign" else 0.0
+        lams = [lam_over_t0 * theory.bulk_scale(n_items, dim, config.alpha) for dim in dims]
         problems = [Problem.power_law(n_items, dim, config.alpha) for dim in dims]
         pairs = list(zip(problems, lams, strict=True))
         sharp[name] = [expected_capacity(problem, name.removesuffix("_at_dims"), lam) for problem, lam in pairs]

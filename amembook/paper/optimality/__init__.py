@@ -103,7 +103,7 @@ class OptimalityConfig(Config):
             raise ValueError(f"spectrum_items must exceed every dimension, got {self.spectrum_items}")
 
 
-def inverse_sum_limit(alpha: float, dim: int, gaussian: float) -> float:
+def inverse_sum_limit(dim: int, alpha: float, gaussian: float) -> float:
     """Median of (1/d) Σ 1/s of G in units of 1/t₀: (2/π)(log d + C + H_{1/2} − H_α), H the harmonic numbers.
 
     C = `gaussian`: (2/π)(log d + C) is the same median for a d × d matrix with entries N(0, 1/d). The two share the law
@@ -130,23 +130,23 @@ def slope_maps(t0: float) -> dict[str, tuple]:
     }
 
 
-def measure_smoothing(alpha: float, n_items: int, dim: int, lam_over_t0: list[float], seed: int, device: str) -> dict:
+def measure_smoothing(n_items: int, dim: int, alpha: float, lam_over_t0: list[float], seed: int, device: str) -> dict:
     """Recovered items after one population step of the polar map and of h_λ for every λ, all on one draw."""
     problem = Problem.power_law(n_items, dim, alpha)
     emb = sample_embeddings(problem, seed, runtime.device(device))
     G = initial_gradient(emb, problem.frequencies)
-    t0 = theory.bulk_scale(alpha, n_items, dim)
+    t0 = theory.bulk_scale(n_items, dim, alpha)
     maps = [torch.ones_like] + [smoothed_sign_scalars(lam * t0)[0] for lam in lam_over_t0]
     counts = [capacity(W, emb) for W in spectral_maps(G, maps, gradient_rank(emb, problem.frequencies))]
     return {"polar": counts[0], "smoothed_sign": counts[1:]}
 
 
-def measure_spectrum(alpha: float, n_items: int, dim: int, blocks: int, seed: int, device: str) -> dict:
+def measure_spectrum(n_items: int, dim: int, alpha: float, blocks: int, seed: int, device: str) -> dict:
     """(1/d) Σ 1/s and d s_min of the uncentred gradient, and the polar slope (1/d²) Σ_{k≠l} 1/(s_k + s_l), units t₀.
 
     Lists over `blocks` independent draws.
     """
-    p, t0 = Problem.power_law(n_items, dim, alpha).frequencies, theory.bulk_scale(alpha, n_items, dim)
+    p, t0 = Problem.power_law(n_items, dim, alpha).frequencies, theory.bulk_scale(n_items, dim, alpha)
     emb = sample_embeddings(Problem.power_law(blocks * n_items, dim, alpha), seed, runtime.device(device))
     result = {"inverse_sum": [], "smallest": [], "polar_slope": []}
     for U, V in zip(emb.U.split(n_items), emb.V.split(n_items), strict=True):
@@ -165,13 +165,13 @@ def measure_ruler(dim: int, seed: int) -> dict:
     return {"inverse_sum": (1 / torch.linalg.svdvals(V.view(-1, dim, dim))).mean(1)}
 
 
-def measure_slope_bound(alpha: float, n_items: int, dim: int, seed: int) -> dict:
+def measure_slope_bound(n_items: int, dim: int, alpha: float, seed: int) -> dict:
     """Largest ratio of slope to bound over 256 pairs that are in no gradient, for the maps of `slope_maps`."""
     p = Problem.power_law(n_items, dim, alpha).frequencies
     emb = sample_embeddings(Problem.power_law(n_items + _SLOPE_PAIRS, dim, alpha), seed, dtype=torch.float64)
     G = thresholded_gradient(emb, torch.cat([p, torch.zeros(_SLOPE_PAIRS, dtype=torch.float64)]), 0)
     ratios = {}
-    for name, (f, df, scale) in slope_maps(theory.bulk_scale(alpha, n_items, dim)).items():
+    for name, (f, df, scale) in slope_maps(theory.bulk_scale(n_items, dim, alpha)).items():
         slopes, bounds = signal_slopes(G, emb.U[n_items:], emb.V[n_items:], f, df, scale)
         ratios[name] = float((slopes / bounds).max())
     return ratios
@@ -269,7 +269,7 @@ def _smoothing_summary(config: OptimalityConfig, results: Results) -> tuple[dict
     sharp = np.empty((len(config.dims), counts.shape[2]))
     for row, dim in zip(sharp, config.dims, strict=True):
         problem = Problem.power_law(config.n_items, dim, config.alpha)
-        t0 = theory.bulk_scale(config.alpha, config.n_items, dim)
+        t0 = theory.bulk_scale(config.n_items, dim, config.alpha)
         row[:] = [expected_capacity(problem, "smoothed_sign", lam * t0) for lam in (0.0, *config.lam_over_t0)]
 
     def by_name(table: np.ndarray) -> dict[str, np.ndarray]:
@@ -298,14 +298,14 @@ def _spectrum_summary(config: OptimalityConfig, results: Results) -> tuple[dict,
     }
     predicted = {
         "spectrum": {
-            "inverse_sum": [inverse_sum_limit(alpha, dim, gaussian) for dim in dims],
+            "inverse_sum": [inverse_sum_limit(dim, alpha, gaussian) for dim in dims],
             "smallest": [SMALLEST_MEDIAN] * len(dims),
             "polar_slope": [4 / (math.pi * (alpha + 1))] * len(dims),
         },
         "slope": {"inverse_sum": alpha, "smallest": -(alpha + 1)},
         "sharp_slope": {},
     }
-    unit = np.array([theory.bulk_scale(alpha, config.spectrum_items, dim) for dim in dims])
+    unit = np.array([theory.bulk_scale(config.spectrum_items, dim, alpha) for dim in dims])
     for name, scale in {"inverse_sum": 1 / unit, "smallest": unit / np.array(dims)}.items():
         levels = drawn(name)
         batches = np.stack([np.median(batch, axis=1) for batch in np.array_split(levels, BATCHES, axis=1)], axis=1)

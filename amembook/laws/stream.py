@@ -16,9 +16,9 @@ from scipy.ndimage import uniform_filter1d
 from scipy.sparse import csr_array
 from scipy.special import log_ndtr, ndtr
 
+from amembook.laws.free_energy import LARGEST_SD, expected_log_partition, mean_tilt
 from amemlib.checks import check_count, check_positive
 from amemlib.equivalents.fixed_point import GAUSS_HERMITE
-from amemlib.equivalents.free_energy import LARGEST_SD, expected_log_partition, mean_tilt
 
 _LEAST_RATE = 1e-6
 _WHOLE_ITEMS = 8

@@ -15,9 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from amemlib.checks import check_alpha, check_count, check_instance, check_real
-from amemlib.equivalents.fixed_point import solve_fixed_point
-from amemlib.equivalents.stream import (
+from amembook.laws.stream import (
     MOST_RIVALS,
     MeanFieldIterates,
     Move,
@@ -27,6 +25,8 @@ from amemlib.equivalents.stream import (
     check_course,
     strata,
 )
+from amemlib.checks import check_alpha, check_count, check_instance, check_real
+from amemlib.equivalents.fixed_point import solve_fixed_point
 from amemlib.problem import Problem
 from amemlib.theory import power_law_sum
 
@@ -92,7 +92,7 @@ def mean_field_iterates(
 
 
 def power_law_iterates(
-    alpha: float, n_items: int, dim: int, lr_over_root_dim: float, steps: int, streams: int = 8
+    n_items: int, dim: int, alpha: float, lr_over_root_dim: float, steps: int, streams: int = 8
 ) -> MeanFieldIterates:
     """`mean_field_iterates` for p_i ∝ i^{−α}, α > 1/2, on the population, where not even the N frequencies fit.
 
@@ -100,7 +100,7 @@ def power_law_iterates(
     """
     alpha = check_alpha(alpha)
     n_items = check_count("n_items", n_items, least=2)
-    total = power_law_sum(alpha, n_items)
+    total = power_law_sum(n_items, alpha)
     return _solve(
         lambda ranks: (ranks + 1.0) ** -alpha / total, n_items, dim, lr_over_root_dim, steps, 0.0, None, streams
     )
