@@ -110,7 +110,7 @@ def test_assumption_7_is_needed():
 def test_lemma_8_smallest_singular_values_have_their_law():
     gaussian = np.concatenate([measure_ruler(48, seed)["inverse_sum"] for seed in range(2000, 2040)])
     constant = np.median(gaussian) * math.pi / 2 - math.log(48)
-    draws = [measure_spectrum(2048, 32, 1.5, seed, "cpu") for seed in range(2000, 2400)]
+    draws = [measure_spectrum(2048, 32, 1.5, 1, seed, "cpu") for seed in range(2000, 2400)]
     smallest, inverse = (np.array([draw[name] for draw in draws]) for name in ("smallest", "inverse_sum"))
     # standard error of a median: 1/(2 density √n), density 0.8 at Edelman's median; half a quartile range for the other
     assert np.median(smallest) == pytest.approx(SMALLEST_MEDIAN, abs=4 * 0.62 / 400**0.5)

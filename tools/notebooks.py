@@ -179,7 +179,7 @@ def records_hash(notebook: NotebookNode, root: Path) -> str:
     """The stored records that the code of a notebook names."""
     digest, records = sha256(), root / "amembook" / "records"
     code = "\n".join(cell.source for cell in code_cells(notebook))
-    for path in sorted(path for path in records.rglob("*") if path.is_file()):
+    for path in sorted(records.rglob("*.json")):
         if f'"{path.relative_to(records).parts[0]}"' in code:
             digest.update(path.relative_to(records).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]

@@ -130,6 +130,41 @@ def exponents(
     return numbers(name, slope, draws=draws, rivals=others, at=at, **given)
 
 
+def growth(
+    name: str,
+    means: np.ndarray,
+    error: np.ndarray,
+    draws: int,
+    law: np.ndarray,
+    dims,
+    limit,
+    rivals: Mapping[str, object],
+    band: float = SIZES,
+    exponent_band: float = EXPONENT,
+    at=("",),
+) -> list[dict]:
+    """The numbers of growths: the mean at the largest of `dims` over that at the smallest, beside the law's ratio.
+
+    means, error, law: (rows, dims), the standard errors over as many independent draws; limit and every rival: (rows,)
+    exponents in the limit, and at these d a rival is as far from the law as there. at: labels of the rows. The band is
+    the smaller of `exponent_band` over this range of d and of `band`, that of the counts, at both ends. The interval is
+    Student's for the difference of two logarithms whose scatters differ (Welch and Satterthwaite).
+    """
+    dims = np.asarray(dims, dtype=float)
+    ends, length = [dims.argmin(), dims.argmax()], math.log(dims.max() / dims.min())
+    made, reach_of_ratio = [], min(exponent_band * length, 2 * math.log1p(band))
+    for row, label in enumerate(at):
+        variance = (error[row, ends] / means[row, ends]) ** 2
+        freedom = variance.sum() ** 2 / (variance**2).sum() * (draws - 1)
+        width = student_t.ppf(0.975, freedom) * math.sqrt(variance.sum())
+        ratio, of_law = (values[row, ends[1]] / values[row, ends[0]] for values in (means, law))
+        shifted = {rival: of_law * math.exp((values[row] - limit[row]) * length) for rival, values in rivals.items()}
+        given = {"law": of_law, "limit": math.exp(limit[row] * length), "band": math.expm1(reach_of_ratio)}
+        given |= {"low": ratio * math.exp(-width), "high": ratio * math.exp(width), "freedom": int(freedom)}
+        made += numbers(f"{name} {label}".strip(), ratio, draws=draws, rivals=shifted, **given)
+    return made
+
+
 def family(
     name: str,
     measured,

@@ -79,6 +79,12 @@ def check_writable(path: str | Path) -> None:
         )
 
 
+def parts_of(path: str | Path) -> Path | None:
+    """Where the finished cells of a shipped record wait for its others, `parts/` beside it; None for any other."""
+    target = Path(path).resolve()
+    return target.parent / "parts" / f"{target.stem}.jsonl" if target.is_relative_to(RECORDS) else None
+
+
 def write_record(record: dict, path: str | Path) -> None:
     """Write a record as indented JSON, a line a judged number, a file whole or not at all. Raises `OSError`."""
     lines = []

@@ -27,6 +27,7 @@ from amembook.run.base import (
     Results,
     SteepAlpha,
     draws,
+    some_of,
     standard_error,
 )
 from amembook.run.claims import (
@@ -34,9 +35,11 @@ from amembook.run.claims import (
     SHARP_DIM,
     SIZES,
     check,
+    count_error,
     equivalence,
     exponents,
     family,
+    growth,
     luck,
     rival_step_exponents,
 )
@@ -69,6 +72,11 @@ LEMMAS = ("lemma_30", "lemma_31", "lemma_32", "lemma_33", "lemma_35", "lemma_36"
 TAIL_BATCHES = {"population": math.inf, "1": 1, "4": 4, "64": 64}
 """B of the tails of Lemmas 35 and 36 behind m items, in units of ζ m^α."""
 
+PARTS = ("population", "batches", "lemmas")
+RULE_NAMES = ("smoothed_sign", "polar", "sgd", "smoothed_half", "sgd_half")
+"""The keys of `RULES`."""
+BATCH_RULES = ("smoothed_sign", "sgd")
+
 _PAIRS = 200
 _MULTIPLES = (1, 4, 16)
 _MOST_STEPS = 64
@@ -90,14 +98,25 @@ class DeflationConfig(Config):
     # minibatch runs of Muon with Theorem 9's λ_t and of SGD, a fresh batch every step
     batch_dim: Count = 256
     batch_sizes: Counts = (256, 4096, 65_536)
+    # what a record measures, and how it judges growth: by exponents over all d, or by counts at the ends of those d at
+    # which counts are judged
+    parts: Annotated[tuple[str, ...], some_of(*PARTS)] = PARTS
+    rules: Annotated[tuple[str, ...], some_of(*RULE_NAMES)] = RULE_NAMES
+    growth: Annotated[tuple[str, ...], some_of("exponents", "ends")] = ("exponents",)
+    first_step: Steps = 1  # the first step that is judged: others have a record of more draws
     first_seed: Natural = 0
 
     def limits(self) -> None:
         largest = max(*self.dims, self.batch_dim)
-        for method, steps, constant in (
-            ("muon", self.steps, self.constant),
-            ("sgd", self.sgd_steps, self.sgd_constant),
+        measured = set(self.rules if "population" in self.parts else ()) | set(
+            BATCH_RULES if "batches" in self.parts else ()
+        )
+        for rule, method, steps, constant in (
+            ("smoothed_sign", "muon", self.steps, self.constant),
+            ("sgd", "sgd", self.sgd_steps, self.sgd_constant),
         ):
+            if rule not in measured:
+                continue
             removed = (0, *theory.recovery_thresholds(method, largest, self.alpha, steps, constant))[-2]
             if removed >= self.n_items:
                 raise ValueError(f"n_items must exceed {method}'s last threshold, {removed}, got {self.n_items}")
@@ -157,7 +176,6 @@ RULES = {
 }
 """smoothed_sign: Theorem 9 with θ. sgd: Theorem 10 with θ. The other three have no constant to choose, their thresholds
 are at what is recovered: polar without smoothing, smoothed_half and sgd_half with the sizes of what is left."""
-BATCH_RULES = ("smoothed_sign", "sgd")
 
 
 def step_map(lam: float) -> Callable[[Tensor], Tensor]:
@@ -360,8 +378,9 @@ def rule_arguments(config: DeflationConfig) -> dict[str, dict]:
 def deflation_grids(config: DeflationConfig) -> dict[str, Grid]:
     """The population runs of every rule, the minibatch runs, and the lemmas, in this order."""
     rules, seeds = rule_arguments(config), draws(config)
-    return {
-        "population": Grid(measure_deflation, {"rule": rules, "dim": config.dims, "seed": seeds}),
+    own = {rule: rules[rule] for rule in RULES if rule in config.rules}
+    grids = {
+        "population": Grid(measure_deflation, {"rule": own, "dim": config.dims, "seed": seeds}),
         "batches": Grid(
             measure_batches,
             {"rule": {rule: rules[rule] for rule in BATCH_RULES}, "batch_size": config.batch_sizes, "seed": seeds},
@@ -369,6 +388,7 @@ def deflation_grids(config: DeflationConfig) -> dict[str, Grid]:
         ),
         "lemmas": Grid(measure_step_lemmas, {"dim": config.dims, "seed": seeds}),
     }
+    return {part: grids[part] for part in PARTS if part in config.parts}
 
 
 def deflation_summary(config: DeflationConfig, results: Results) -> tuple[dict, dict]:
@@ -377,10 +397,20 @@ def deflation_summary(config: DeflationConfig, results: Results) -> tuple[dict, 
     Lists of `counts` are d × T, of `slope` and `interval` T, all by rule; `batch_counts` and its kin are B × T.
     `seed_…`: the same with an axis of seeds before T.
     """
+    parts = {"population": _population_summary, "batches": _batch_summary, "lemmas": _lemma_summary}
+    measured, predicted = {}, {}
+    for part in PARTS:
+        if part in config.parts:
+            of_part, law_of_part = parts[part](config, results)
+            measured, predicted = measured | of_part, predicted | law_of_part
+    return measured, predicted
+
+
+def _population_summary(config: DeflationConfig, results: Results) -> tuple[dict, dict]:
     measured = {field: {} for field in ("slope", "interval", "counts", "seed_counts", "within", "stayed")}
     predicted = {field: {} for field in ("slope", "sharp_slope", "counts", "within", "even", "thresholds")}
     arguments = rule_arguments(config)
-    for name, rule in RULES.items():
+    for name, rule in [(name, rule) for name, rule in RULES.items() if name in config.rules]:
         counts = results.array("population", "counts", rule=name)
         fits = [fit_exponent(config.dims, column, config.n_items) for column in np.moveaxis(counts, -1, 0)]
         measured["slope"][name] = [fit.slope for fit in fits]
@@ -400,6 +430,11 @@ def deflation_summary(config: DeflationConfig, results: Results) -> tuple[dict, 
         predicted["sharp_slope"][name] = [fit_exponent(config.dims, column).slope for column in sharp]
         steps = range(1, arguments[name]["steps"] + 1)
         predicted["slope"][name] = [theory.recovery_exponent(rule.method, config.alpha, t) for t in steps]
+    return measured, predicted
+
+
+def _batch_summary(config: DeflationConfig, results: Results) -> tuple[dict, dict]:
+    measured, predicted = {}, {}
     for field in ("counts", "sharp", "distinct", "unseen"):
         by_rule = {rule: results.array("batches", field, rule=rule) for rule in BATCH_RULES}
         measured[f"batch_{field}"] = {rule: values.mean(1) for rule, values in by_rule.items()}
@@ -408,8 +443,11 @@ def deflation_summary(config: DeflationConfig, results: Results) -> tuple[dict, 
         rule: [_plan(config, rule, config.batch_dim, batch_size).thresholds for batch_size in config.batch_sizes]
         for rule in BATCH_RULES
     }
-    measured["lemmas"] = _lemma_numbers(results)
     return measured, predicted
+
+
+def _lemma_summary(config: DeflationConfig, results: Results) -> tuple[dict, dict]:
+    return {"lemmas": _lemma_numbers(results)}, {}
 
 
 def _plan(config: DeflationConfig, rule: str, dim: int, batch_size: float = math.inf) -> theory.Schedule:
@@ -430,8 +468,13 @@ def _lemma_numbers(results: Results) -> dict:
 
 def judge_deflation(config: DeflationConfig, measured: dict, predicted: dict) -> dict[str, dict]:
     """Counts and exponents of every rule, counts of the minibatch runs, and the bounds of the lemmas."""
-    verdicts = {name: _rule_verdict(config, name, measured, predicted) for name in RULES}
-    verdicts |= {"batches": _batch_verdict(config, measured), "luck": _luck_verdict(config, measured)}
+    verdicts = {}
+    if "population" in config.parts:
+        verdicts = {name: _rule_verdict(config, name, measured, predicted) for name in RULES if name in config.rules}
+    if "batches" in config.parts:
+        verdicts |= {"batches": _batch_verdict(config, measured), "luck": _luck_verdict(config, measured)}
+    if "lemmas" not in config.parts:
+        return verdicts
     draws = config.seeds * len(config.dims)
     verdicts |= {name: check(measured["lemmas"][name], 1, draws, "over its bound") for name in LEMMAS}
     return verdicts | {"lemma_34": check(measured["lemmas"]["lemma_34"], 1, name="over its bound")}
@@ -440,7 +483,8 @@ def judge_deflation(config: DeflationConfig, measured: dict, predicted: dict) ->
 def _rule_verdict(config: DeflationConfig, name: str, measured: dict, predicted: dict) -> dict:
     """The level of the counts after every step, from `SHARP_DIM` on, and every exponent, beside its limit κ_t.
 
-    A rule that a record does not have is not judged.
+    Where `growth` is by ends, it is that of the counts at the ends of these d. A rule
+    that a record does not have is not judged.
     """
     dims = np.array(config.dims)
     judged = dims >= SHARP_DIM
@@ -449,6 +493,17 @@ def _rule_verdict(config: DeflationConfig, name: str, measured: dict, predicted:
     counts, sharp = measured["seed_counts"][name], predicted["counts"][name]
     steps = [f"step {t}" for t in range(1, sharp.shape[1] + 1)]
     by_step = np.moveaxis(counts[judged], (2, 0, 1), (0, 1, 2))
+    rivals = rival_step_exponents(RULES[name].method, config.alpha, sharp.shape[1])
+    if "ends" in config.growth:
+        late = slice(config.first_step - 1, None)
+        return _growth_verdict(
+            by_step[late],
+            sharp[judged].T[late],
+            dims[judged],
+            predicted["slope"][name][late],
+            {rival: values[late] for rival, values in rivals.items()},
+            steps[late],
+        )
     made = family("items", by_step, law=sharp[judged].T, band=SIZES, at=steps)
     made += exponents(
         "exponent",
@@ -456,12 +511,19 @@ def _rule_verdict(config: DeflationConfig, name: str, measured: dict, predicted:
         measured["interval"][name],
         np.array([fit_exponent(dims, column).slope for column in sharp.T]),
         predicted["slope"][name],
-        rival_step_exponents(RULES[name].method, config.alpha, sharp.shape[1]),
+        rivals,
         config.seeds,
         at=steps,
         points=len(dims),
     )
     return equivalence(made)
+
+
+def _growth_verdict(counts: np.ndarray, law: np.ndarray, dims: np.ndarray, limit, rivals: dict, at: list) -> dict:
+    """The level of counts (T, d, draws), and their growth over these d, beside a law (T, d)."""
+    made = family("items", counts, law=law, band=SIZES, at=at)
+    given = counts.mean(-1), count_error(counts, law, -1), counts.shape[-1], law, dims
+    return equivalence(made + growth("growth", *given, limit, rivals, at=at))
 
 
 def _batch_verdict(config: DeflationConfig, measured: dict) -> dict:
@@ -505,6 +567,44 @@ EXPERIMENT = Experiment(
         "confirm": DeflationConfig(dims=(64, 128, 256), seeds=8, first_seed=4150),
         # the items are dropped as soon as one of the first rivals beats them, which is exact: see `recovered`
         "confirm-large": DeflationConfig(seeds=4, first_seed=4200),
+        # Theorem 10's first steps: few items, which few rivals suffice for, and many draws
+        "early": DeflationConfig(
+            dims=(256, 512, 1024),
+            n_items=2048,
+            seeds=600,
+            sgd_steps=2,
+            parts=("population",),
+            rules=("sgd",),
+            growth=("ends",),
+            first_seed=44_000,
+        ),
+        "batches": DeflationConfig(seeds=64, parts=("batches",), growth=("ends",), first_seed=44_600),
+        "late": DeflationConfig(
+            dims=(256, 512),
+            seeds=64,
+            parts=("population",),
+            rules=("sgd",),
+            growth=("ends",),
+            first_step=3,
+            first_seed=44_700,
+        ),
+        "theta": DeflationConfig(
+            dims=(256, 512),
+            seeds=40,
+            parts=("population",),
+            rules=("smoothed_sign",),
+            growth=("ends",),
+            first_seed=44_800,
+        ),
+        "polar": DeflationConfig(
+            dims=(256, 512, 1024),
+            n_items=65_536,
+            seeds=24,
+            parts=("population",),
+            rules=("polar",),
+            growth=("ends",),
+            first_seed=44_900,
+        ),
         "gpu": DeflationConfig(
             dims=(128, 181, 256, 362, 512, 724, 1024, 1448, 2048),
             n_items=262_144,
@@ -518,4 +618,5 @@ EXPERIMENT = Experiment(
     summarise=deflation_summary,
     judge=judge_deflation,
     unseen_from=FRESH_SEEDS,
+    added={"parts": PARTS, "rules": RULE_NAMES, "growth": ("exponents",), "first_step": 1},
 )
