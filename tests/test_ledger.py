@@ -40,6 +40,14 @@ def test_every_statement_of_the_paper_has_one_row():
     assert {row["statement"] for row in ROWS if row["group"] == "paper"} == STATEMENTS
 
 
+def test_what_nobody_knows_is_the_conjecture_and_its_figure_and_is_judged_by_no_law_of_ours():
+    unknown = [row for row in LOADED if row["verdict"] == OPEN]
+    assert [row["statement"] for row in unknown] == ["Conjecture", "Figure 4"]
+    assert all(not row["parts"] and "recursion" not in row["measured"] for row in unknown)
+    growth = next(row for row in LOADED if row["statement"] == "A recursion for the true iterates, its growth")
+    assert growth["of"] == "ours" and {part["key"] for part in growth["parts"]} == {"exponents", "trend"}
+
+
 def test_every_row_says_whose_it_is_and_stands_on_the_page_of_all():
     for book, others in (("", {"paper", "ours"}), ("companions", {"companion", "ours"})):
         rows = [row for row in LOADED if row["book"] == book]

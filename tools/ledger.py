@@ -1,7 +1,7 @@
 """The ledgers of the books: what their pages of evidence, tables of judged numbers and front pages should hold.
 
 The one source is a folder of a book, a file a group of rows: chapters/ledger has every statement of the paper. A row
-that is not open names whose statement it is, the chapter section that treats it, the test that holds it, and the stored
+names whose statement it is, the chapter section that treats it, the test that holds it, and the stored
 record that its numbers are read from: numbers, sizes, rivals and words are never typed, they come from the record.
 """
 
@@ -55,10 +55,9 @@ def evidence(row: dict, root: Path) -> dict:
     Fields of the first record stand in `show`, `front` and `size` by name, those of others as `{1[measured]…}`. A part
     is a verdict with its `key`, the name of its `record` and the record's `config`.
     """
-    if row["verdict"] == claims.OPEN:
-        return {"measured": row.get("show", ""), "number": "", "size": "", "parts": []}
     names, records = several(row["record"]), stored(row, root)
-    keys = [re.fullmatch(r"(?:(\d+)\.)?(.+)", key).groups() for key in several(row["verdict"])]
+    is_open = row["verdict"] == claims.OPEN
+    keys = [] if is_open else [re.fullmatch(r"(?:(\d+)\.)?(.+)", key).groups() for key in several(row["verdict"])]
     parts = [
         records[int(n or 0)]["verdicts"][key]
         | {"key": key, "record": names[int(n or 0)], "config": records[int(n or 0)]["config"]}
@@ -71,7 +70,7 @@ def evidence(row: dict, root: Path) -> dict:
         "number": fill(row.get("front", "")),
         "because": fill(row.get("because", "")),
         "size": "; ".join(dict.fromkeys(sizes)),
-        "verdict": claims.worst(parts),
+        "verdict": claims.OPEN if is_open else claims.worst(parts),
         "parts": parts,
     }
 
@@ -233,8 +232,6 @@ def leading(row: dict, folder: str = "") -> str:
 
 def link(row: dict, root: Path) -> str:
     """A link to the place that treats a row: to its label if it is one, else to its page."""
-    if row["verdict"] == claims.OPEN:
-        return row["statement"]
     chapter, _, anchor = row["chapter"].partition("#")
     text = (root / row["book"] / "chapters" / chapter).read_text(encoding="utf-8")
     for mark, role in ((f":label: {anchor}\n", "prf:ref"), (f"({anchor})=\n", "ref")):
@@ -360,7 +357,8 @@ def group(rows: list[dict], name: str, root: Path) -> list[str]:
             "records": ", ".join(dict.fromkeys(f"`{one['record']}`" for one in verdicts)),
         }
         how = ". ".join(f"*{key}* {value}" for key, value in judged.items() if value)
-        text = f"{row['claim']}. *Measured*: {row['measured']}." if verdicts else f"{row['claim']}."
+        seen = "Measured" if verdicts else "Seen"
+        text = f"{row['claim']}. *{seen}*: {row['measured']}."
         word = f"[{badge(row['verdict'], place(row))}](sec-ev-words) {row['of']}"
         lines.append([link(row, root), word, text, how])
     rows_of = table("statement | word, whose | claimed, measured | how it is judged", lines)

@@ -51,7 +51,8 @@ REPRODUCED, PREDICTED, OBSERVED, UNDECIDED = "reproduced", "predicted", "observe
 NOT_REPRODUCED, OPEN, CONSISTENT = "not reproduced", "open", "consistency check"
 WORDS = (CONSISTENT, REPRODUCED, PREDICTED, OBSERVED, UNDECIDED, NOT_REPRODUCED, OPEN)
 """What a measurement can say of a statement, from best to worst. A consistency check is an identity or an inequality:
-it is none of the others' rivals, so it stands before them. "open" is a statement nobody has measured yet."""
+it is none of the others' rivals, so it stands before them. "open" is no word of a measurement: nobody knows, and counts
+at these sizes cannot tell."""
 
 
 def count_band(dims) -> np.ndarray:
