@@ -13,7 +13,8 @@ import ledger
 import pytest
 from scipy.stats import t as student_t
 
-from amembook.run import claims
+from amembook.run import claims, studies
+from amembook.run.base import config_of, configure
 from amembook.run.claims import OPEN, PREDICTED, REPRODUCED, WORDS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -159,6 +160,29 @@ def test_a_law_off_by_twice_what_its_row_would_notice_loses_its_word():
             for sign in (1, -1):
                 moved = [off_by_twice(one, error, sign) if one["scale"] == scale else one for one in numbers]
                 assert claims.equivalence(moved)["word"] != part["word"], (row["statement"], part["key"])
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["statement"])
+def test_the_line_that_runs_a_row_again_has_the_config_of_its_record(row):
+    lines = [line for line in ledger.commands(row, ROOT) if " run " in line]
+    wanted = []
+    for record in ledger.stored(row, ROOT):
+        experiment = studies.find_experiment(record["experiment"])
+        wanted.append((experiment.name, config_of(experiment, record["config"])))
+    for line in lines:
+        words = line.split()[4:]
+        experiment = studies.find_experiment(words[0])
+        config = configure(experiment, words[2], dict(word.split("=", 1) for word in words[4:]))
+        assert (words[0], config) in wanted
+    assert len(lines) == len(dict.fromkeys(name for name, _ in wanted)) or len(lines) > 1
+
+
+@pytest.mark.process
+def test_the_judge_of_a_row_stands_where_its_link_leads(git):
+    if git("rev-parse", "--is-shallow-repository") != "false\n":
+        pytest.skip("no history here")
+    for commit, file in {(ledger.commit_of(line), line["rule_file"].split(";")[0]) for line in ledger.log(ROOT)}:
+        assert git("cat-file", "-t", f"{commit}:{file}") == "blob\n", (commit, file)
 
 
 @pytest.mark.parametrize("row", SETTLED, ids=lambda row: row["statement"])

@@ -536,11 +536,17 @@ REPOSITORY = "https://github.com/amemlib/amemlib/blob"
 
 def sources(line: dict) -> str:
     """Of a line of the log: its record, the seeds, and the judge's file as it was when its rule was last changed."""
-    rule, commit = line["rule_file"].split(";")[0], line["rule_commit"]
+    rule, commit = line["rule_file"].split(";")[0], commit_of(line)
     record = f"[{line['record']}]({REPOSITORY}/main/amembook/records/{line['record']}.json)"
     return (
         f"{record}, seeds {line['seeds'].replace('-', '–').replace(';', ', ')}, [judge]({REPOSITORY}/{commit}/{rule})"
     )
+
+
+def commit_of(line: dict) -> str:
+    """The commit that has a line's rule: its own, or that by which it and the record entered this history together."""
+    together = re.search("entered this history together, in ([0-9a-f]{12})", line["why"])
+    return together[1] if together else line["rule_commit"]
 
 
 def commands(row: dict, root: Path) -> list[str]:
@@ -548,7 +554,7 @@ def commands(row: dict, root: Path) -> list[str]:
     lines = [f'python -m amembook reproduce "{row["statement"]}" --seed 12345'] * (row["statement"] in STATEMENTS)
     for record in stored(row, root):
         experiment = studies.find_experiment(record["experiment"])
-        config = experiment.added | record["config"]
+        config = plain(experiment.added | record["config"])
         changes = {}
         for name, profile in experiment.profiles.items():
             own = plain(asdict(profile))
