@@ -15,7 +15,7 @@ from amembook.run.claims import PREDICTED, REPRODUCED, word, worst
 from amemlib import fit_exponent
 
 ROOT = Path(__file__).resolve().parents[1]
-FILES = sorted(records.RECORDS.rglob("*.json"))
+FILES = sorted(path for path in records.RECORDS.rglob("*.json") if path.name != records.RESOLVED)
 RECORDS = {path.relative_to(records.RECORDS).with_suffix("").as_posix(): path for path in FILES}
 STUDIES = {name for names in studies.names().values() for name in names}
 JUDGED = [name for name in RECORDS if name.split("/")[0] in STUDIES]

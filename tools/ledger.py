@@ -16,11 +16,13 @@ from dataclasses import asdict
 from pathlib import Path
 
 import growth
+import laws
 import yaml
 
 from amembook.run import claims, studies
 from amembook.run.base import plain
 from amembook.run.claims import DIFFERENCE, base, off, reach, word
+from amembook.run.records import judge
 from amembook.run.reproduce import STATEMENTS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -64,7 +66,7 @@ def evidence(row: dict, root: Path) -> dict:
     Fields of the first record stand in `show`, `front` and `size` by name, those of others as `{1[measured]…}`. A part
     is a verdict with its `key`, what `claims` call it, the name of its `record` and that one's `config` and `seconds`.
     """
-    names, records = several(row["record"]), stored(row, root)
+    names, records = several(row["record"]), [solved_anew(record, root) for record in stored(row, root)]
     is_open = row["verdict"] == claims.OPEN
     keys = [] if is_open else [re.fullmatch(r"(?:(\d+)\.)?(.+)", key).groups() for key in several(row["verdict"])]
     parts = [
@@ -105,7 +107,27 @@ def far(one: dict, root: Path) -> dict[str, str]:
 def stored(row: dict, root: Path) -> list[dict]:
     """A row's records."""
     folder = root / "amembook" / "records"
-    return [json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for name in several(row["record"])]
+    read = lambda name: json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+    return [read(name) | {"name": name} for name in several(row["record"])]
+
+
+def solved_anew(record: dict, root: Path) -> dict:
+    """The record, or where its law was changed after its draws, what these say of the law that ships: nothing.
+
+    It gains `anew`, that law. A verdict that it changes has the numbers of the new one, as of draws that were seen
+    before their rule, and keeps the old one as `then`.
+    """
+    anew = laws.stored(root, record["name"])
+    if not anew:
+        return record
+    predicted = record["predicted"] | anew["predicted"]
+    judged = judge(record | {"predicted": predicted}, studies.find_experiment(record["experiment"]))["verdicts"]
+    then = record["verdicts"]
+    verdicts = {
+        key: then[key] if one == then[key] else claims.seen(one) | {"then": then[key], "commit": anew["commit"]}
+        for key, one in judged.items()
+    }
+    return record | {"verdicts": verdicts, "anew": anew["predicted"]}
 
 
 def filled(text: str, records: list[dict], fill=str.format) -> str:
@@ -220,6 +242,8 @@ def doubt(verdict: dict, row: dict) -> str:
         return row["decides"]
     if kind == claims.RIVAL:
         return f"sizes that refuse {rivals(claims.survivors(verdict)) or 'a rival law'}"
+    if "then" in verdict:
+        return "draws that are younger than the law"
     if draws is not None and draws < claims.FEWEST_DRAWS:
         return f"{draws} draws, {claims.FEWEST_DRAWS} are asked for"
     if kind == claims.LEANING:
@@ -338,6 +362,7 @@ def regions(rows: list[dict], root: Path) -> dict[str, list[str]]:
         "limits": table("statement | measured, 95 % | law for these sizes | limit", limits(counted, root)),
         "dropped": table("draws | why they were set aside | statements", dropped(rows, root)),
         "eased": eased(rows, root),
+        "anew": table("statement | counted, 95 % | law then | law now | code of", anew(rows, root)),
         "repeats": again,
         "claims": table(
             "statement | claim by claim",
@@ -397,6 +422,21 @@ def missed(rows: list[dict], root: Path) -> list[list[str]]:
             measured = f"{row.get('missed', {}).get(one['name'], one['name'])}{where}: {interval(one)}"
             lines.append([*first, measured, told(base(one)), deviation(one)])
             first = ["", "", ""]
+    return lines
+
+
+def anew(rows: list[dict], root: Path) -> list[list[str]]:
+    """Of each verdict whose law was changed after its draws the number that lay furthest from the old one."""
+    lines = []
+    for row in rows:
+        for part in (part for part in row["parts"] if "then" in part):
+            one = furthest(part["then"]["numbers"]) or worst(part["then"]["numbers"])
+            now = next(other for other in part["numbers"] if other["name"] == one["name"])
+            named = f"{link(row, root)}: {part_of(part, row)}{one['name']} (`{part['record']}`)"
+            missed = ", missed" * (word(part["then"]) == claims.NOT_REPRODUCED)
+            lines.append(
+                [named, interval(one), f"{told(base(one))}{missed}", told(base(now)), f"`{part['commit'][:12]}`"]
+            )
     return lines
 
 
