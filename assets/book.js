@@ -3,7 +3,6 @@
 (function () {
   "use strict";
   const SMALLEST = 0.85;
-  const arrived = history.state;  // Sphinx empties it when the page is there
 
   const tooWide = (box) => box.scrollWidth > box.clientWidth + 1;
 
@@ -98,24 +97,31 @@
     bar.setAttribute("role", "search");
     said.setAttribute("role", "status");
     const wordOf = (row) => row.cells[1].querySelector(".verdict").textContent;
-    const whose = (row) => row.cells[1].textContent.replace(wordOf(row), "").trim();
+    const why = (row) => (row.cells[1].textContent.match(/\((.+)\)/) || ["", ""])[1];
+    const whose = (row) => row.cells[1].textContent.trim().match(/(\S+)\s*\u00b6?$/)[1];
 
-    function choice(name, of) {
+    function choice(key, name, of) {
       const select = document.createElement("select");
+      select.name = key;
       select.setAttribute("aria-label", name);
       select.add(new Option(name, ""));
-      for (const value of new Set(rows.map(of))) select.add(new Option(value));
+      for (const value of new Set(rows.map(of).filter(Boolean))) select.add(new Option(value));
       bar.append(select);
       return (row) => !select.value || of(row) === select.value;
     }
 
+    // a keyboard has one hyphen, the texts have dashes and minus signs too
+    const plain = (text) => text.toLowerCase().replace(/[\u2010-\u2015\u2212]/g, "-").replace(/\s+/g, " ").trim();
     const search = document.createElement("input");
     search.type = "search";
+    search.name = "search";
     search.placeholder = "search";
     search.setAttribute("aria-label", "Search the statements");
     bar.append(search);
-    const wanted = [choice("every word", wordOf), choice("everybody's", whose)];
-    wanted.push((row) => row.textContent.toLowerCase().includes(search.value.trim().toLowerCase()));
+    const wanted = [choice("word", "every word", wordOf), choice("why", "every reason", why)];
+    wanted.push(choice("of", "everybody's", whose));
+    const texts = new Map(rows.map((row) => [row, plain(row.textContent)]));
+    wanted.push((row) => texts.get(row).includes(plain(search.value)));
 
     function show() {
       for (const row of rows) row.hidden = !wanted.every((want) => want(row));
@@ -123,16 +129,28 @@
         const own = [...section.querySelectorAll(".ledger tbody tr")];
         section.hidden = own.length > 0 && own.every((row) => row.hidden);
       }
-      said.textContent = rows.filter((row) => !row.hidden).length + " of " + rows.length + " rows";
+      said.textContent = rows.filter((row) => !row.hidden).length + " of " + rows.length + " rows" + refused;
     }
 
-    // who comes back from a statement's page finds what was asked for
-    const fields = [...bar.querySelectorAll("input, select")];
-    arrived?.ledger?.forEach((value, k) => { fields[k].value = value; });
+    // the address has what was asked for: to come back to, and to send
+    const fields = [...bar.querySelectorAll("input, select")], asked = new URLSearchParams(location.search);
+    let refused = "";
+    for (const field of fields) {
+      const value = asked.get(field.name) || "";
+      field.value = value;
+      if (field.value !== value) {
+        const allowed = [...field.options].map((option) => option.value).filter(Boolean).join(", ");
+        refused = "; " + field.name + " must be one of " + allowed + ", got \u201c" + value + "\u201d";
+        field.value = "";
+      }
+    }
     bar.append(said);
     bar.addEventListener("input", () => {
+      refused = "";
       show();
-      history.replaceState({ ...history.state, ledger: fields.map((field) => field.value) }, "");
+      const chosen = new URLSearchParams();
+      for (const field of fields) if (field.value) chosen.set(field.name, field.value);
+      history.replaceState(history.state, "", location.pathname + (chosen.size ? "?" + chosen : "") + location.hash);
     });
     document.querySelector("article h1").nextElementSibling.after(bar);
     show();

@@ -404,6 +404,17 @@ def test_all_statements_can_be_filtered_and_stand_without_the_script(browser):
         page.get_by_label("Search the statements").fill("theorem 9")
         assert 0 < shown.count() < 5
         assert page.get_by_role("status").inner_text() == f"{shown.count()} of {total} rows"
+        assert page.evaluate("location.search") == "?search=theorem+9&of=paper"
+        page.get_by_label("everybody's").select_option("")
+        page.get_by_label("Search the statements").fill("Newton-Schulz")
+        hyphen = shown.count()
+        page.get_by_label("Search the statements").fill("Newton–Schulz")
+        assert shown.count() == hyphen > 2
+        for asked, said in (("?word=undecided&why=leaning+out", "rows"), ("?word=nobody", "word must be one of")):
+            page.goto(address.as_uri() + asked)
+            page.locator(".ledger-filter").wait_for()
+            assert said in page.get_by_role("status").inner_text()
+            assert 0 < shown.count() < total if said == "rows" else shown.count() == total
         assert not complaints
     plain = browser.new_context(java_script_enabled=False, viewport={"width": 390, "height": 844})
     page = plain.new_page()

@@ -51,7 +51,11 @@ REPRODUCED, PREDICTED, OBSERVED, UNDECIDED = "reproduced", "predicted", "observe
 NOT_REPRODUCED, OPEN, CONSISTENT = "not reproduced", "open", "consistency check"
 WORDS = (CONSISTENT, REPRODUCED, PREDICTED, OBSERVED, UNDECIDED, NOT_REPRODUCED, OPEN)
 """What a measurement can say of a statement, from best to worst. A consistency check is an identity or an inequality:
-it is none of the others' rivals, so it stands before them. "open" is a statement nobody has measured yet."""
+it is none of the others' rivals, so it stands before them. "open" is no word of a measurement: nobody knows, and counts
+at these sizes cannot tell."""
+TOO_FEW, RIVAL, LEANING, OUT_OF_REACH = "too few draws", "a rival survives", "leaning out", "out of reach"
+WHYS = (TOO_FEW, RIVAL, OUT_OF_REACH, LEANING)
+"""Why a verdict is undecided, from the hopeful to what more draws would call a miss."""
 
 
 def count_band(dims) -> np.ndarray:
@@ -277,6 +281,43 @@ def word(verdict: dict | str) -> str:
     if main is not True or not refused or set(surviving) - set(near):
         return UNDECIDED
     return REPRODUCED if limit is True else PREDICTED
+
+
+def why(verdict: dict) -> str:
+    """Why a verdict is undecided, one of `WHYS`; of any other nothing.
+
+    It asks what the rule would say if the means stayed and their intervals were points. Leaning out: it is missed then,
+    a mean lies outside its band. A rival survives: it is undecided then. Too few draws: it is met then, or there are
+    fewer than `FEWEST_DRAWS`. Out of reach: a check of which no draw lies in the regime that the statement speaks of.
+    """
+    if word(verdict) != UNDECIDED:
+        return ""
+    draws = [one["draws"] for one in verdict["numbers"] if one["draws"] is not None]
+    if verdict["kind"] == "check":
+        return OUT_OF_REACH if draws == [0] else TOO_FEW
+    if not verdict["numbers"] or min(draws, default=FEWEST_DRAWS) < FEWEST_DRAWS:
+        return TOO_FEW
+    endless = word(verdict | {"numbers": [_endless(one) for one in verdict["numbers"]]})
+    return {NOT_REPRODUCED: LEANING, UNDECIDED: RIVAL}.get(endless, TOO_FEW)
+
+
+def _endless(one: dict) -> dict:
+    """A number whose interval is its mean; a guard, which need not be inside, only where its interval lies outside."""
+    if one.get("guard") and (base(one) is None or not is_missed(one, base(one), 1)):
+        return one
+    return one | {"low": one["measured"], "high": one["measured"]}
+
+
+def survivors(verdict: dict) -> list[str]:
+    """The rivals further from the law than the band that would survive if intervals were points."""
+    _, surviving, near = _rivals([_endless(one) for one in verdict["numbers"]])
+    return [name for name in surviving if name not in near]
+
+
+def inside(verdict: dict) -> tuple[int, int]:
+    """Of how many numbers of a verdict on a law it lies inside the 95 % interval, and how many there are."""
+    known = [one for one in decisive(verdict["numbers"]) if verdict["kind"] == "law" and one["low"] is not None]
+    return sum(one["low"] <= base(one) <= one["high"] for one in known), len(known)
 
 
 def worst(verdicts: Iterable[dict | str]) -> str:

@@ -14,6 +14,8 @@ from amembook.run.claims import word, worst
 
 RECORDS = Path(__file__).resolve().parents[1] / "records"
 """The records that ship with the book; each names the clean commit that made it."""
+RESOLVED = "resolved.json"
+"""No record: the laws of a folder's records by the code that ships, where that has changed (tools/laws.py)."""
 HELD = "config", "measured", "predicted"
 """What a record's digest holds as it was measured; its verdicts follow from it and are judged again."""
 NOTES = "doubts", "diverged", "race_edge"
@@ -125,7 +127,7 @@ def read_records(experiment: str, prefix: str = "") -> list[dict]:
     """
     folder = resources.files("amembook") / "records" / experiment
     names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
-    named = [name for name in names if name.endswith(".json") and name.startswith((prefix, "gpu"))]
+    named = [name for name in names if name.endswith(".json") and name.startswith((prefix, "gpu")) and name != RESOLVED]
     # the benchmarks' record predicts nothing
     stored = {name: read_record(folder / name, ("config", "measured")) for name in named}
     chosen = {name: record for name, record in stored.items() if name.startswith(prefix)}
