@@ -131,7 +131,8 @@
     result.curve = byRank(one.p, one.q, one.probability, core.tokensOf(state));
     result.full = isFinite(state.batchSize) ? NaN : result.one.capacity;
     if (stepwise(raw, state, optimizer)) {
-      result.history = core.trueSteps(state);
+      // the first step is known exactly, where the others stand between stored solutions
+      result.history = core.trueSteps(state).map((count, t) => t || isNaN(count) ? count : one.capacity);
       result.capacity = result.history[raw.steps - 1];
     } else if (raw.steps > 1) result.capacity = NaN;
     return result;

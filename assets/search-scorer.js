@@ -8,7 +8,7 @@ function named(query) {
 /* What is asked for, in the words of the book and without those that only make a sentence of it. */
 function asked(query) {
   const names = {
-    bf16: "bfloat16", fp16: "float16", fp32: "float32", qkv: "query key value", moe: "experts",
+    cite: "citation", citing: "citation", bibtex: "citation", bf16: "bfloat16", fp16: "float16", fp32: "float32", qkv: "query key value", moe: "experts",
     mup: "rate width", "µp": "rate width", warmup: "warm", "warm-up": "warm", "newton-schulz": "newton–schulz",
     moonlight: "rate width", license: "licence", exercise: "seminar", exercises: "seminar", sure: "evidence",
     "d^2": "deflation", "d²": "deflation", hermitian: "dilation", tree: "theorem put together",

@@ -296,6 +296,13 @@ def test_no_count_stands_beside_an_exponent_of_other_steps(browser, tmp_path):
     assert not complaints
 
 
+def test_the_list_of_steps_begins_with_the_exact_count_of_one(browser, tmp_path):
+    values, complaints = open_page(browser, tmp_path, SHOWN, ("#steps=5", ""))
+    (many, _), (one, _) = map(json.loads, values)
+    count = am.expected_capacity(am.Problem.power_law(50_000, 256, 1.5), "polar")
+    assert one["capacity"] == f"{count:.0f}" and f"by step: {count:.0f}, " in many["note"] and not complaints
+
+
 def test_two_optimizers_are_laid_over_each_other_with_the_records_points(browser, tmp_path):
     curves = """JSON.stringify([[...document.querySelectorAll('#amem-explorer svg')].map((svg) => [svg.dataset.plot,
         [...svg.querySelectorAll('.curve')].map((path) => path.classList[1])]),

@@ -1,6 +1,7 @@
 """Sentences of the appendix on the counts of many steps that have no cell of their own."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from amemlib.equivalents import (
 from amemlib.equivalents.fixed_point import solve_fixed_point
 
 ALPHA, P = 1.5, am.Problem.power_law(4096, 128, 1.5).frequencies
+ROOT = Path(__file__).resolve().parents[1]
 LARGE = read_records("deflation", "confirm-large-alpha-")
 
 
@@ -143,6 +145,46 @@ def test_equal_steps_lose_next_to_nothing_to_the_best_split(T, equal, geometric)
     start, loss = np.log(growth) * np.arange(1, T), lambda x: -math.log(after(np.exp([0, *x])))
     best = math.exp(-minimize(loss, start, method="Nelder-Mead", options={"maxiter": 200}).fun)
     assert [after(np.ones(T)) / best, after(sizes) / best] == pytest.approx([equal, geometric], abs=1e-3)
+
+
+def thresholds_so_far(sizes, dim=8192, n_items=2**21):
+    """d_1 … d_T where an item has to clear the noise of the steps so far, as with equal steps in eq-df-closed."""
+    a, b, zeta = np.array(sizes), typical_maximum(n_items), theory.power_law_sum(ALPHA, n_items)
+    d_t = [capacity_constant("polar", ALPHA, n_items) * dim ** (1 + 0.5 / ALPHA)]
+    slopes, noise = [4 / (math.pi * (ALPHA + 1) * theory.bulk_scale(ALPHA, n_items, dim))], a[0] ** 2
+    for s in range(1, len(a)):
+        sigma = d_t[-1] ** (0.5 - ALPHA) / zeta / math.sqrt((2 * ALPHA - 1) * dim)
+        new = 8 / (3 * math.pi * sigma)
+        noise += a[s] ** 2 + 2 * a[s] * new * sigma**2 * np.dot(a[:s], slopes)
+        slopes.append(new)
+        d_t.append((np.dot(a[: s + 1], slopes) * math.sqrt(dim / noise) / (b * zeta)) ** (1 / ALPHA))
+    return np.array(d_t)
+
+
+@pytest.mark.parametrize(("T", "share"), [(2, 0.82), (4, 0.59), (6, 0.52)])
+def test_equal_steps_are_far_from_the_best_if_what_they_store_may_be_lost_again(T, share):
+    equal = thresholds_so_far(np.ones(T))[-1]
+    assert round(equal / thresholds_so_far(1e4 ** np.arange(T))[-1], 2) == share
+
+
+@pytest.mark.parametrize("sizes", [np.ones(4), np.geomspace(1, 3, 6), [3, 1, 2]])
+def test_every_threshold_of_a_split_stands_above_the_noise_of_all_steps(sizes):
+    # the two sides of the formula as the page has it, from the thresholds alone
+    text = " ".join((ROOT / "chapters" / "many-step-counts.md").read_text(encoding="utf-8").split())
+    assert r"p_{d_{t+1}}\sum_{s\le t}a_s\phi_s'=b_N\sqrt{\mathcal N/d}\qquad\text{for every }t<T." in text
+    assert r"\mathcal N=1+2\sum_{r<s<T}a_ra_s\,\phi_r'\phi_s'\sigma_s^2" in text
+    dim, n_items, T = 8192, 2**21, len(sizes)
+    a, noise = np.array(sizes) / np.linalg.norm(sizes), 1.0
+    for _ in range(60):
+        noise = (noise + last_threshold(a, noise, dim, False)[1]) / 2
+    d_t = np.array([last_threshold(a[: t + 1], noise, dim, False)[0] for t in range(T)])
+    zeta = theory.power_law_sum(ALPHA, n_items)
+    sigma = d_t[:-1] ** (0.5 - ALPHA) / zeta / math.sqrt((2 * ALPHA - 1) * dim)
+    slopes = np.r_[4 / (math.pi * (ALPHA + 1) * theory.bulk_scale(ALPHA, n_items, dim)), 8 / (3 * math.pi * sigma)]
+    pairs = [(r, s) for s in range(1, T) for r in range(s)]
+    N = 1 + 2 * sum(a[r] * a[s] * slopes[r] * slopes[s] * sigma[s - 1] ** 2 for r, s in pairs)
+    left = d_t**-ALPHA / zeta * np.cumsum(a * slopes)
+    np.testing.assert_allclose(left, typical_maximum(n_items) * math.sqrt(N / dim), rtol=1e-6)
 
 
 def test_one_more_equal_step_always_pays_up_to_twenty():

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from pybtex.database import parse_string
 
 import amemlib
 
@@ -115,3 +116,13 @@ def test_every_file_has_its_licence():
     pytest.importorskip("reuse", reason="pip install reuse: the pins of the book do not hold it")
     lint = subprocess.run([sys.executable, "-m", "reuse", "lint"], cwd=ROOT, capture_output=True, text=True)
     assert lint.returncode == 0, lint.stdout
+
+
+def test_the_book_and_the_paper_are_cited_alike_wherever_they_are():
+    entries = [parse_string("".join(re.findall(r"```bibtex\n(.*?)```", read(page), re.DOTALL)), "bibtex").entries
+               for page in ("index.md", "README.md", "chapters/guide.md")]  # fmt: skip
+    assert entries[0] == entries[1] == entries[2] and set(entries[0]) == {"amemlib", "kim2026sharp"}
+    assert entries[0]["kim2026sharp"] == parse_string(read("chapters/references.bib"), "bibtex").entries["kim2026sharp"]
+    citation, own = yaml.safe_load(read("CITATION.cff")), entries[0]["amemlib"].fields
+    assert own["title"] == citation["title"] and own["url"] == citation["url"]
+    assert own["note"] == f"Version {citation['version']}"

@@ -150,6 +150,26 @@ def test_what_siblings_share_and_how_far_the_sharp_rank_is_below_the_limit():
     assert 0.075 < min(short) and max(short) < 0.175
 
 
+def test_thresholds_beyond_what_was_stored_beat_the_limit_of_one_gradient():
+    problem, first = am.Problem.power_law(2**14, 128, 1.5), 1024
+    block, counts = torch.zeros(2**14, dtype=torch.float64), []
+    block[first : 2 * first] = problem.frequencies[first : 2 * first]
+    for seed in range(4):
+        emb = am.sample_embeddings(problem, seed, dtype=torch.float64)
+        beyond = [am.thresholded_gradient(emb, problem.frequencies, removed) for removed in (first, 2 * first)]
+        W = am.whiten(beyond[0] - beyond[1], right=am.second_moment(emb.V, block.square()))
+        counts.append(am.capacity(W, emb))
+    assert round(np.mean(counts)) == 469 and round(am.capacity_limit(problem)) == 220
+
+
+def test_six_of_twelve_cells_have_enough_items_for_the_sharp_theorem():
+    (record,) = read_records("gradient-limit", "confirm")
+    config = record["config"]
+    sizes = list(zip(config["dims"], config["n_items"], strict=True))
+    enough = {(d, a) for d, n in sizes for a in config["alphas"] if n >= d ** (1 + a / 2)}
+    assert enough == {(64, 1.25), (64, 1.5), (64, 2.0), (128, 1.25), (128, 1.5), (256, 1.25)}
+
+
 def test_two_records_of_one_gradient_agree_and_a_trained_map_stops_short():
     (record,), (again,) = (read_records("gradient-limit", name) for name in ("confirm", "again"))
     means, errors = (

@@ -73,7 +73,7 @@ def recalled_figure(recalled: dict) -> Figure:
         row, column = np.divmod(np.arange(len(marks)), side)
         left = 1.15 * side * place
         axis.scatter(left + column, row, s=7, lw=0, c=np.where(marks, MAPS[name].colour, PALE))
-        title = f"{MAPS[name].label.split()[0]}: {marks.sum():,} of {len(marks):,}"
+        title = f"{MAPS[name].label.split()[0]}: {marks.sum():,} recalled"
         axis.text(left + side / 2, -side / 20, title, ha="center", va="bottom")
     axis.set(aspect="equal")
     axis.invert_yaxis()

@@ -67,7 +67,11 @@ class MatchedFilterEquivalent:
         return self._chances(np.sqrt(1 + share * excess - (1 - share) * rivals), number, share)
 
     def matrix_limit(self) -> np.ndarray:
-        """(K,) the same against N − 1 fresh codewords, ψ = 0: what no matrix exceeds, whatever it is made of."""
+        """(K,) the same against N − 1 fresh codewords, ψ = 0, for matrices made of one gradient and its inputs.
+
+        The limit's value at these sizes, no certificate at a finite d; two-sided whitening, which sees the outputs'
+        second moment, exceeds it.
+        """
         return self._chances(np.ones((len(self.values), 1)), self.counts.sum(keepdims=True))
 
     def limit(self) -> np.ndarray:
@@ -108,8 +112,8 @@ def capacity_limit(problem: Problem, frequencies: Float[Tensor, " N"] | None = N
     c = sin(π/2α) / (π/2α).
     frequencies: the minibatch frequencies q that the gradient saw, (N,); `None` for the population.
     It is the limit's value at these sizes. For a power law it is proved as d → ∞ in the chapter "The limit of one
-    gradient", from above for every rule and from below for the matched filter; no certificate at a finite d, which is
-    Theorem A's there. It does not hold for maps that see the outputs, nor for gradients at W ≠ 0.
+    gradient", from above for every rule and, for N ≥ d^{1+α/2}, from below for the matched filter; no certificate at a
+    finite d, which is Theorem A's there. It does not hold for maps that see the outputs, nor for gradients at W ≠ 0.
     """
     equivalent = _solve(problem, frequencies)
     return float(equivalent.counts @ equivalent.limit())
@@ -118,7 +122,8 @@ def capacity_limit(problem: Problem, frequencies: Float[Tensor, " N"] | None = N
 def matrix_capacity_limit(problem: Problem, frequencies: Float[Tensor, " N"] | None = None) -> float:
     """The same for a matrix W, which cannot use the lengths of the candidates: Σ_i E Φ(√ℓ_i χ_d + √(1 − ℓ_i) g)^{N−1}.
 
-    `matched_filter` stays below it only by what frequent rivals disturb. Arguments and limits of `capacity_limit`.
+    `matched_filter` stays below it by what frequent rivals disturb, a constant factor if N < d^{1+α/2}. Arguments and
+    limits of `capacity_limit`.
     """
     equivalent = _solve(problem, frequencies)
     return float(equivalent.counts @ equivalent.matrix_limit())

