@@ -66,7 +66,7 @@ def _finite_chances(
     """What `_recovery_chances` says, or a `ValueError` where rounding has the better of it."""
     q = seen_frequencies(problem, frequencies)
     ratio = (q.max() / q[q > 0].min()).item()
-    if ratio <= _LARGEST_RATIO:
+    if ratio <= _LARGEST_RATIO or spectral_map == "sgd":
         try:
             # an exp that overflows in a denominator is the zero that it stands for
             with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
@@ -75,8 +75,9 @@ def _finite_chances(
                 return counts, chances
         except (OverflowError, ZeroDivisionError):
             pass
-    allowed = f"within a factor of {_LARGEST_RATIO:g} of each other, and lam within as much of them"
-    raise ValueError(f"frequencies must be {allowed}, for {spectral_map!r} to be solved; got {ratio:.3g}, lam {lam:g}")
+    allowed = f"a factor of {_LARGEST_RATIO:g} apart at most, less where few items meet a small dim"
+    got = f"{ratio:.3g} with dim {problem.dim}, lam {lam!r}"
+    raise ValueError(f"frequencies must be {allowed}, for {spectral_map!r} to be solved, got {got}")
 
 
 def _recovery_chances(

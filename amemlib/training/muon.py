@@ -190,6 +190,11 @@ def parameter_names(group: dict) -> list[str]:
     return list(group.get("param_names") or (f"params[{i}]" for i in range(len(group["params"]))))
 
 
+def rate_scale(group: dict, m: int, n: int) -> float:
+    """c of a matrix (m, n) in a group of `Muon` or of torch.optim.Muon."""
+    return _RATES[group.get("adjust_lr") or _TORCHS_RATES[group.get("adjust_lr_fn")]](m, n)
+
+
 def _equal(name: str, rows: int, count: int | None) -> list[int]:
     count = 1 if count is None else check_count(name, count)
     if rows % count:
