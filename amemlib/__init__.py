@@ -23,7 +23,7 @@ from amemlib.gradients import (
 from amemlib.spectral import identity, polar, smoothed_sign, newton_schulz, spectral_map
 from amemlib.whitening import second_moment, whiten, matched_filter, siblings
 from amemlib.optim import step, trajectory, newton_step
-from amemlib.training import Muon, diagnose, watch
+from amemlib.training import Muon, diagnose, schedule, watch
 from amemlib.recovery import margins, recovered, capacity, longest_prefix
 from amemlib.equivalents import expected_capacity, capacity_limit
 from amemlib.scaling import fit_exponent
@@ -58,6 +58,7 @@ __all__ = [
     "Muon",
     "diagnose",
     "watch",
+    "schedule",
     "margins",
     "recovered",
     "capacity",
