@@ -109,7 +109,7 @@ def test_odd_matrices_have_a_note_and_no_numbers():
     assert [row.note for row in found] == ["zero", "2 of 64 entries not finite", "no entries"]
     assert [row.rank for row in found] == [0, None, None]
     assert all(row.reach["jordan"] is row.lift["jordan"] is row.lifted["jordan"] is row.noise is None for row in found)
-    assert "–" in str(found) and len(str(found).splitlines()) == 4
+    assert "–" in str(found) and max(map(len, str(found).splitlines())) <= 80
     with pytest.raises(ValueError):
         json.dumps(found.as_dicts() + [float("nan")], allow_nan=False)
     assert json.loads(json.dumps(found.as_dicts(), allow_nan=False))[0]["note"] == "zero"
