@@ -10,9 +10,9 @@ from amemlib.training.diagnosis import (
     Diagnosis,
     Diagnoses,
     diagnose,
-    watch,
     momentum_of,
     slope,
     least_schedule,
     noise_median,
 )
+from amemlib.training.watch import watch

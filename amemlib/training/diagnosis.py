@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from amemlib.arithmetic import unit_scale
-from amemlib.checks import check_count, check_function, check_instance, check_positive
+from amemlib.checks import check_count, check_positive
 from amemlib.spectral import SCHEDULES, compose_quintics, newton_schulz_schedule
 from amemlib.training.muon import part_rows
 
@@ -161,38 +161,6 @@ def diagnose(
                 progress(f"{called} {' × '.join(map(str, M.shape))}")
             found.append(_diagnosis(called, M, tables, half, note, eps))
     return found[0] if len(found) == 1 and not isinstance(matrix, Mapping) else Diagnoses(found)
-
-
-def watch(
-    optimizer: torch.optim.Optimizer, every: int = 100, log: Callable[[int, dict[str, float]], None] = print
-) -> torch.utils.hooks.RemovableHandle:
-    """Reach and lift of every momentum while training: `log(step, values)` after each `every`-th step of an optimizer.
-
-    values: {"reach/NAME": x, "lift/NAME": ‖O‖_F² / min(m, n)}, as `diagnose` has them, of the momentum in the
-        optimizer's state (with Nesterov's M = β B + (1 − β) G it is B), where they have a meaning. NAME is the
-        parameter's, if the optimizer was given named parameters, else its number.
-    The schedule, `split` and `heads` are those of the group, of `Muon` or torch.optim.Muon; any other optimizer is
-    looked at as if it had Jordan's. Of a schedule that is a function only the lift is known, by applying it.
-    log: `lambda step, values: wandb.log(values, step=step)`, say, or `lambda *pair: seen.append(pair)`.
-    Costs the eigenvalues of a Gram matrix each, on the parameter's device; `remove()` of what it returns ends it.
-    """
-    check_instance("optimizer", optimizer, torch.optim.Optimizer)
-    check_count("every", every), check_function("log", log)
-    steps = itertools.count(1)
-
-    def look(optimizer, args, kwargs) -> None:
-        if (step := next(steps)) % every:
-            return
-        values, numbers = {}, itertools.count()
-        for group in optimizer.param_groups:
-            own = [str(next(numbers)) for _ in group["params"]]
-            for p, name in zip(group["params"], group.get("param_names") or own, strict=True):
-                M = momentum_of(optimizer.state.get(p, {}))
-                if M is not None and M.ndim > 1:
-                    values |= _watched(name, M, group)
-        log(step, values)
-
-    return optimizer.register_step_post_hook(look)
 
 
 def momentum_of(state: Mapping) -> Tensor | None:
@@ -391,15 +359,3 @@ def _signal(A: Tensor, B: Tensor) -> tuple[float | None, float | None]:
     # ‖ABᵀ‖_F² without its matrix, which has the long side twice
     squares = torch.linalg.vector_norm(A.mT @ B) ** 2 * ((A.mT @ A) * (B.mT @ B)).sum()
     return 2 * r / (1 + abs(r)), 2 * (1 - abs(r)) / (1 + abs(r)) * math.sqrt(squares.item())
-
-
-def _watched(name: str, M: Tensor, group: dict) -> dict[str, float]:
-    torchs = [group["ns_coefficients"]] * group["ns_steps"] if "ns_coefficients" in group else "jordan"
-    schedule = group.get("schedule", torchs)
-    split, heads = group.get("split"), group.get("heads")
-    if callable(schedule):
-        parts = list(_matrices(name, _whole(name, M), split, heads))
-        return {f"lift/{n}": schedule(X).double().square().sum().item() / min(X.shape) for n, X, _ in parts}
-    found = diagnose({name: M}, {"": schedule}, split=split, heads=heads)
-    pairs = {f"{key}/{one.name}": getattr(one, key)[""] for one in found for key in ("reach", "lift")}
-    return {key: value for key, value in pairs.items() if value is not None}
