@@ -68,18 +68,45 @@ def read_contents(path: str, keys: tuple[str, ...] = (), names: tuple[str, ...] 
     vectors and what is not floating. Without an optimizer's state every floating-point tensor counts.
     Raises `ValueError`, which begins with the path, for what cannot be read or holds no matrix.
     """
+    shown, tree = _tree(path)
+    try:
+        return _contents(shown, tree, keys, names)
+    except (TypeError, KeyError, AttributeError, RecursionError) as error:  # no state as torch writes it
+        raise ValueError(f"{shown} cannot be read: {type(error).__name__} in its state: {error}"[:400]) from None
+
+
+def read_weights(path: str, names: tuple[str, ...] = ()) -> dict[str, tuple[Stored, bool, float]]:
+    """The matrices in a file that are no optimizer's; whether a momentum has their name, and its group's decay."""
+    shown, tree = _tree(path)
+    leaves, states = _leaves(tree)
+    try:
+        momenta = {one.name: one.group for one in _contents(shown, tree, (), ()).momenta} if states else {}
+    except ValueError:
+        momenta = {}
+    weights = {}
+    for place, stored in leaves:
+        inside = any(place[: len(node)] == node for node in states) or {*MOMENTA} & {*_words(place)}
+        if not inside and len(stored.shape) == 2 and min(stored.shape) > 1 and stored.read is not None:
+            words = _words(place)
+            name = ".".join(words[1:] if len(words) > 1 and _MODEL.fullmatch(words[0]) else words) or "matrix"
+            floating = isinstance(stored.dtype, torch.dtype) and stored.dtype.is_floating_point
+            if floating and (not names or any(fnmatchcase(name, f"*{p}*") for p in names)):
+                decay = momenta.get(name, {}).get("weight_decay", 0.0)
+                weights[name] = stored, name in momenta, decay if isinstance(decay, float | int) else 0.0
+    if not weights:
+        raise ValueError(f"{shown} holds no matrix of weights")
+    return weights
+
+
+def _tree(path: str) -> tuple[str, object]:
     shown = path.encode("utf-8", "backslashreplace").decode()
     try:
-        tree = _read(Path(path))
+        return shown, _read(Path(path))
     except FileNotFoundError:
         raise ValueError(f"{shown}: no such file") from None
     except Exception as error:  # a damaged file raises whatever its bytes lead to
         why = " ".join(str(getattr(error, "strerror", None) or error).split())[:300] or type(error).__name__
         raise ValueError(f"{shown} cannot be read: {why}") from None
-    try:
-        return _contents(shown, tree, keys, names)
-    except RecursionError:
-        raise ValueError(f"{shown} cannot be read: nested too deeply") from None
 
 
 def _contents(path: str, tree, keys: tuple[str, ...], patterns: tuple[str, ...]) -> Contents:
@@ -144,7 +171,8 @@ def _leaves(tree) -> tuple[list[tuple[tuple, Stored]], dict[tuple, dict]]:
     while stack:
         place, node = stack.pop()
         node = getattr(node, "stored", node) if not isinstance(node, Inert) else node
-        node = stored_array(np.asarray(node)) if isinstance(node, np.ndarray | np.generic) else node
+        # an array of numpy or of JAX
+        node = stored_array(np.asarray(node)) if hasattr(node, "__array__") else node
         if isinstance(node, Stored):
             leaves.append((place, node))
         elif isinstance(node, dict | list | tuple | Inert) and id(node) not in seen and len(place) < 200:
@@ -179,7 +207,7 @@ def _called(place: tuple, words: tuple[str, ...], at: int | None, states: dict, 
         key, rest = place[len(node) + 1], place[len(node) + 2 :]
         where = ".".join(map(str, map(_hashable, node)))
         for group in _groups(states[node]):
-            params = [*children(group.get("params", ()))] if isinstance(group.get("params"), dict) else group["params"]
+            params = group.get("params")
             for i, p in enumerate(params if isinstance(params, list | tuple) else ()):
                 if p is key or (type(p), p) == (type(key), key):
                     named = group.get("param_names")
@@ -187,7 +215,7 @@ def _called(place: tuple, words: tuple[str, ...], at: int | None, states: dict, 
                     named = named if named is not None else key if isinstance(key, str) else None
                     number = i if isinstance(key, Stored | Inert) else key
                     name = str(named) if named is not None else ".".join(filter(None, (where, str(number))))
-                    return name, where or str(number), group
+                    return name, where, group
         inner = [str(part) for part in rest[:-1]]
         alone = isinstance(key, str) and not inner
         return key if alone else ".".join(filter(None, (where, str(_hashable(key)), *inner))), where, {}

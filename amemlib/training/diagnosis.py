@@ -197,7 +197,10 @@ def named_schedule(schedule: str | Iterable) -> tuple[str, tuple]:
         return schedule, table
     known = {SCHEDULES["jordan"][:1] * n: f"jordan × {n}" for n in range(1, 21)} | {t: n for n, t in SCHEDULES.items()}
     known[SCHEDULES["jordan"]] = "jordan"
-    return known.get(table, f"table of {len(table)}, slope {slope(table):.3g}"), table
+    # optax keeps its table in float32
+    alike = lambda other: len(other) == len(table) and np.allclose(other, table, rtol=1e-6, atol=0)
+    name = next((name for other, name in known.items() if alike(other)), None)
+    return name or f"table of {len(table)}, slope {slope(table):.3g}", table
 
 
 def printable(text: str) -> str:

@@ -52,6 +52,9 @@ class Inert:
     def __setitem__(self, key, value) -> None:
         self.parts[key] = value
 
+    def __call__(self, *args):
+        return Inert(*args)
+
     def append(self, value) -> None:
         self.parts[len(self.parts)] = value
 
@@ -86,7 +89,7 @@ def stored_bytes(source: str | bytes, first: int, shape, dtype: torch.dtype, str
     if span > size:
         raise ValueError(f"shape {shape} needs {span} numbers, and the file has {size}")
     if count > span:
-        return Stored(shape, dtype, None, f"{span} stored numbers expanded to {count}")
+        return Stored(shape, dtype, None, f"with {span} stored numbers expanded to {count}")
     place = (str(source) if isinstance(source, str) else id(source), first, shape, stride)
 
     def read() -> Tensor:
