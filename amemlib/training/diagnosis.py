@@ -199,8 +199,8 @@ def named_schedule(schedule: str | Iterable) -> tuple[str, tuple]:
     known[SCHEDULES["jordan"]] = "jordan"
     # optax keeps its table in float32
     alike = lambda other: len(other) == len(table) and np.allclose(other, table, rtol=1e-6, atol=0)
-    name = next((name for other, name in known.items() if alike(other)), None)
-    return name or f"table of {len(table)}, slope {slope(table):.3g}", table
+    own = f"table of {len(table)}, slope {slope(table):.3g}", table
+    return next(((name, other) for other, name in known.items() if alike(other)), own)
 
 
 def printable(text: str) -> str:

@@ -31,6 +31,10 @@ class Stored:
     reason: str = ""
     place: tuple = ()
 
+    def __setstate__(self, state) -> None:
+        # of a pickle: nothing of it changes where a tensor is read
+        pass
+
 
 class Inert:
     """An object of a class that is not on the list: what it was made of, under numbers and names."""
@@ -255,6 +259,8 @@ class _Reader(pickle.Unpickler):
         return _Storage(dtype, str(key), int(size))
 
     def _tensor(self, storage, dtype, first, shape, stride) -> Stored:
+        if first < 0:
+            raise ValueError(f"a tensor that begins {-first} numbers before its storage")
         shape, width = tuple(shape), dtype.itemsize
         size = storage.size * storage.dtype.itemsize // width - first
         # the offset is asked for late: the old format has it behind the pickle
