@@ -1,6 +1,12 @@
 """amemlib: how spectral optimizers store facts, as a small torch library."""
 
 import os
+import signal
+import sys
+
+if sys.argv[0] == "-m" or os.path.basename(sys.argv[0]).removesuffix(".exe") == "amemlib":
+    # the command: Ctrl-C is one line even while torch is imported, where KeyboardInterrupt would be a traceback
+    signal.signal(signal.SIGINT, lambda *_: (os.write(2, b"amemlib: interrupted\n"), os._exit(130)))
 
 # OpenMP reads this when torch first loads it: threads that wait actively slow a busy machine down many times over
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
