@@ -1,6 +1,7 @@
 """`deflation`: the thresholded iterates of Eq. (7), step by step, and their proofs' lemmas (Theorems 9 and 10)."""
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from amembook.run.base import (
     Results,
     SteepAlpha,
     draws,
+    some_of,
     standard_error,
 )
 from amembook.run.claims import (
@@ -66,6 +68,8 @@ SUPERCONCENTRATION = 2.0
 """C in Lemma 34; any C > 3/(2√2) will do for n large enough, 1.5 only from n = 10⁷ on."""
 LEMMAS = ("lemma_30", "lemma_31", "lemma_32", "lemma_33", "lemma_35", "lemma_36")
 """The bounds measured on draws; Lemma 34 is computed."""
+PARTS = ("smoothed_sign", "polar", "sgd", "smoothed_half", "sgd_half", "batches", "lemmas")
+"""What a record may measure: the population runs of a rule each, the minibatch runs, the lemmas."""
 TAIL_BATCHES = {"population": math.inf, "1": 1, "4": 4, "64": 64}
 """B of the tails of Lemmas 35 and 36 behind m items, in units of ζ m^α."""
 
@@ -90,6 +94,7 @@ class DeflationConfig(Config):
     # minibatch runs of Muon with Theorem 9's λ_t and of SGD, a fresh batch every step
     batch_dim: Count = 256
     batch_sizes: Counts = (256, 4096, 65_536)
+    parts: Annotated[tuple[str, ...], some_of(*PARTS)] = PARTS  # what a record measures
     first_seed: Natural = 0
 
     def limits(self) -> None:
@@ -193,51 +198,51 @@ def run_schedule(plan: theory.Schedule, emb: Embeddings, frequencies: Iterable[T
 
 
 def measure_deflation(
-    rule: str, alpha: float, n_items: int, dim: int, steps: int, constant: float, seed: int, device: str
-) -> dict:
-    """Counts along the thresholded iterates of one draw, population gradients.
+    rules: dict[str, dict], alpha: float, n_items: int, dim: int, seed: int, device: str
+) -> dict[str, dict]:
+    """Counts along the thresholded iterates of every rule on one draw, population gradients; rules: `rule_arguments`.
 
     counts: (T,). within: (T,) recovered items among the first d_t. stayed: (T − 1,) share of the items recovered after
     t steps that still are after t + 1.
     """
     problem = Problem.power_law(n_items, dim, alpha)
     emb = sample_embeddings(problem, seed, runtime.device(device))
-    plan = RULES[rule].schedule(alpha, n_items, dim, steps, constant)
-    masks = run_schedule(plan, emb, [problem.frequencies] * steps)
-    return {
-        "counts": [int(mask.sum()) for mask in masks],
-        "within": [int(mask[:last].sum()) for mask, last in zip(masks, plan.thresholds, strict=True)],
-        "stayed": [float((old & new).sum() / old.sum().clamp(min=1)) for old, new in pairwise(masks)],
-    }
+    counted = {}
+    for rule, own in rules.items():
+        plan = RULES[rule].schedule(alpha, n_items, dim, **own)
+        masks = run_schedule(plan, emb, [problem.frequencies] * own["steps"])
+        counted[rule] = {
+            "counts": [int(mask.sum()) for mask in masks],
+            "within": [int(mask[:last].sum()) for mask, last in zip(masks, plan.thresholds, strict=True)],
+            "stayed": [float((old & new).sum() / old.sum().clamp(min=1)) for old, new in pairwise(masks)],
+        }
+    return counted
 
 
 def measure_batches(
-    rule: str,
-    alpha: float,
-    n_items: int,
-    dim: int,
-    steps: int,
-    constant: float,
-    batch_size: int,
-    seed: int,
-    device: str,
-) -> dict:
+    rules: dict[str, dict], alpha: float, n_items: int, dim: int, batch_sizes: list[int], seed: int, device: str
+) -> dict[str, list[dict]]:
     """The same with a fresh batch of B every step and thresholds limited by B^{1/α}, and what its draws predict.
 
-    counts, sharp: (T,) recovered, and expected for the drawn batches. distinct: (T,) items seen so far. unseen: (T,)
-    recovered and in no batch so far.
+    For every rule a list over `batch_sizes`. counts, sharp: (T,) recovered, and expected for the drawn batches.
+    distinct: (T,) items seen so far. unseen: (T,) recovered and in no batch so far.
     """
     problem = Problem.power_law(n_items, dim, alpha)
     emb = sample_embeddings(problem, seed, runtime.device(device))
-    plan = RULES[rule].schedule(alpha, n_items, dim, steps, constant, batch_size)
-    batches = torch.stack([sample_minibatch(problem, batch_size, _MOST_STEPS * seed + t) for t in range(steps)])
-    masks, seen = run_schedule(plan, emb, batches), batches.cumsum(0) > 0
-    return {
-        "counts": [int(mask.sum()) for mask in masks],
-        "sharp": RULES[rule].expected(plan, thresholded_weights(batches, plan.removed), dim)["counts"],
-        "distinct": seen.sum(1),
-        "unseen": [int((mask.cpu() & ~shown).sum()) for mask, shown in zip(masks, seen, strict=True)],
-    }
+    counted = {rule: [] for rule in rules}
+    for rule, batch_size in itertools.product(rules, batch_sizes):
+        steps = rules[rule]["steps"]
+        plan = RULES[rule].schedule(alpha, n_items, dim, **rules[rule], batch_size=batch_size)
+        batches = torch.stack([sample_minibatch(problem, batch_size, _MOST_STEPS * seed + t) for t in range(steps)])
+        masks, seen = run_schedule(plan, emb, batches), batches.cumsum(0) > 0
+        counts = {
+            "counts": [int(mask.sum()) for mask in masks],
+            "sharp": RULES[rule].expected(plan, thresholded_weights(batches, plan.removed), dim)["counts"],
+            "distinct": seen.sum(1),
+            "unseen": [int((mask.cpu() & ~shown).sum()) for mask, shown in zip(masks, seen, strict=True)],
+        }
+        counted[rule].append(counts)
+    return counted
 
 
 def tail_bounds(problem: Problem, batch_size: float, first: int) -> tuple[float, float]:
@@ -349,7 +354,6 @@ def rule_arguments(config: DeflationConfig) -> dict[str, dict]:
     constants = {"smoothed_sign": config.constant, "sgd": config.sgd_constant}
     return {
         name: {
-            "rule": name,
             "steps": config.sgd_steps if rule.method == "sgd" else config.steps,
             "constant": constants.get(name, 1.0),
         }
@@ -357,18 +361,22 @@ def rule_arguments(config: DeflationConfig) -> dict[str, dict]:
     }
 
 
+def measured_rules(config: DeflationConfig) -> list[str]:
+    """The rules whose population runs a record has."""
+    return [name for name in RULES if name in config.parts]
+
+
 def deflation_grids(config: DeflationConfig) -> dict[str, Grid]:
     """The population runs of every rule, the minibatch runs, and the lemmas, in this order."""
-    rules, seeds = rule_arguments(config), draws(config)
-    return {
-        "population": Grid(measure_deflation, {"rule": rules, "dim": config.dims, "seed": seeds}),
-        "batches": Grid(
-            measure_batches,
-            {"rule": {rule: rules[rule] for rule in BATCH_RULES}, "batch_size": config.batch_sizes, "seed": seeds},
-            dim=config.batch_dim,
-        ),
-        "lemmas": Grid(measure_step_lemmas, {"dim": config.dims, "seed": seeds}),
-    }
+    every, seeds, grids = rule_arguments(config), draws(config), {}
+    if rules := {name: every[name] for name in measured_rules(config)}:
+        grids["population"] = Grid(measure_deflation, {"dim": config.dims, "seed": seeds}, rules=rules)
+    if "batches" in config.parts:
+        rules = {name: every[name] for name in BATCH_RULES}
+        grids["batches"] = Grid(measure_batches, {"seed": seeds}, dim=config.batch_dim, rules=rules)
+    if "lemmas" in config.parts:
+        grids["lemmas"] = Grid(measure_step_lemmas, {"dim": config.dims, "seed": seeds})
+    return grids
 
 
 def deflation_summary(config: DeflationConfig, results: Results) -> tuple[dict, dict]:
@@ -380,14 +388,14 @@ def deflation_summary(config: DeflationConfig, results: Results) -> tuple[dict, 
     measured = {field: {} for field in ("slope", "interval", "counts", "seed_counts", "within", "stayed")}
     predicted = {field: {} for field in ("slope", "sharp_slope", "counts", "within", "even", "thresholds")}
     arguments = rule_arguments(config)
-    for name, rule in RULES.items():
-        counts = results.array("population", "counts", rule=name)
+    for name in measured_rules(config):
+        rule, counts = RULES[name], results.array("population", name, "counts")
         fits = [fit_exponent(config.dims, column, config.n_items) for column in np.moveaxis(counts, -1, 0)]
         measured["slope"][name] = [fit.slope for fit in fits]
         measured["interval"][name] = [[fit.low, fit.high] for fit in fits]
         measured["seed_counts"][name] = counts
         for field in ("counts", "within", "stayed"):
-            measured[field][name] = results.array("population", field, rule=name).mean(1)
+            measured[field][name] = results.array("population", name, field).mean(1)
         plans = [_plan(config, name, dim) for dim in config.dims]
         predicted["thresholds"][name] = [plan.thresholds for plan in plans]
         expected = []
@@ -400,16 +408,24 @@ def deflation_summary(config: DeflationConfig, results: Results) -> tuple[dict, 
         predicted["sharp_slope"][name] = [fit_exponent(config.dims, column).slope for column in sharp]
         steps = range(1, arguments[name]["steps"] + 1)
         predicted["slope"][name] = [theory.recovery_exponent(rule.method, config.alpha, t) for t in steps]
+    if "batches" in config.parts:
+        _add_batches(config, results, measured, predicted)
+    if "lemmas" in config.parts:
+        measured["lemmas"] = _lemma_numbers(results)
+    return measured, predicted
+
+
+def _add_batches(config: DeflationConfig, results: Results, measured: dict, predicted: dict) -> None:
+    by_batch = lambda rule, k, field: results.array("batches", rule, k, field)
     for field in ("counts", "sharp", "distinct", "unseen"):
-        by_rule = {rule: results.array("batches", field, rule=rule) for rule in BATCH_RULES}
+        sizes = range(len(config.batch_sizes))
+        by_rule = {rule: np.stack([by_batch(rule, k, field) for k in sizes]) for rule in BATCH_RULES}
         measured[f"batch_{field}"] = {rule: values.mean(1) for rule, values in by_rule.items()}
         measured[f"seed_batch_{field}"] = by_rule
     predicted["batch_thresholds"] = {
         rule: [_plan(config, rule, config.batch_dim, batch_size).thresholds for batch_size in config.batch_sizes]
         for rule in BATCH_RULES
     }
-    measured["lemmas"] = _lemma_numbers(results)
-    return measured, predicted
 
 
 def _plan(config: DeflationConfig, rule: str, dim: int, batch_size: float = math.inf) -> theory.Schedule:
@@ -430,8 +446,11 @@ def _lemma_numbers(results: Results) -> dict:
 
 def judge_deflation(config: DeflationConfig, measured: dict, predicted: dict) -> dict[str, dict]:
     """Counts and exponents of every rule, counts of the minibatch runs, and the bounds of the lemmas."""
-    verdicts = {name: _rule_verdict(config, name, measured, predicted) for name in RULES}
-    verdicts |= {"batches": _batch_verdict(config, measured), "luck": _luck_verdict(config, measured)}
+    verdicts = {name: _rule_verdict(config, name, measured, predicted) for name in measured_rules(config)}
+    if "batches" in config.parts:
+        verdicts |= {"batches": _batch_verdict(config, measured), "luck": _luck_verdict(config, measured)}
+    if "lemmas" not in config.parts:
+        return verdicts
     draws = config.seeds * len(config.dims)
     verdicts |= {name: check(measured["lemmas"][name], 1, draws, "over its bound") for name in LEMMAS}
     return verdicts | {"lemma_34": check(measured["lemmas"]["lemma_34"], 1, name="over its bound")}
@@ -506,16 +525,21 @@ EXPERIMENT = Experiment(
         # the items are dropped as soon as one of the first rivals beats them, which is exact: see `recovered`
         "confirm-large": DeflationConfig(seeds=4, first_seed=4200),
         "gpu": DeflationConfig(
-            dims=(128, 181, 256, 362, 512, 724, 1024, 1448, 2048),
+            dims=(256, 512, 1024, 2048),
             n_items=262_144,
-            seeds=4,
+            seeds=6,
             sgd_steps=5,
             batch_dim=512,
             batch_sizes=(256, 4096, 65_536, 1_048_576),
+            first_seed=21_000,
+        ),
+        "rehearsal": DeflationConfig(
+            dims=(128, 256), n_items=16_384, seeds=4, parts=("polar", "sgd_half"), first_seed=30_200
         ),
     },
     grids=deflation_grids,
     summarise=deflation_summary,
     judge=judge_deflation,
     unseen_from=FRESH_SEEDS,
+    added={"parts": PARTS},
 )
