@@ -165,7 +165,7 @@ def test_theorem_10_no_schedule_gains_more_new_items():
 
 def test_the_cells_and_the_summary_fit_together():
     cells = EXPERIMENT.cells(SMALL, "cpu")
-    assert len(cells) == 5 * 2 + 2 * 2 + 2
+    assert len(cells) == 2 + 1 + 2
     measured, predicted = EXPERIMENT.read(SMALL, [plain(cell.function(**cell.arguments)) for cell in cells])
     assert np.shape(measured["counts"]["sgd"]) == (2, 3)
     assert np.shape(measured["batch_counts"]["smoothed_sign"]) == (2, 3)
@@ -173,6 +173,18 @@ def test_the_cells_and_the_summary_fit_together():
     verdicts = EXPERIMENT.verdicts(SMALL, measured, predicted)
     assert word(verdicts["polar"]) == UNDECIDED, "no dimension is large enough to judge"
     assert set(verdicts) == {*RULES, "batches", "luck", *(f"lemma_{n}" for n in range(30, 37))}
+
+
+def test_a_part_is_measured_and_judged_as_in_the_whole():
+    """Each part alone has the verdict that it has beside the others, and no cell of these."""
+    verdicts_of = lambda config: EXPERIMENT.verdicts(
+        config,
+        *EXPERIMENT.read(config, [plain(cell.function(**cell.arguments)) for cell in EXPERIMENT.cells(config, "cpu")]),
+    )
+    whole = verdicts_of(SMALL)
+    for part in ("polar", "batches"):
+        alone = verdicts_of(replace(SMALL, parts=(part,)))
+        assert part in alone and alone.items() <= whole.items() and len(alone) <= 2
 
 
 def test_schedules_without_a_constant_take_thresholds_at_what_is_recovered():

@@ -534,7 +534,12 @@ EXPERIMENT = Experiment(
             first_seed=21_000,
         ),
         "rehearsal": DeflationConfig(
-            dims=(128, 256), n_items=16_384, seeds=4, parts=("polar", "sgd_half"), first_seed=30_200
+            dims=(128, 256),
+            n_items=16_384,
+            seeds=6,
+            batch_sizes=(4096, 65_536),
+            parts=("polar", "sgd_half", "batches"),
+            first_seed=30_500,
         ),
     },
     grids=deflation_grids,

@@ -113,7 +113,7 @@ EXPERIMENT = Experiment(
         "smoke": DomainConfig(alphas=(1.5,), dims=(24, 32), n_items=512, rates=(1.0, 2.0), looks=(1, 2, 4), seeds=2),
         "cpu": DomainConfig(),
         "confirm": DomainConfig(first_seed=4000),
-        "gpu": DomainConfig(dims=(128, 192, 256), n_items=16_384, looks=(1, 2, 3, 4, 5, 10, 20)),
+        "gpu": DomainConfig(dims=(128, 192, 256), n_items=16_384, looks=(1, 2, 3, 4, 5, 10, 20), first_seed=22_500),
     },
     grids=domain_grids,
     summarise=domain_summary,

@@ -220,7 +220,7 @@ EXPERIMENT = Experiment(
             dims=(32, 64), n_items=512, seeds=2, lr_over_root_dim=(0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
         ),
         "cpu": LossConfig(),
-        "gpu": LossConfig(dims=(64, 128, 256, 512, 1024, 2048), n_items=16_384, seeds=6),
+        "gpu": LossConfig(dims=(64, 128, 256, 512, 1024, 2048), n_items=16_384, seeds=6, first_seed=27_500),
     },
     grids=loss_grids,
     summarise=loss_summary,

@@ -194,10 +194,10 @@ EXPERIMENT = Experiment(
         "rehearsal": OneStepConfig(
             dims=(64, 128, 256),
             n_items=8192,
-            seeds=16,
-            sgd_dims=(256, 1024, 4096, 16_384),
+            seeds=40,
+            sgd_dims=(1024, 4096, 16_384),
             sgd_items=512,
-            first_seed=30_000,
+            first_seed=30_300,
         ),
     },
     grids=one_step_grids,
