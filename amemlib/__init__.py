@@ -25,7 +25,7 @@ from amemlib.whitening import second_moment, whiten, matched_filter, siblings
 from amemlib.optim import step, trajectory, newton_step
 from amemlib.training import Muon, diagnose, watch
 from amemlib.recovery import margins, recovered, capacity, longest_prefix
-from amemlib.equivalents import expected_capacity, expected_trajectory, capacity_limit
+from amemlib.equivalents import expected_capacity, capacity_limit
 from amemlib.scaling import fit_exponent
 
 __version__ = "0.1.0"
@@ -63,7 +63,6 @@ __all__ = [
     "capacity",
     "longest_prefix",
     "expected_capacity",
-    "expected_trajectory",
     "capacity_limit",
     "fit_exponent",
     "problem",

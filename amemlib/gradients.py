@@ -185,7 +185,7 @@ def _rival_sums(
         rivals += E.sum(1)
         if sums is not None:
             sums.addmm_(E, block)
-    if outputs is not None:
+    if outputs is not None and sums is not None:
         outputs += sums
     return rivals, own if shift is None else own - shift
 

@@ -125,12 +125,16 @@ def seen_frequencies(problem: Problem, frequencies: Float[Tensor, " N"] | None) 
 def check_tensor(name: str, X: Tensor, shape: tuple) -> None:
     """Raise unless `X` is a finite floating-point tensor of this shape.
 
-    shape: a size each, or a letter where any size ≥ 1 will do; a leading ... stands for any number of dimensions.
+    shape: a size each, or a letter where any size ≥ 1 will do, one for all places of a letter; a leading ... stands for
+        any number of dimensions.
     """
     _check_floating(name, X)
     last = shape[1:] if shape[0] is ... else shape
     sizes = X.shape[max(X.ndim - len(last), 0) :] if shape[0] is ... else X.shape
-    fits = len(sizes) == len(last) and all(isinstance(a, str) or a == b for a, b in zip(last, sizes, strict=True))
+    letters: dict[str, int] = {}
+    fits = len(sizes) == len(last) and all(
+        (letters.setdefault(a, b) if isinstance(a, str) else a) == b for a, b in zip(last, sizes, strict=True)
+    )
     if not fits or 0 in X.shape:
         words = ", ".join("..." if size is ... else str(size) for size in shape) + "," * (len(shape) == 1)
         empty = ", none of them 0" if 0 in X.shape else ""

@@ -63,7 +63,6 @@ def recovered_by_sgd(
     rounding of exact ties. Dense: for a few thousand items. q: (N,) frequencies, population or minibatch.
     """
     check_tensor("output_gram", output_gram, ("N", "N"))
-    check_tensor("output_gram", output_gram, (len(output_gram), len(output_gram)))
     check_tensor("input_gram", input_gram, tuple(output_gram.shape))
     check_frequencies("q", q, len(output_gram))
     output_gram, input_gram, q = (X.double() for X in (output_gram, input_gram, q))
@@ -130,7 +129,9 @@ def _masks(W: Tensor, emb: Embeddings) -> Iterator[Tensor]:
         Z32 = V32 @ W32.T
         own = (U32[items] * Z32).sum(1).double()
         band = slope * (single_norms(Z32) + norm * single_norms(V32)) + emb.dim**2 * 2.0**-100
-        yield _Scan(W, U, V, U32, Z32, items, *_outwards(own - band, own + band), tiling).mask()
+        low, high = _outwards(own - band, own + band)
+        scan = _Scan(W=W, U=U, V=V, U32=U32, Z32=Z32, items=items, low=low, high=high, tiling=tiling)
+        yield scan.mask()
 
 
 @dataclass(frozen=True, eq=False)

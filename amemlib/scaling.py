@@ -30,9 +30,9 @@ def fit_exponent(x, y, ceiling: float = math.inf) -> ExponentFit:
     """Least-squares slope of log y against log x, all points with equal weight.
 
     x: (n,) positive and distinct, n ≥ 2. y: (n,) positive, or (n, s) with s repetitions at each x, averaged before the
-    logarithm. The interval is the 95 % Student interval of the sampling error of the repetitions where s > 1 (it
-    says how well the slope *over these x* is known, not how far it is from its limit), else of the residuals of the
-    fit (infinite for two points).
+    logarithm. The interval is the 95 % Student interval, with Welch's degrees of freedom, of the sampling error of the
+    repetitions where s > 1 (it says how well the slope *over these x* is known, not how far it is from its limit), else
+    of the residuals of the fit (infinite for two points).
     ceiling: the largest value that y can take at all, if any.
     Raises `ValueError` for fewer than two distinct x, lengths that differ, or values that are not positive and finite.
     """
@@ -55,8 +55,10 @@ def fit_exponent(x, y, ceiling: float = math.inf) -> ExponentFit:
     intercept = float(log_y.mean() - slope * log_x.mean())
     s = repetitions.shape[1]
     if s > 1:
-        variance = weights**2 @ (repetitions.var(1, ddof=1) / s / mean**2)
-        freedom = len(x) * (s - 1)
+        parts = weights**2 * repetitions.var(1, ddof=1) / s / mean**2
+        variance = parts.sum()
+        # Welch–Satterthwaite: the scatter of the two ends decides, not that of all points
+        freedom = variance**2 / (parts @ parts) * (s - 1) if variance else len(x) * (s - 1)
     else:
         freedom = len(x) - 2
         residuals = log_y - intercept - slope * log_x

@@ -71,7 +71,7 @@ def next_exponent(method: str, alpha: float, kappa: float) -> float:
 
 
 def recovery_thresholds(
-    method: str, alpha: float, dim: int, steps: int, constant: float = 1.0, batch_size: float = math.inf
+    method: str, dim: int, alpha: float, steps: int, constant: float = 1.0, batch_size: float = math.inf
 ) -> tuple[int, ...]:
     """d_1, …, d_steps of the thresholded iterates, rounded, at least 1 (Eqs. (61) and (66)).
 
@@ -97,17 +97,17 @@ def recovery_thresholds(
     return tuple(thresholds)
 
 
-def muon_smoothing(alpha: float, n_items: int, dim: int, next_threshold: float) -> float:
+def muon_smoothing(n_items: int, dim: int, alpha: float, next_threshold: float) -> float:
     """λ_t = p_{d_{t+1}} √d = d_{t+1}^{−α} √d / ζ_N(α), Theorem 9 without its power of log d; absolute, like every λ."""
-    return math.sqrt(check_count("dim", dim)) / sgd_learning_rate(alpha, n_items, next_threshold)
+    return math.sqrt(check_count("dim", dim)) / sgd_learning_rate(n_items, alpha, next_threshold)
 
 
-def sgd_learning_rate(alpha: float, n_items: int, next_threshold: float) -> float:
+def sgd_learning_rate(n_items: int, alpha: float, next_threshold: float) -> float:
     """η_t = 1 / p_{d_{t+1}} = ζ_N(α) d_{t+1}^α: the last item to be gained gets a signal of 1 (Theorem 10).
 
     Muon with η = √d and λ_t multiplies a small singular value by √d / λ_t, which is this number at its own d_{t+1}.
     """
-    return power_law_sum(alpha, n_items) * check_positive("next_threshold", next_threshold) ** check_alpha(alpha)
+    return power_law_sum(n_items, alpha) * check_positive("next_threshold", next_threshold) ** check_alpha(alpha)
 
 
 @dataclass(frozen=True)
@@ -125,23 +125,23 @@ class Schedule:
 
 
 def muon_schedule(
-    alpha: float, n_items: int, dim: int, steps: int, constant: float = 1.0, batch_size: float = math.inf
+    n_items: int, dim: int, alpha: float, steps: int, constant: float = 1.0, batch_size: float = math.inf
 ) -> Schedule:
     """Theorem 9's schedule: `recovery_thresholds` with θ = `constant`, λ_t = `muon_smoothing`, and η = √d, here 1.
 
     Recovery does not depend on a common η.
     """
-    thresholds = recovery_thresholds("muon", alpha, dim, steps, constant, batch_size)
-    lams = tuple(muon_smoothing(alpha, n_items, dim, threshold) for threshold in thresholds)
+    thresholds = recovery_thresholds("muon", dim, alpha, steps, constant, batch_size)
+    lams = tuple(muon_smoothing(n_items, dim, alpha, threshold) for threshold in thresholds)
     return Schedule(thresholds, lams, (1.0,) * steps)
 
 
 def sgd_schedule(
-    alpha: float, n_items: int, dim: int, steps: int, constant: float = 1.0, batch_size: float = math.inf
+    n_items: int, dim: int, alpha: float, steps: int, constant: float = 1.0, batch_size: float = math.inf
 ) -> Schedule:
     """Theorem 10's schedule: `recovery_thresholds` with θ = `constant`, η_t = `sgd_learning_rate`, and no map."""
-    thresholds = recovery_thresholds("sgd", alpha, dim, steps, constant, batch_size)
-    rates = tuple(sgd_learning_rate(alpha, n_items, threshold) for threshold in thresholds)
+    thresholds = recovery_thresholds("sgd", dim, alpha, steps, constant, batch_size)
+    rates = tuple(sgd_learning_rate(n_items, alpha, threshold) for threshold in thresholds)
     return Schedule(thresholds, (math.inf,) * steps, rates)
 
 
@@ -160,19 +160,19 @@ def observed_exponent(alpha: float) -> float:
     return 1 / check_alpha(alpha, above=1.0)
 
 
-def observed_items(alpha: float, n_items: int, batch_size: float) -> float:
+def observed_items(n_items: int, alpha: float, batch_size: float) -> float:
     """Γ(1 − 1/α) (B / ζ_N(α))^{1/α}: distinct items in a batch of B to leading order, for 1 ≪ B ≪ N^α (Karlin, 1967).
 
     Needs α > 1, `ValueError` where that is above N. Exact, for any frequencies: `equivalents.expected_distinct_items`.
     """
     exponent, batch_size = observed_exponent(alpha), check_non_negative("batch_size", batch_size)
-    count = math.gamma(1 - exponent) * (batch_size / power_law_sum(alpha, n_items)) ** exponent
+    count = math.gamma(1 - exponent) * (batch_size / power_law_sum(n_items, alpha)) ** exponent
     if count > n_items:
         raise ValueError(f"batch_size must be far below N^α = {n_items**alpha:.3g}, got {batch_size:g}")
     return count
 
 
-def power_law_sum(alpha: float, n_items: int) -> float:
+def power_law_sum(n_items: int, alpha: float) -> float:
     """ζ_N(α) = Σ_{i ≤ N} i^{−α}, the normalisation of the power law; for any real α, to rounding error."""
     n_items, alpha = check_count("n_items", n_items), check_real("alpha", alpha)
     if alpha > 1:
@@ -190,7 +190,7 @@ def _power_tail(alpha: float, first: int, last: int) -> np.float64:
     return whole + (terms[1] - terms[0]) / 2 - alpha / 12 * (terms[1] / last - terms[0] / first)
 
 
-def bulk_scale(alpha: float, n_items: int, dim: int) -> float:
+def bulk_scale(n_items: int, dim: int, alpha: float) -> float:
     """t₀ = ζ_N(α)^{−1} (c′_α / d)^α with c′_α = (π/2α) / sin(π/2α): the scale of the bulk singular values of G.
 
     λ is always quoted in units of t₀ ≍ d^{−α}; the median singular value is 1.16, 1.36, 1.90 t₀ for α = 1.25, 1.5, 2
@@ -199,10 +199,10 @@ def bulk_scale(alpha: float, n_items: int, dim: int) -> float:
     """
     alpha = check_alpha(alpha)
     x = math.pi / (2 * alpha)
-    return (x / math.sin(x) / check_count("dim", dim)) ** alpha / power_law_sum(alpha, n_items)
+    return (x / math.sin(x) / check_count("dim", dim)) ** alpha / power_law_sum(n_items, alpha)
 
 
-def newton_schulz_steps(alpha: float, n_items: int, dim: int, slope: float) -> int:
+def newton_schulz_steps(n_items: int, dim: int, alpha: float, slope: float) -> int:
     """⌈log(2 ‖p‖₂ / t₀) / log slope⌉: how many steps bring one power-law gradient to where polar's capacity is kept.
 
     slope: p′(0) of the iterated polynomial, 3.4445 for the shipped quintic, 1.5 for the cubic. n steps from G / ‖G‖_F
@@ -212,8 +212,8 @@ def newton_schulz_steps(alpha: float, n_items: int, dim: int, slope: float) -> i
     """
     if not 1 < check_real("slope", slope) < math.inf:
         raise ValueError(f"slope must be a finite number > 1, got {slope!r}")
-    norm = math.sqrt(power_law_sum(2 * check_alpha(alpha), n_items)) / power_law_sum(alpha, n_items)
-    return max(1, math.ceil(math.log(2 * norm / bulk_scale(alpha, n_items, dim)) / math.log(slope)))
+    norm = math.sqrt(power_law_sum(n_items, 2 * check_alpha(alpha))) / power_law_sum(n_items, alpha)
+    return max(1, math.ceil(math.log(2 * norm / bulk_scale(n_items, dim, alpha)) / math.log(slope)))
 
 
 def one_gradient_bound(q: np.ndarray, dim: int) -> np.ndarray:

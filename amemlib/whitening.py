@@ -112,7 +112,7 @@ def balanced_sum(matrices: Sequence[Float[Tensor, "m n"]], coefficients: Sequenc
     matrices, coefficients = check_sequence("matrices", matrices), check_sequence("coefficients", coefficients)
     if not matrices or len(matrices) != len(coefficients):
         raise ValueError(f"matrices and coefficients must be as many, got {len(matrices)} and {len(coefficients)}")
-    total = 0.0
+    total = torch.zeros((), dtype=torch.float64)
     for k, (M, c) in enumerate(zip(matrices, coefficients, strict=True)):
         check_tensor(f"matrices[{k}]", M, tuple(matrices[0].shape) if k else ("m", "n"))
         if not M.any():

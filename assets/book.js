@@ -3,7 +3,6 @@
 (function () {
   "use strict";
   const SMALLEST = 0.85;
-  const arrived = history.state;  // Sphinx empties it when the page is there
 
   const tooWide = (box) => box.scrollWidth > box.clientWidth + 1;
 
@@ -98,24 +97,31 @@
     bar.setAttribute("role", "search");
     said.setAttribute("role", "status");
     const wordOf = (row) => row.cells[1].querySelector(".verdict").textContent;
-    const whose = (row) => row.cells[1].textContent.replace(wordOf(row), "").trim();
+    const why = (row) => (row.cells[1].textContent.match(/\((.+)\)/) || ["", ""])[1];
+    const whose = (row) => row.cells[1].textContent.trim().match(/(\S+)\s*\u00b6?$/)[1];
 
-    function choice(name, of) {
+    function choice(key, name, of) {
       const select = document.createElement("select");
+      select.name = key;
       select.setAttribute("aria-label", name);
       select.add(new Option(name, ""));
-      for (const value of new Set(rows.map(of))) select.add(new Option(value));
+      for (const value of new Set(rows.map(of).filter(Boolean))) select.add(new Option(value));
       bar.append(select);
       return (row) => !select.value || of(row) === select.value;
     }
 
+    // a keyboard has one hyphen, the texts have dashes and minus signs too
+    const plain = (text) => text.toLowerCase().replace(/[\u2010-\u2015\u2212]/g, "-").replace(/\s+/g, " ").trim();
     const search = document.createElement("input");
     search.type = "search";
+    search.name = "search";
     search.placeholder = "search";
     search.setAttribute("aria-label", "Search the statements");
     bar.append(search);
-    const wanted = [choice("every word", wordOf), choice("everybody's", whose)];
-    wanted.push((row) => row.textContent.toLowerCase().includes(search.value.trim().toLowerCase()));
+    const wanted = [choice("word", "every word", wordOf), choice("why", "every reason", why)];
+    wanted.push(choice("of", "everybody's", whose));
+    const texts = new Map(rows.map((row) => [row, plain(row.textContent)]));
+    wanted.push((row) => texts.get(row).includes(plain(search.value)));
 
     function show() {
       for (const row of rows) row.hidden = !wanted.every((want) => want(row));
@@ -123,16 +129,28 @@
         const own = [...section.querySelectorAll(".ledger tbody tr")];
         section.hidden = own.length > 0 && own.every((row) => row.hidden);
       }
-      said.textContent = rows.filter((row) => !row.hidden).length + " of " + rows.length + " rows";
+      said.textContent = rows.filter((row) => !row.hidden).length + " of " + rows.length + " rows" + refused;
     }
 
-    // who comes back from a statement's page finds what was asked for
-    const fields = [...bar.querySelectorAll("input, select")];
-    arrived?.ledger?.forEach((value, k) => { fields[k].value = value; });
+    // the address has what was asked for: to come back to, and to send
+    const fields = [...bar.querySelectorAll("input, select")], asked = new URLSearchParams(location.search);
+    let refused = "";
+    for (const field of fields) {
+      const value = asked.get(field.name) || "";
+      field.value = value;
+      if (field.value !== value) {
+        const allowed = [...field.options].map((option) => option.value).filter(Boolean).join(", ");
+        refused = "; " + field.name + " must be one of " + allowed + ", got \u201c" + value + "\u201d";
+        field.value = "";
+      }
+    }
     bar.append(said);
     bar.addEventListener("input", () => {
+      refused = "";
       show();
-      history.replaceState({ ...history.state, ledger: fields.map((field) => field.value) }, "");
+      const chosen = new URLSearchParams();
+      for (const field of fields) if (field.value) chosen.set(field.name, field.value);
+      history.replaceState(history.state, "", location.pathname + (chosen.size ? "?" + chosen : "") + location.hash);
     });
     document.querySelector("article h1").nextElementSibling.after(bar);
     show();
@@ -161,10 +179,30 @@
     const home = document.querySelector(".sidebar-primary-items__start > .sidebar-primary-item:has(.navbar-brand)");
     home?.setAttribute("role", "navigation");
     home?.setAttribute("aria-label", "Front page");
+    // the search stays below the title, however far down the contents are
+    home?.parentElement.style.setProperty("--title", home.offsetHeight + "px");
     // the corner of a table is no head of anything
     for (const head of document.querySelectorAll("article th")) {
       if (!head.textContent.trim()) head.replaceWith(document.createElement("td"));
     }
+  }
+
+  /* Paper is white: a page that is dark on the screen prints in the light. Not every browser tells both ways. */
+  function printInTheLight() {
+    const root = document.documentElement, media = matchMedia("print");
+    let theme = null;
+    const turnTo = (paper) => {
+      if (paper && theme === null) {
+        theme = root.dataset.theme;
+        root.dataset.theme = "light";
+      } else if (!paper && theme !== null) {
+        root.dataset.theme = theme;
+        theme = null;
+      }
+    };
+    media.addEventListener("change", () => turnTo(media.matches));
+    window.addEventListener("beforeprint", () => turnTo(true));
+    window.addEventListener("afterprint", () => turnTo(false));
   }
 
   /* Formulas near the first screen are set before all others. */
@@ -185,7 +223,13 @@
 
   /* An address with a place in it: what stands above the place moves until all is set, so it is looked up again, unless
      the reader has moved. */
-  const place = () => location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  function place() {
+    try {
+      return location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    } catch {
+      return null;  // a "%" that begins no letter
+    }
+  }
   let moved = false;
   for (const kind of ["wheel", "touchstart", "keydown", "pointerdown"]) {
     window.addEventListener(kind, () => { moved = true; }, { passive: true, once: true });
@@ -199,6 +243,7 @@
     filterLedger();
     turn();
     follow();
+    printInTheLight();
     await set;
     // the fonts of the formulas are asked for when they are laid out
     document.body.getBoundingClientRect();

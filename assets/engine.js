@@ -412,7 +412,7 @@
   }
 
   /* Muon's true iterates, η = √d, on a power law's population: the counts after 1 … `steps` steps, between the stored
-     solutions of equivalents.power_law_iterates. NaN outside the domain of amemlib.expected_trajectory. */
+     solutions of amembook.laws.power_law_iterates. NaN outside the domain of amembook.laws.expected_trajectory. */
   function trueSteps({ alpha, dim, nItems, steps }) {
     const { alphas, dims, nItems: numbers, itemsPerDim, logCounts } = DATA.steps;
     const within = (nodes, x) => x >= nodes[0] - 1e-9 && x <= nodes[nodes.length - 1] + 1e-9;

@@ -232,7 +232,7 @@ def spectral_maps(dim: int, n_items: int, device: str = "cpu") -> Case:
     G = am.initial_gradient(emb, problem.frequencies)
     W, shipped = am.polar(G), am.newton_schulz(G, coefficients="jordan")
     s = torch.linalg.svdvals(G)
-    lams = [am.theory.bulk_scale(ALPHA, n_items, dim) * 2.0**k for k in range(-4, 4)]
+    lams = [am.theory.bulk_scale(n_items, dim, ALPHA) * 2.0**k for k in range(-4, 4)]
     smoothed = [lambda s, lam=lam: s / torch.hypot(s, s.new_tensor(lam)) for lam in lams]
 
     def lapack_and_product():

@@ -19,13 +19,14 @@ FILES = {
 ARROWS = {
     "amemlib": "",
     "amembook.vocabularies": "amemlib",
-    "amembook.tables": "amembook.vocabularies",
+    "amembook.tables": "amembook.vocabularies amembook.laws",
     "amembook.figures": "amemlib",
     "amembook.run": "amemlib amembook.figures",
+    "amembook.laws": "amemlib",
     "amembook.networks": "amemlib",
-    "amembook.paper": "amembook.run amembook.networks amembook.vocabularies",
-    "amembook.practice": "amembook.run amembook.networks amembook.vocabularies",
-    "amembook.companions": "amembook.run amembook.networks amembook.vocabularies",
+    "amembook.paper": "amembook.run amembook.networks amembook.laws amembook.vocabularies",
+    "amembook.practice": "amembook.run amembook.networks amembook.laws amembook.vocabularies",
+    "amembook.companions": "amembook.run amembook.networks amembook.laws amembook.vocabularies",
     "amembook": "amembook.run",
 }
 LIBRARY = {"numpy", "torch", "scipy", "jaxtyping"}

@@ -16,7 +16,7 @@ def test_an_own_logit_lies_between_its_two_bounds(batch_size):
     problem = am.Problem.power_law(n_items=600, dim=48, alpha=1.5)
     emb = am.sample_embeddings(problem, seed=0, dtype=torch.float64)
     q = problem.frequencies if batch_size == math.inf else am.sample_minibatch(problem, batch_size, seed=0)
-    G, lam = am.thresholded_gradient(emb, q, 0), 2 * am.theory.bulk_scale(1.5, 600, 48)
+    G, lam = am.thresholded_gradient(emb, q, 0), 2 * am.theory.bulk_scale(600, 48, 1.5)
     own = ((emb.V @ am.smoothed_sign(G, lam).T) * emb.U).sum(1)
     start, slope, _ = (x[:, 0] for x in am.spectral.signal_curve(G, emb.U, emb.V, -q[:, None], lam))
     sizes = emb.U.norm(dim=1) * emb.V.norm(dim=1)

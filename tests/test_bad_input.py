@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import amemlib as am
-from amembook import read_records
+from amembook import laws, read_records
 from amembook.networks import attention, tasks
 from amembook.paper.deflation import bounds
 from amembook.paper.optimality import slope_maps
@@ -19,6 +19,7 @@ from amembook.paper.precision import formats
 from amembook.run import runtime
 from amembook.run.command_line import main
 from amembook.vocabularies import spelling_table
+from amemlib.problem import check_tensor
 
 NAN, INF = math.nan, math.inf
 P = am.Problem.power_law(6, 4, 1.5)
@@ -59,7 +60,13 @@ LIBRARY = [
     (lambda: am.Problem(ONE_HALF, 4, 0.3), ValueError, ["alpha", "0.3", "> 0.5"]),
     (lambda: am.theory.recovery_exponent("newton", 0.9), ValueError, ["alpha", "0.9", "> 1"]),
     (lambda: am.theory.observed_exponent(1.0), ValueError, ["alpha", "1.0", "> 1"]),
-    (lambda: am.theory.newton_schulz_steps(1.5, 10, 4, 1.0), ValueError, ["slope", "1.0", "> 1"]),
+    (lambda: am.theory.newton_schulz_steps(10, 4, 1.5, 1.0), ValueError, ["slope", "1.0", "> 1"]),
+    # numbers in another order than (n_items, dim, alpha)
+    (lambda: am.theory.bulk_scale(1.35, 128, 5000), TypeError, ["n_items", "1.35", "whole number"]),
+    (lambda: am.theory.muon_schedule(1.35, 5000, 128, 2), TypeError, ["n_items", "1.35", "whole number"]),
+    (lambda: am.theory.power_law_sum(1.35, 5000), TypeError, ["n_items", "1.35", "whole number"]),
+    (lambda: laws.power_law_iterates(1.35, 5000, 128, 1.0, 2), TypeError, ["n_items", "1.35", "whole"]),
+    (lambda: am.equivalents.capacity_constant("polar", 1.35, 5000), TypeError, ["n_items", "1.35", "whole number"]),
     (lambda: am.equivalents.best_map(LAW, -0.1), ValueError, ["floor", "-0.1", "≥ 0"]),
     # one's own matrices and optimizer
     (lambda: am.diagnose([[1.0]]), TypeError, ["matrix", "list", "floating-point tensor"]),
@@ -138,14 +145,14 @@ LIBRARY = [
     (lambda: am.expected_capacity(P, "polar", frequencies=torch.ones(5)), ValueError, ["frequencies", "(6,)", "(5,)"]),
     # covariances
     *[
-        (lambda bad=bad: am.equivalents.expected_covariance_capacity(P, torch.ones(4), bad), ValueError, words)
+        (lambda bad=bad: laws.expected_covariance_capacity(P, torch.ones(4), bad), ValueError, words)
         for bad, words in [
             (torch.ones(5), ["input_eigenvalues", "(4,)", "(5,)"]),
             (torch.tensor([1.0, 1, 0, 1]), ["input_eigenvalues", "0.0", "positive"]),
             (torch.tensor([1.0, 1, NAN, 1]), ["input_eigenvalues", "NaN", "finite"]),
         ]
     ],
-    (lambda: am.equivalents.effective_dimension(torch.ones(2, 2)), ValueError, ["eigenvalues", "(d,)", "(2, 2)"]),
+    (lambda: laws.effective_dimension(torch.ones(2, 2)), ValueError, ["eigenvalues", "(d,)", "(2, 2)"]),
     # sizes
     (lambda: am.Problem.power_law(10, -3, 1.5), ValueError, ["dim", "-3", "at least 1"]),
     (lambda: am.Problem.power_law(10, 2.5, 1.5), TypeError, ["dim", "2.5", "whole"]),
@@ -153,9 +160,9 @@ LIBRARY = [
     (lambda: am.theory.recovery_exponent("muon", 1.5, 0), ValueError, ["steps", "0", "at least 1"]),
     (lambda: am.theory.next_exponent("muon", 1.5, 0.5), ValueError, ["kappa", "0.5", "[1, 2]"]),
     (lambda: am.theory.next_exponent("newton", 1.5, 1.0), ValueError, ["method", "'newton'", "'sgd', 'muon'"]),
-    (lambda: am.theory.recovery_thresholds("sgd", 1.5, 64, 2, 0.0), ValueError, ["constant", "0.0", "> 0"]),
-    (lambda: am.theory.recovery_thresholds("sgd", 0.9, 64, 2, 1.0, 99), ValueError, ["alpha", "0.9", "> 1"]),
-    (lambda: am.theory.sgd_learning_rate(1.5, 64, 0), ValueError, ["next_threshold", "0", "> 0"]),
+    (lambda: am.theory.recovery_thresholds("sgd", 64, 1.5, 2, 0.0), ValueError, ["constant", "0.0", "> 0"]),
+    (lambda: am.theory.recovery_thresholds("sgd", 64, 0.9, 2, 1.0, 99), ValueError, ["alpha", "0.9", "> 1"]),
+    (lambda: am.theory.sgd_learning_rate(64, 1.5, 0), ValueError, ["next_threshold", "0", "> 0"]),
     (lambda: am.equivalents.thresholded_weights(P.frequencies, [99]), ValueError, ["removed", "99", "leave items"]),
     (
         lambda: am.equivalents.sgd_weights(torch.ones(2, 5).double(), [1.0]),
@@ -176,13 +183,13 @@ LIBRARY = [
     (lambda: am.thresholded_gradient(EMB, P.frequencies, -1), ValueError, ["n_recovered", "-1", "at least 0"]),
     # what once gave a number that meant nothing
     (lambda: am.longest_prefix(torch.tensor([2, 2])), TypeError, ["mask", "bool", "int64"]),
-    (lambda: am.theory.observed_items(1.5, 10, -1), ValueError, ["batch_size", "-1", "≥ 0"]),
-    (lambda: am.theory.recovery_thresholds("sgd", 1.5, 64, 2, 1.0, NAN), ValueError, ["batch_size", "nan", "> 0"]),
+    (lambda: am.theory.observed_items(10, 1.5, -1), ValueError, ["batch_size", "-1", "≥ 0"]),
+    (lambda: am.theory.recovery_thresholds("sgd", 64, 1.5, 2, 1.0, NAN), ValueError, ["batch_size", "nan", "> 0"]),
     (lambda: am.Problem.from_frequencies(["1", "2"], 4), TypeError, ["p ", "'1'", "real numbers"]),
     (lambda: am.Problem.from_frequencies(np.array([1, 2j]), 4), TypeError, ["p ", "real numbers"]),
     (lambda: am.loss_and_gradient(1e308 * EYE, EMB, P.frequencies), ValueError, ["W and emb", "1e+290", "inf"]),
     (lambda: am.recovered(EYE, None), TypeError, ["emb ", "Embeddings", "None"]),
-    (lambda: am.theory.observed_items(1.5, 10, 1e9), ValueError, ["batch_size", "1e+09", "below N^α = 31.6"]),
+    (lambda: am.theory.observed_items(10, 1.5, 1e9), ValueError, ["batch_size", "1e+09", "below N^α = 31.6"]),
     (lambda: spelling_table(("same", "same"), 2), ValueError, ["words", "'same'", "differ"]),
     # a user's map
     (lambda: am.spectral_map(EYE, lambda s: s[:2]), ValueError, ["f(s)", "(4,)", "(2,)"]),
@@ -201,6 +208,18 @@ LIBRARY = [
     (lambda: am.Embeddings(EMB.U.numpy(), EMB.V.numpy()), TypeError, ["U ", "ndarray", "tensor"]),
     # λ, η, G and W
     (lambda: am.smoothed_sign(EYE, INF), ValueError, ["lam", "inf", "≥ 0"]),
+    # a matrix that is not square where one letter stands twice
+    (lambda: check_tensor("G", EYE[:3], ("d", "d")), ValueError, ["G", "(d, d)", "(3, 4)"]),
+    (lambda: check_tensor("G", EYE[:3], (..., "d", "d")), ValueError, ["G", "(..., d, d)", "(3, 4)"]),
+    (lambda: am.spectral.signal_curve(EYE[:3], EYE, EYE, EYE, 1.0), ValueError, ["G", "(d, d)", "(3, 4)"]),
+    # a λ where it has no meaning
+    *[
+        (lambda name=name: am.expected_capacity(P, name, lam=5), ValueError, ["lam", "5", "0", repr(name)])
+        for name in ("polar", "sgd", "newton", "matched_filter", "kfac")
+    ],
+    (lambda: am.equivalents.expected_prefix(P, "polar", 0.5), ValueError, ["lam", "0.5", "0", "'polar'"]),
+    (lambda: am.equivalents.rare_item_snr("polar", 1.5, 0.5), ValueError, ["lam_over_t0", "0.5", "'polar'"]),
+    (lambda: am.equivalents.capacity_constant("newton", 9, 1.5, 2), ValueError, ["lam_over_t0", "2", "'newton'"]),
     (lambda: am.expected_capacity(P, "smoothed_sign", -1.0), ValueError, ["lam", "-1.0", "≥ 0"]),
     (
         lambda: am.expected_capacity(P, "adam"),
@@ -214,7 +233,7 @@ LIBRARY = [
     ],
     (lambda: am.newton_step(EMB, P.frequencies, NAN), ValueError, ["damping", "nan", "≥ 0"]),
     (lambda: am.newton_step(EMB, ONE_HALF), ValueError, ["q ", "(6,)", "(2,)"]),
-    (lambda: am.equivalents.capacity_constant("newton", 1.0, 9), ValueError, ["alpha", "1.0", "> 1"]),
+    (lambda: am.equivalents.capacity_constant("newton", 9, 1.0), ValueError, ["alpha", "1.0", "> 1"]),
     (lambda: am.equivalents.rare_item_snr("adam", 1.5), ValueError, ["'adam'", "'polar', 'smoothed_sign', 'newton'"]),
     (lambda: am.equivalents.typical_maximum(0), ValueError, ["n ", "0", "at least 1"]),
     (lambda: am.polar(EYE[0]), ValueError, ["G ", "(4,)", "m, n)"]),

@@ -115,7 +115,7 @@ def test_the_best_smoothing_is_an_interior_maximum(alpha):
 @pytest.mark.parametrize("alpha", [1.5, 2.0])
 def test_the_best_map_recovers_a_tenth_more_as_predicted_and_loses_the_loss_without_a_floor(alpha):
     problem = am.Problem.power_law(2048, 128, alpha)
-    law = SpectralLaw.power_law(alpha, theory.bulk_scale(alpha, 2048, 128))
+    law = SpectralLaw.power_law(alpha, theory.bulk_scale(2048, 128, alpha))
     maps = {"polar": torch.ones_like, "best": best_map(law), "floored": best_map(law, 0.3)}
     counts, losses = {name: [] for name in maps}, {name: [] for name in maps}
     rates = 2.0 ** np.arange(0, 10, 0.5) * 128**0.5
@@ -167,7 +167,7 @@ def test_the_rule_for_the_number_of_steps(alpha, family, slope):
     for dim in (64, 256):
         problem = am.Problem.power_law(8192, dim, alpha)
         norm = problem.frequencies.norm().item()
-        steps = theory.newton_schulz_steps(alpha, 8192, dim, slope)
+        steps = theory.newton_schulz_steps(8192, dim, alpha, slope)
         fewer = steps - (2 if family == "muon" else 6)
         polar = expected_map_capacity(problem, torch.ones_like)
         kept = [
@@ -180,25 +180,25 @@ def test_the_rule_for_the_number_of_steps(alpha, family, slope):
         ]
         assert kept[0] > 0.96 and kept[1] < 0.96
     formula = alpha * math.log(4) / math.log(slope)
-    grown = theory.newton_schulz_steps(alpha, 8192, 256, slope) - theory.newton_schulz_steps(alpha, 8192, 64, slope)
+    grown = theory.newton_schulz_steps(8192, 256, alpha, slope) - theory.newton_schulz_steps(8192, 64, alpha, slope)
     assert abs(grown - formula) <= 1
 
 
 def test_the_number_of_steps_refuses_a_slope_that_lifts_nothing():
     with pytest.raises(ValueError, match="slope"):
-        theory.newton_schulz_steps(1.5, 1000, 64, 1.0)
+        theory.newton_schulz_steps(1000, 64, 1.5, 1.0)
 
 
 def test_every_map_of_the_experiment_is_what_its_name_says():
     problem = am.Problem.power_law(512, 32, 1.5)
     G = am.initial_gradient(am.sample_embeddings(problem, 2000), problem.frequencies)
     norm = torch.linalg.norm(G).item()
-    maps = update_maps(1.5, 512, 32, norm, 1.0)
-    lam = theory.bulk_scale(1.5, 512, 32)
+    maps = update_maps(512, 32, 1.5, norm, 1.0)
+    lam = theory.bulk_scale(512, 32, 1.5)
     same = {"polar": am.polar(G), "smoothed_sign": am.smoothed_sign(G, lam), "muon5": am.newton_schulz(G, 5, "muon")}
     for name, W in same.items():
         torch.testing.assert_close(am.spectral_map(G, maps[name]), W, rtol=0, atol=1e-9)
-    scans = scanned_schedules(1.5, 512, 32, norm, [2, 4])
+    scans = scanned_schedules(512, 32, 1.5, norm, [2, 4])
     assert [len(schedule) for schedule in scans["cubic"]] == [6, 12]
     assert scans["muon"][1] == [newton_schulz_coefficients("muon")] * 4
 
@@ -224,7 +224,7 @@ def test_counted_gains_of_the_best_map_are_those_that_the_chapter_tells(records)
 
 
 def test_the_commonest_item_gets_a_thousandth_of_the_peak_without_a_floor():
-    case, unit = am.Problem.power_law(2048, 256, 1.5), theory.bulk_scale(1.5, 2048, 256)
+    case, unit = am.Problem.power_law(2048, 256, 1.5), theory.bulk_scale(2048, 256, 1.5)
     assert best_map(SpectralLaw.power_law(1.5, unit))(case.frequencies[:1]).item() < 1e-3
     (record,) = read_records("spectral-maps", "confirm-best-")
     measured, at = record["measured"], record["config"]["loss_dims"].index(256)
@@ -262,7 +262,7 @@ def test_a_cubic_beyond_its_knee_is_one_or_two_per_cent_above_the_polar_map(alph
 
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_a_fifth_of_the_median_as_noise_leaves_95_per_cent(alpha):
-    case, unit = am.Problem.power_law(8192, 256, alpha), theory.bulk_scale(alpha, 8192, 256)
+    case, unit = am.Problem.power_law(8192, 256, alpha), theory.bulk_scale(8192, 256, alpha)
     median = SpectralLaw.power_law(alpha, unit).quantile(0.5)
     assert tables.kept_after_rounding(case, 0.2 * median) > 0.95
     emb = am.sample_embeddings(case, seed=0)
@@ -275,8 +275,8 @@ def test_a_fifth_of_the_median_as_noise_leaves_95_per_cent(alpha):
 def test_five_quintic_steps_are_enough_up_to_a_dimension_that_falls_with_alpha():
     enough = []
     for alpha in ALPHAS:
-        steps = [theory.newton_schulz_steps(alpha, 10**6, dim, 3.4445) for dim in range(8, 400)]
-        x, zeta = math.pi / 2 / alpha, theory.power_law_sum(2 * alpha, 10**6)
+        steps = [theory.newton_schulz_steps(10**6, dim, alpha, 3.4445) for dim in range(8, 400)]
+        x, zeta = math.pi / 2 / alpha, theory.power_law_sum(10**6, 2 * alpha)
         formula = x / math.sin(x) * (3.4445**5 / 2 / zeta**0.5) ** (1 / alpha)
         enough.append(7 + sum(number <= 5 for number in steps))
         assert abs(enough[-1] - formula) < 1

@@ -1,12 +1,13 @@
 """The built pages: complete, linked, readable without a network and without sight."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
 from os.path import relpath
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 from books import redirects
@@ -190,6 +191,26 @@ def test_the_page_describes_itself_and_offers_its_notebook_once(page):
     assert head.select('link[rel~="icon"]')
     notebooks = head.select(".btn-download-notebook-button")
     assert len(notebooks) == (ROOT / f"{page}.ipynb").exists()
+
+
+def test_the_site_has_a_map_of_its_pages_and_an_answer_where_there_is_none():
+    listed = re.findall(r"<loc>(.+?)</loc>", (HTML / "sitemap.xml").read_text(encoding="utf-8"))
+    assert listed == [book.url(page) for book in BOOKS for page in book.pages()]
+    assert all(link.startswith("https://") for link in re.findall(r'href="([^"]+)"', (HTML / "404.html").read_text()))
+
+
+@every_page
+def test_no_id_stands_twice(page):
+    ids = [element["id"] for element in soup(HTML / f"{page}.html").find_all(id=True)]
+    assert len(ids) == len(set(ids)), [name for name, count in Counter(ids).items() if count > 1]
+
+
+@every_page
+def test_the_button_for_an_issue_leads_to_the_form_and_names_the_page(page):
+    for link in soup(HTML / f"{page}.html").select("a.btn-source-issues-button"):
+        asked = parse_qs(urlsplit(link["href"]).query)
+        assert asked["title"] == [f"{page}: "]
+        assert (ROOT / ".github" / "ISSUE_TEMPLATE" / asked["template"][0]).exists()
 
 
 def test_next_follows_the_reading_order():

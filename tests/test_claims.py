@@ -19,8 +19,10 @@ from amembook.run.claims import (
     WORDS,
     check,
     count_band,
+    count_error,
     equivalence,
     exponents,
+    growth,
     multiplier,
     noticed,
     numbers,
@@ -192,3 +194,34 @@ def test_the_worst_word_of_several():
 
 def test_bands_of_counts_widen_below_128():
     assert count_band([64, 128, 512]).tolist() == [0.05, 0.03, 0.03]
+
+
+def grown(counts, law, dims=(256, 1024), rivals=None):
+    """The verdict on the growth of one row of draws (d, draws)."""
+    counts, law = np.array([counts], float), np.array([law], float)
+    given = counts.mean(-1), count_error(counts, law, -1), counts.shape[-1], law, dims
+    return equivalence(growth("growth", *given, [4 / 3], rivals or {"flat": [1.0]}))
+
+
+def test_growth_is_the_ratio_of_the_ends_in_the_smaller_of_two_bands():
+    draws = np.array([[99, 100, 101, 100] * 20, [598, 600, 602, 600] * 20])
+    (one,) = grown(draws, (100, 600))["numbers"]
+    assert one["measured"] == one["law"] == 6 and one["low"] < 6 < one["high"]
+    assert one["band"] == pytest.approx(math.expm1(0.02 * math.log(4)), rel=1e-5)
+    assert one["limit"] == pytest.approx(4 ** (4 / 3), rel=1e-5)
+    assert one["rivals"]["flat"] == pytest.approx(6 * 4 ** (1 - 4 / 3), rel=1e-5)
+    wide = growth("growth", *[np.array([[100.0, 600.0]])] * 2, 4, np.array([[100.0, 600.0]]), (2, 2000), [1], {})
+    assert wide[0]["band"] == pytest.approx(1.03**2 - 1, rel=1e-5)
+
+
+@pytest.mark.parametrize(("law", "expected"), [((100, 600), "predicted"), ((100, 560), "not reproduced")])
+def test_growth_tells_a_law_from_one_that_is_off(law, expected):
+    draws = np.array([[99, 100, 101, 100] * 20, [598, 600, 602, 600] * 20])
+    assert grown(draws, law)["word"] == expected
+
+
+def test_the_interval_of_a_growth_holds_its_ratio_as_often_as_it_says():
+    generator = np.random.default_rng(0)
+    draws = np.stack([generator.normal(100, 20, (400, 8)), generator.normal(600, 12, (400, 8))], axis=1)
+    inside = [one["low"] < 6 < one["high"] for row in draws for one in grown(row, (100, 600))["numbers"]]
+    assert 0.93 < np.mean(inside) < 0.98

@@ -8,16 +8,15 @@ import torch
 
 import amemlib as am
 from amembook import read_records
-from amembook.paper.optimality.rotations import sample_rotations
-from amemlib.equivalents import (
+from amembook.laws import (
     CovarianceEquivalent,
-    SpectralEquivalent,
     effective_dimension,
     expected_covariance_capacity,
     expected_table_capacity,
-    interaction_variances,
 )
-from amemlib.equivalents.covariance import solve_two_sided
+from amembook.laws.covariance import solve_two_sided
+from amembook.paper.optimality.rotations import sample_rotations
+from amemlib.equivalents import SpectralEquivalent, interaction_variances
 from amemlib.sampling import power_law_eigenvalues, with_eigenvalues
 
 PROBLEM = am.Problem.power_law(2048, 96, 1.5)
@@ -32,7 +31,7 @@ def drawn(seed: int, sigma_u=SIGMA_U, sigma_v=SIGMA_V) -> am.Embeddings:
 
 @pytest.mark.parametrize("lam_over_t0", [0.0, 1.0])
 def test_without_a_covariance_it_is_the_isotropic_law(lam_over_t0):
-    lam = lam_over_t0 * am.theory.bulk_scale(1.5, 2048, 96)
+    lam = lam_over_t0 * am.theory.bulk_scale(2048, 96, 1.5)
     flat = CovarianceEquivalent.solve(PROBLEM.frequencies, ONES, ONES, lam)
     isotropic = SpectralEquivalent.solve(PROBLEM.frequencies, 96, lam)
     at = torch.as_tensor(flat.values.copy())
@@ -55,7 +54,7 @@ def test_the_pair_of_equations_is_solved():
 
 def test_traces_of_one_and_of_two_resolvents_meet_matrices():
     equivalent = CovarianceEquivalent.solve(PROBLEM.frequencies, SIGMA_U, SIGMA_V)
-    scale = am.theory.bulk_scale(1.5, 2048, 96)
+    scale = am.theory.bulk_scale(2048, 96, 1.5)
     # the quadrature's own μ, from σ / F = μ + τ σ
     F = equivalent.output_filter
     a, b = SIGMA_U.numpy()[[0, -1]]

@@ -15,11 +15,12 @@ import pytest
 import torch
 
 import amemlib as am
+from amembook import laws
+from amembook.laws import descent
 from amembook.paper.interactions.variances import PredictedVariances, typical_absolute_maximum
 from amembook.paper.iterates.surrogate import surrogate_gradient
 from amembook.paper.optimality import inverse_sum_limit
 from amemlib import equivalents
-from amemlib.equivalents import descent
 
 STORED = Path(__file__).with_name("equivalents_numbers.json")
 DIM = 12
@@ -27,7 +28,7 @@ PROBLEM = am.Problem.power_law(300, DIM, 1.5)
 P = PROBLEM.frequencies
 BATCH = am.sample_minibatch(PROBLEM, 100, 2000)
 FEW = am.Problem.power_law(9, DIM, 1.2).frequencies
-BULK = am.theory.bulk_scale(1.5, 300, DIM)
+BULK = am.theory.bulk_scale(300, DIM, 1.5)
 LAMS = {"population": (P, 0.0), "smoothed": (P, BULK), "batch": (BATCH, 0.3 * BULK), "polar batch": (BATCH, 0.0)}
 LAMS |= {"few": (FEW, 0.0), "few smoothed": (FEW, 0.01)}
 SIGMA = am.sampling.power_law_eigenvalues(DIM, 0.5), am.sampling.power_law_eigenvalues(DIM, 1.0)
@@ -95,7 +96,7 @@ def one_gradient(q):
 
 
 def covariances(lam):
-    found = equivalents.CovarianceEquivalent.solve(P, *SIGMA, lam)
+    found = laws.CovarianceEquivalent.solve(P, *SIGMA, lam)
     return found, found.signal, found.variances, found.rare_variance, found.recovery_probabilities()
 
 
@@ -116,9 +117,9 @@ def leading_order():
     maps = ("polar", 0.0), ("smoothed_sign", 0.3), ("newton", 0.0)
     return (
         [equivalents.rare_item_snr(name, 1.4, lam) for name, lam in maps],
-        [equivalents.capacity_constant(name, 1.4, 999, lam) for name, lam in maps],
+        [equivalents.capacity_constant(name, 999, 1.4, lam) for name, lam in maps],
         [f(n) for n in (3, 77, 10**6) for f in (equivalents.typical_maximum, equivalents.typical_maximum_expansion)],
-        [typical_absolute_maximum(2.5), inverse_sum_limit(1.4, 77, 0.3)],
+        [typical_absolute_maximum(2.5), inverse_sum_limit(77, 1.4, 0.3)],
     )
 
 
@@ -129,9 +130,7 @@ def sgd():
 
 def softmax():
     sds, emb = (0.0, 0.005, 0.5, 4.0), embeddings()
-    found = [
-        f(sd, n) for f in (equivalents.expected_log_partition, equivalents.mean_tilt) for sd in sds for n in (1, 99)
-    ]
+    found = [f(sd, n) for f in (laws.expected_log_partition, laws.mean_tilt) for sd in sds for n in (1, 99)]
     return found, surrogate_gradient(3 * am.polar(am.initial_gradient(emb, P)), emb, P).numpy()
 
 
@@ -142,8 +141,8 @@ def capacities():
         [equivalents.expected_capacity(*one) for one in arguments],
         [equivalents.expected_prefix(*one) for one in arguments],
         [equivalents.expected_map_capacity(PROBLEM, f, q) for f in (SOFT, torch.sign) for q in (P, BATCH)],
-        [equivalents.expected_covariance_capacity(PROBLEM, *SIGMA, lam, BATCH) for lam in (0.0, BULK)],
-        [equivalents.expected_table_capacity(embeddings(), P), equivalents.effective_dimension(SIGMA[0])],
+        [laws.expected_covariance_capacity(PROBLEM, *SIGMA, lam, BATCH) for lam in (0.0, BULK)],
+        [laws.expected_table_capacity(embeddings(), P), laws.effective_dimension(SIGMA[0])],
         [equivalents.expected_distinct_items(PROBLEM, b) for b in (0, 0.5, 99)],
     )
 
@@ -151,7 +150,7 @@ def capacities():
 def mean_field(**changes):
     # with d = 12 the first order of a step would be out of its range
     problem = am.Problem.power_law(300, 32, 1.5)
-    return equivalents.mean_field_iterates(problem, **{"lr_over_root_dim": 1.0, "steps": 3, "streams": 2} | changes)
+    return laws.mean_field_iterates(problem, **{"lr_over_root_dim": 1.0, "steps": 3, "streams": 2} | changes)
 
 
 NUMBERS = {
@@ -176,8 +175,8 @@ NUMBERS = {
     # sums in float32, and what lies near a threshold may fall on its other side
     "iterates": (mean_field, 1e-3),
     "iterates with momentum": (lambda: mean_field(momentum=0.6, batch_size=40), 1e-3),
-    "iterates of many rivals": (lambda: equivalents.power_law_iterates(1.5, 66_000, DIM, 2.0, 2, 2), 1e-3),
-    "descent": (lambda: equivalents.descent_iterates(PROBLEM, 2.0, 3, 2), 1e-3),
+    "iterates of many rivals": (lambda: laws.power_law_iterates(66_000, DIM, 1.5, 2.0, 2, 2), 1e-3),
+    "descent": (lambda: laws.descent_iterates(PROBLEM, 2.0, 3, 2), 1e-3),
 }
 
 
@@ -218,7 +217,7 @@ SMALL = am.Problem.power_law(6, 4, 1.5)
 LOSSES = equivalents.SpectralEquivalent.solve(SMALL.frequencies, 4)
 # a function of one number, its border, the factor that leads beyond it, and what is said there
 BORDERS = {
-    "a free energy": (lambda x: equivalents.expected_log_partition(x, 9), 50.0, UP, "sd must be at most 50"),
+    "a free energy": (lambda x: laws.expected_log_partition(x, 9), 50.0, UP, "sd must be at most 50"),
     "a surrogate": (
         lambda x: surrogate_gradient(x * torch.eye(DIM, dtype=torch.float64), embeddings(), P),
         50 * DIM**0.5, UP, "W must give logits",
@@ -250,17 +249,17 @@ def test_what_would_take_too_long_is_refused():
 
 def test_descent_takes_as_many_items_as_it_says(monkeypatch):
     monkeypatch.setattr(descent, "MOST_RIVALS", 6)
-    assert equivalents.descent_iterates(SMALL, 1.0, 1, 1).counts.shape == (1,)
+    assert laws.descent_iterates(SMALL, 1.0, 1, 1).counts.shape == (1,)
     with pytest.raises(ValueError, match="at most 6 items, got 7"):
-        equivalents.descent_iterates(am.Problem.power_law(7, 4, 1.5), 1.0, 1, 1)
+        laws.descent_iterates(am.Problem.power_law(7, 4, 1.5), 1.0, 1, 1)
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1e6])
 def test_the_unit_of_two_covariances_is_that_of_the_singular_values(unit):
     """With Σ_u and Σ_v in other units, and λ with them, every item has the chance that it had."""
     for lam in (0.0, BULK):
-        found = equivalents.CovarianceEquivalent.solve(P, unit * SIGMA[0], unit * SIGMA[1], unit * lam)
-        expected = equivalents.CovarianceEquivalent.solve(P, *SIGMA, lam)
+        found = laws.CovarianceEquivalent.solve(P, unit * SIGMA[0], unit * SIGMA[1], unit * lam)
+        expected = laws.CovarianceEquivalent.solve(P, *SIGMA, lam)
         np.testing.assert_allclose(found.signal, unit * expected.signal, rtol=1e-6)
         np.testing.assert_allclose(found.recovery_probabilities(), expected.recovery_probabilities(), atol=1e-6)
 

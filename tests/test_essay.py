@@ -44,7 +44,7 @@ def problem():
 
 @pytest.fixture(scope="module")
 def t0():
-    return am.theory.bulk_scale(ALPHA, N_ITEMS, DIM)
+    return am.theory.bulk_scale(N_ITEMS, DIM, ALPHA)
 
 
 @pytest.mark.process

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import amemlib as am
-from amembook import read_records, vocabularies
+from amembook import laws, read_records, vocabularies
 from amembook.tables import make_steps
 from amemlib.equivalents import SpectralLaw
 
@@ -123,7 +123,7 @@ def compare(states, answers):
             assert int((q > 0).sum()) == pytest.approx(seen, abs=1 + 0.01 * seen)
         lam = 0.0
         if state["optimizer"] == "smoothed":
-            t0 = am.theory.bulk_scale(state["alpha"], state["nItems"], state["dim"])
+            t0 = am.theory.bulk_scale(state["nItems"], state["dim"], state["alpha"])
             assert answer["t0"] == pytest.approx(t0, rel=1e-9)
             lam = state["lamOverT0"] * t0
         expected = am.expected_capacity(problem, OPTIMIZERS[state["optimizer"]], lam, q)
@@ -201,7 +201,7 @@ def test_a_map_of_ones_own_stores_what_the_library_says():
     contra, falling = 1.25 - 0.25 * 10 ** np.minimum(nodes - 3, 0), np.clip(1 - nodes / 4, 0.3, 1)
     maps = {"flat": np.ones(25), "contra": contra / contra.max(), "rising": 10 ** (nodes / 8 - 0.5), "falling": falling}
     problem = am.Problem.power_law(5000, 128, 1.5)
-    t0 = am.theory.bulk_scale(1.5, 5000, 128)
+    t0 = am.theory.bulk_scale(5000, 128, 1.5)
     states = [{"source": "power", "alpha": 1.5, "dim": 128, "nItems": 5000, "batchSize": None, "lamOverT0": 1,
                "optimizer": "own", "map": values.tolist()} for values in maps.values()]  # fmt: skip
     for (name, values), answer in zip(maps.items(), in_node(in_script(states)), strict=True):
@@ -244,7 +244,7 @@ def test_steps_are_those_of_the_recursion_at_and_between_the_stored_solutions():
     states = [{"alpha": a, "dim": d, "nItems": n, "steps": 5} for a, d, n in places]
     shown = in_node(f"JSON.stringify({json.dumps(states)}.map(amemEngine.trueSteps))")
     for (alpha, dim, n_items), counts in zip(places, shown, strict=True):
-        expected = am.equivalents.power_law_iterates(alpha, n_items, dim, 1.0, 5, make_steps.STREAMS).counts
+        expected = laws.power_law_iterates(n_items, dim, alpha, 1.0, 5, make_steps.STREAMS).counts
         np.testing.assert_allclose(counts, expected, rtol=0.05)
 
 
@@ -253,14 +253,14 @@ def test_steps_have_no_count_where_the_library_refuses_them():
     places = [(1.2, 128, 4000), (1.5, 127, 4000), (1.5, 257, 8000), (1.5, 256, 5119), (1.5, 128, 65_537)]
     for alpha, dim, n_items in places:
         with pytest.raises(ValueError, match="where draws were compared"):
-            am.expected_trajectory(am.Problem.power_law(n_items, dim, alpha), 1)
+            laws.expected_trajectory(am.Problem.power_law(n_items, dim, alpha), 1)
     states = [{"alpha": a, "dim": d, "nItems": n, "steps": 5} for a, d, n in [*places, (1.25, 256, 5120)]]
     *beyond, within = in_node(f"JSON.stringify({json.dumps(states)}.map(amemEngine.trueSteps))")
     assert beyond == [[None] * 5] * len(places) and None not in within
 
 
 def test_the_stored_steps_are_the_recursions():
-    for place in ((1.25, 128, 2560), (2.0, 128, 2560)):
+    for place in ((2560, 128, 1.25), (2560, 128, 2.0)):
         np.testing.assert_allclose(make_steps.stored()[make_steps.name(*place)], make_steps.entry(*place), rtol=1e-3)
 
 
@@ -274,7 +274,7 @@ def test_a_link_keeps_the_state(browser, tmp_path):
     assert second == first | {"alpha": "2", "d": "7", "n": "4", "optimizer": "smoothed", "lambda": "-1"}
     assert (empty, set(kept[1:].split("&"))) == ("", set(link[1:].split("&"))) and third == first
     problem = am.Problem.power_law(10_000, 128, 2.0)
-    lam = 0.1 * am.theory.bulk_scale(2.0, 10_000, 128)
+    lam = 0.1 * am.theory.bulk_scale(10_000, 128, 2.0)
     assert capacity == pytest.approx(am.expected_capacity(problem, "smoothed_sign", lam), rel=TOLERANCE)
     assert not complaints
 

@@ -52,7 +52,7 @@ def test_proposition_18_interactions_are_normal_of_size_one_over_root_d(width):
     for dim in (64, 256):
         # N in proportion to d, so that head, middle and tail have the same shares of the pairs
         emb, q, G = drawn(dim, 8 * dim)
-        W = am.smoothed_sign(G, width * theory.bulk_scale(1.5, len(q), dim), dim)
+        W = am.smoothed_sign(G, width * theory.bulk_scale(len(q), dim, 1.5), dim)
         gamma = dim**0.5 * (emb.V @ W.T @ emb.U.T).fill_diagonal_(0)
         z = typical_absolute_maximum(gamma.numel())
         assert gamma.abs().max() < 1.1 * z * (1 + z**2 / (2 * dim))
@@ -74,12 +74,12 @@ def test_proposition_26_fails_for_the_polar_map():
 def test_lemma_27_an_interaction_is_odd_in_either_pair():
     emb, q, _ = drawn(48, 300)
     for item in (0, 17, 250):
-        assert oddness_error(emb, q, item, theory.bulk_scale(1.5, 300, 48)) < 100
+        assert oddness_error(emb, q, item, theory.bulk_scale(300, 48, 1.5)) < 100
 
 
 def test_lemma_27_lipschitz_constant_in_the_own_pair():
     emb, q, G = drawn(48, 300)
-    lam, j, ratios = theory.bulk_scale(1.5, 300, 48), 20, []
+    lam, j, ratios = theory.bulk_scale(300, 48, 1.5), 20, []
     for i in (0, 3, 30, 100, 299):
         u, v, uj = emb.U[i], emb.V[i], emb.U[j]
         gradient, bound = own_pair_gradient(emb, q, i, j, lam)
@@ -93,13 +93,13 @@ def test_lemma_27_lipschitz_constant_in_the_own_pair():
 
 
 def test_eq_51_bound_of_the_interactions():
-    assert 0.5 < measure_lemma_27(1.5, 1500, 128, 1.0, 2000)["eq_51"] < 1.1
+    assert 0.5 < measure_lemma_27(1500, 128, 1.5, 1.0, 2000)["eq_51"] < 1.1
 
 
 @pytest.mark.parametrize("alpha", [1.25, 2.0])
 def test_lemma_19_overlap_matrix(alpha):
     for dim in (64, 256, 512):
-        draws = [measure_norms(alpha, 600, dim, seed) for seed in range(2000, 2004)]
+        draws = [measure_norms(600, dim, alpha, seed) for seed in range(2000, 2004)]
         assert max(draw["lemma_19"] for draw in draws) <= 1
         # the edge of a Wishart matrix, 2√(k/d) + k/d, as k → ∞; at k = 4 the largest eigenvalue is far inside
         assert 0.6 < np.mean([draw["lemma_19_order"] for draw in draws]) / 2.25 < 1.2
@@ -108,7 +108,7 @@ def test_lemma_19_overlap_matrix(alpha):
 @pytest.mark.parametrize("alpha", [1.25, 2.0])
 def test_lemma_20_tail_matrix(alpha):
     for dim in (64, 256):
-        draw = measure_norms(alpha, 2000, dim, 2000)
+        draw = measure_norms(2000, dim, alpha, 2000)
         assert draw["lemma_20"] <= 1
         assert 0.5 < draw["lemma_20_order"] < 1.5
 
@@ -193,7 +193,7 @@ def test_exact_gaussian_moments_are_those_of_the_textbook():
 @pytest.mark.parametrize("lam_over_t0", [0.0, 1.0])
 def test_the_law_of_the_interactions_at_its_ends(lam_over_t0):
     dim, problem = 256, am.Problem.power_law(20_000, 256, 1.5)
-    lam = lam_over_t0 * theory.bulk_scale(1.5, 20_000, dim)
+    lam = lam_over_t0 * theory.bulk_scale(20_000, dim, 1.5)
     at = problem.frequencies[torch.tensor([0, 3, 30, 300, 19_999])]
     law = interaction_variances(problem.frequencies, dim, lam, at)
     np.testing.assert_allclose(law, law.T, rtol=1e-10)
@@ -249,7 +249,7 @@ def test_the_interactions_of_the_record_are_normal():
 
 def test_at_the_polylog_of_the_theorem_muon_is_hardly_better_than_sgd():
     problem = am.Problem.power_law(4096, 1024, 1.5)
-    lam = theory.bulk_scale(1.5, 4096, 1024) * math.log(1024) ** 4
+    lam = theory.bulk_scale(4096, 1024, 1.5) * math.log(1024) ** 4
     assert int((problem.frequencies > lam).sum()) == 4
     maps = ("smoothed_sign", lam), ("polar",), ("sgd",)
     assert [am.expected_capacity(problem, *one) for one in maps] == pytest.approx([54, 2424, 24], abs=0.6)

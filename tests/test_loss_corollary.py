@@ -81,7 +81,7 @@ def test_a_scan_is_its_single_calls_and_convex():
 @pytest.mark.parametrize("lam_over_t0", [0.0, 1.0])
 def test_expected_losses_are_the_mean_of_their_law(spread, lam_over_t0):
     problem = am.Problem.power_law(400, 32, 1.5)
-    lam = lam_over_t0 * am.theory.bulk_scale(1.5, 400, 32)
+    lam = lam_over_t0 * am.theory.bulk_scale(400, 32, 1.5)
     equivalent = SpectralEquivalent.solve(problem.frequencies, 32, lam)
     losses = equivalent.expected_losses(spread * math.sqrt(32))
     generator = np.random.default_rng(0)

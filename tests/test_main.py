@@ -21,10 +21,10 @@ LEDGERS = [*Path(__file__).resolve().parents[1].glob("**/ledger/*.yml")]
 SMALLEST = "dims=8,16 n_items=100 seeds=1 sgd_dims=16,32 sgd_items=5 sgd_seeds=2".split()
 
 
-def command_line(*arguments, cwd):
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+def command_line(*arguments, cwd, encoding="utf-8"):
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONIOENCODING": encoding}
     command = [sys.executable, "-m", "amembook", *arguments]
-    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, encoding=encoding)
 
 
 @pytest.fixture
@@ -97,14 +97,14 @@ def test_list_names_every_study_by_group(capsys):
 def test_a_statement_is_drawn_again_on_seeds_of_ones_own(here, capsys, monkeypatch):
     small = dataclasses.replace(reproduce.STATEMENTS["Sharp capacity"], sizes={"n_items": 200, "dim": 8, "draws": 4})
     sgd = {"sgd_dims": (256, 512), "sgd_items": 5, "sgd_seeds": 2}
-    idle = {"dims": (8, 16), "n_items": 100, "seeds": 2}
+    idle = {"parts": ("sgd_step",)}
     studied = reproduce.Again("one-step/confirm-alpha-1.5", sgd, ("sgd",), 0, idle=idle, **reproduce.at_sgd_dims)
     monkeypatch.setattr(reproduce, "STATEMENTS", {"Sharp capacity": small, "Theorem 5": studied})
     for name in reproduce.STATEMENTS:
         assert main(["reproduce", *name.lower().split(), "--seed", "90011"]) == 0
         said = capsys.readouterr().out
         assert all(word in said for word in ("stored", "fresh", "predicted", "band", "verdict:", "'first_seed': 90011"))
-        assert "entry" not in said and "the book quotes the record" in said and "'dims'" not in said
+        assert "entry" not in said and "the book quotes the record" in said
         assert main(["reproduce", name, "--seed", "90011", "--json"]) == 0
         found = json.loads(capsys.readouterr().out)
         documented = {"experiment", "config", "measured", "predicted", "verdict", "device", "seconds", "stored"}
@@ -129,7 +129,7 @@ def test_no_smaller_run_leaves_out_a_verdict_that_it_is_asked_for():
     for again in reproduce.STATEMENTS.values():
         assert not set(again.sizes) & set(again.idle)
     counted = reproduce.STATEMENTS["Theorem 9"]
-    assert set(counted.idle["parts"]) == set(counted.keys)
+    assert set(counted.idle["rules"]) == set(counted.keys)
 
 
 def test_every_statement_that_can_be_drawn_again_has_its_row_and_its_record():
@@ -266,3 +266,22 @@ def test_what_can_be_said_without_torch_is_said_without_it(arguments, tmp_path):
         f"sys.exit(len({HEAVY} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True).returncode == 0
+
+
+@pytest.mark.process
+def test_a_pipe_that_has_no_greek_gets_the_whole_list(tmp_path):
+    done = command_line("list", cwd=tmp_path, encoding="cp1252")
+    assert done.returncode == 0 and len(done.stdout.splitlines()) > 50, done.stderr
+
+
+def test_what_the_extra_installs_is_named_where_it_is_missing(here, capsys, monkeypatch):
+    missing = ModuleNotFoundError("No module named 'tqdm'", name="tqdm")
+    monkeypatch.setattr(studies, "find_experiment", lambda name: (_ for _ in ()).throw(missing))
+    assert main(["run", "one-step", "--profile", "smoke"]) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert 'pip install ".[book]"' in line and "tqdm" in line
+
+
+def test_no_folder_is_no_folder_for_results(here, capsys):
+    assert main(["run", "one-step", "--profile", "smoke", "--results", ""]) == 2
+    assert "results must be a folder" in capsys.readouterr().err and not list(here.iterdir())

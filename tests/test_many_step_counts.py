@@ -26,7 +26,7 @@ LARGE = read_records("deflation", "confirm-large-alpha-")
 
 
 def test_the_cosine_of_two_later_steps_is_the_root_of_the_energy_that_is_left():
-    plan = theory.muon_schedule(ALPHA, 4096, 128, 3, 0.5)
+    plan = theory.muon_schedule(4096, 128, ALPHA, 3, 0.5)
     solved = ManyStepEquivalent.solve(thresholded_weights(P, plan.removed), 128, plan.lams).overlaps
     cosine = solved[1:, 1:] / np.sqrt(np.outer(np.diag(solved)[1:], np.diag(solved)[1:]))
     now, after = plan.removed[1:]
@@ -74,7 +74,7 @@ def test_with_a_constant_the_exponents_leave_their_limits_again():
     counts = []
     for dim in (512, 1024):
         q = am.Problem.power_law(2**19, dim, 2.0).frequencies
-        plan = theory.muon_schedule(2.0, len(q), dim, 4, 0.5)
+        plan = theory.muon_schedule(len(q), dim, 2.0, 4, 0.5)
         solved = ManyStepEquivalent.solve(thresholded_weights(q, plan.removed), dim, plan.lams)
         counts.append(solved.recovery_probabilities()[-1] @ solved.counts)
     assert math.log2(counts[1] / counts[0]) == pytest.approx(1.86, abs=0.01)
@@ -112,9 +112,9 @@ def test_counts_are_within_five_per_cent_from_256_dimensions_on():
 
 def last_threshold(a, noise, dim, leading):
     n_items = 2**21
-    b, zeta = typical_maximum(n_items), theory.power_law_sum(ALPHA, n_items)
-    c = capacity_constant("polar", ALPHA, n_items) * dim ** (1 + 0.5 / ALPHA)
-    slopes, shared = [4 / (math.pi * (ALPHA + 1) * theory.bulk_scale(ALPHA, n_items, dim))], 0.0
+    b, zeta = typical_maximum(n_items), theory.power_law_sum(n_items, ALPHA)
+    c = capacity_constant("polar", n_items, ALPHA) * dim ** (1 + 0.5 / ALPHA)
+    slopes, shared = [4 / (math.pi * (ALPHA + 1) * theory.bulk_scale(n_items, dim, ALPHA))], 0.0
     d_t = c * (a[0] / math.sqrt(noise)) ** (1 / ALPHA)
     for s in range(1, len(a)):
         sigma = d_t ** (0.5 - ALPHA) / zeta / math.sqrt((2 * ALPHA - 1) * dim)
@@ -151,7 +151,7 @@ def test_one_more_equal_step_always_pays_up_to_twenty():
 
 def test_without_its_price_the_leading_order_is_far_too_high():
     sharp = half_recovered_thresholds(am.Problem.power_law(2**21, 8192, ALPHA).frequencies, 8192, 4)
-    leading, extra = [capacity_constant("polar", ALPHA, 2**21) * 8192 ** (1 + 0.5 / ALPHA)], 0.0
+    leading, extra = [capacity_constant("polar", 2**21, ALPHA) * 8192 ** (1 + 0.5 / ALPHA)], 0.0
     b = typical_maximum(2**21)
     for t in range(1, 4):
         height = 8 * math.sqrt(2 * ALPHA - 1) / (3 * math.pi * b * math.sqrt(t + 1)) * 8192

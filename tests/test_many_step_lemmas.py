@@ -92,7 +92,7 @@ def test_lemma_35_the_bulk_of_the_thresholded_gradient(alpha):
     scales = []
     for dim in (32, 128):
         problem = am.Problem.power_law(16_384, dim, alpha)
-        V, zeta = am.sample_embeddings(problem, 2000, dtype=torch.float64).V, theory.power_law_sum(alpha, 16_384)
+        V, zeta = am.sample_embeddings(problem, 2000, dtype=torch.float64).V, theory.power_law_sum(16_384, alpha)
         row = []
         for first in (dim, 4 * dim, 16 * dim):
             x = problem.frequencies[first:, None]
@@ -108,7 +108,7 @@ def test_lemma_35_the_bulk_of_the_thresholded_gradient(alpha):
 @pytest.mark.parametrize("alpha", [1.25, 1.5, 2.0])
 def test_lemma_36_energy_of_the_sampled_tail(alpha):
     problem = am.Problem.power_law(16_384, 32, alpha)
-    zeta = theory.power_law_sum(alpha, 16_384)
+    zeta = theory.power_law_sum(16_384, alpha)
     for first in (10, 100, 1000):
         unit = first ** (1 - 2 * alpha) / zeta**2
         assert float((problem.frequencies[first:] ** 2).sum()) < unit / (2 * alpha - 1)

@@ -41,7 +41,7 @@ def test_a_summary_holds_every_part(summary):
 
 
 def test_the_residual_weights_and_overlaps_are_those_of_the_iterates():
-    cell = iterates.measure_iterates(1.5, 300, 16, 3, 1.0, 0.5, 2000, "cpu")
+    cell = iterates.measure_iterates(300, 16, 1.5, 3, 1.0, 0.5, 2000, "cpu")
     problem = am.Problem.power_law(300, 16, 1.5)
     emb, p = am.sample_embeddings(problem, 2000), problem.frequencies
     W = torch.zeros(16, 16, dtype=torch.float64)
@@ -67,11 +67,11 @@ def test_half_of_the_limit_is_predicted_where_the_exponents_recursion_lacks_a_fa
 
 
 def test_literal_descent_steps_by_the_theorems_own_rates():
-    found = iterates.measure_literal_descent(1.5, 300, 16, 2, 0.5, 2000, "cpu")
+    found = iterates.measure_literal_descent(300, 16, 1.5, 2, 0.5, 2000, "cpu")
     problem = am.Problem.power_law(300, 16, 1.5)
     emb, p = am.sample_embeddings(problem, 2000), problem.frequencies
     W = torch.zeros(16, 16, dtype=torch.float64)
-    for t, threshold in enumerate(am.theory.recovery_thresholds("sgd", 1.5, 16, 2, 0.5)):
+    for t, threshold in enumerate(am.theory.recovery_thresholds("sgd", 16, 1.5, 2, 0.5)):
         # η_t = ζ d_{t+1}^α with ζ = Σ_i i^{−α}
         W = W + (torch.arange(1, 301.0) ** -1.5).sum().item() * threshold**1.5 * am.gradient(W, emb, p)
         assert found["count"][t] == am.capacity(W, emb)

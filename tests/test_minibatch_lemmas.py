@@ -35,9 +35,9 @@ def test_the_number_of_observed_items_has_its_power_law(alpha):
     problem, batch_size = power_law(10**6, 8, alpha), 3000
     exact = expected_distinct_items(problem, batch_size)
     # the law is the leading order for 1 ≪ B ≪ N^α
-    assert am.theory.observed_items(alpha, 10**6, batch_size) == pytest.approx(exact, rel=0.03)
+    assert am.theory.observed_items(10**6, alpha, batch_size) == pytest.approx(exact, rel=0.03)
     with pytest.raises(ValueError, match="alpha"):
-        am.theory.observed_items(1.0, 10, 10)
+        am.theory.observed_items(10, 1.0, 10)
 
 
 def test_a_share_of_one_over_alpha_of_the_observed_items_is_seen_once():
@@ -67,7 +67,7 @@ def test_items_that_were_not_seen_are_recovered_by_luck_alone(batch_size):
 def test_lemma_14_the_bulk_of_every_batch(alpha):
     worst = []
     for dim in (32, 64, 128):
-        draws = [measure_lemmas(alpha, 2048, dim, seed, "cpu") for seed in SEEDS[:2]]
+        draws = [measure_lemmas(2048, dim, alpha, seed, "cpu") for seed in SEEDS[:2]]
         values = np.array([draw["lemma_14"] for draw in draws]) * dim ** (2 * alpha)
         worst.append(values.max())
         assert (values[:, 0] == 0).all(), "d^α/16 samples do not fill half of the dimensions"
@@ -88,7 +88,7 @@ def test_lemma_14_weighted_sum_of_projections():
 @pytest.mark.parametrize("alpha", [1.25, 1.5, 2.0])
 def test_lemma_15_tail_frequencies(alpha):
     for seed in SEEDS:
-        draw = measure_lemmas(alpha, 4096, 32, seed, "cpu")
+        draw = measure_lemmas(4096, 32, alpha, seed, "cpu")
         # with all the constants of the proof, which may fail in one draw of a thousand
         assert max(draw["lemma_15_explicit"]) <= 1
         # and without logarithms: 8 is about ln(N), what one of 4096 Poisson counts of mean 1 may reach
@@ -98,7 +98,7 @@ def test_lemma_15_tail_frequencies(alpha):
 @pytest.mark.parametrize("alpha", [1.25, 2.0])
 def test_lemma_16_a_smoothing_that_dominates_the_tail(alpha):
     for dim in (32, 128):
-        draw = measure_lemmas(alpha, 2048, dim, 3000, "cpu")
+        draw = measure_lemmas(2048, dim, alpha, 3000, "cpu")
         assert 0 < max(draw["lemma_16"]) <= 1
 
 
@@ -106,14 +106,14 @@ def test_lemma_16_a_smoothing_that_dominates_the_tail(alpha):
 def test_lemma_17_singular_values_of_the_gradient(alpha):
     for dim in (16, 64):
         for seed in SEEDS[:2]:
-            ratios = measure_lemmas(alpha, 1024, dim, seed, "cpu")["lemma_17"]
+            ratios = measure_lemmas(1024, dim, alpha, seed, "cpu")["lemma_17"]
             assert 0.5 < min(ratios) and max(ratios) <= 9
 
 
 def test_the_median_singular_value_is_of_the_order_of_the_bulk():
     for alpha in (1.25, 2.0):
         medians = [
-            np.mean([measure_lemmas(alpha, 2048, d, s, "cpu")["median"][-1] for s in SEEDS[:2]]) for d in (32, 128)
+            np.mean([measure_lemmas(2048, d, alpha, s, "cpu")["median"][-1] for s in SEEDS[:2]]) for d in (32, 128)
         ]
         # a rival order, such as d^{−α ± 1/2}, is far outside
         assert am.fit_exponent((32, 128), medians).slope == pytest.approx(-alpha, abs=0.15)

@@ -134,7 +134,7 @@ def test_leverages_solve_their_equation_and_are_those_of_draws():
     assert abs(found.counts @ found.leverage - 128) < 1e-8
     tau = found.leverage / (1 - found.leverage) / found.values**2
     assert np.ptp(tau) < 1e-6 * tau[-1]
-    assert tau[-1] * am.theory.bulk_scale(1.5, 8192, 128) ** 2 == pytest.approx(1, abs=0.02), "M(0) = 1/t₀"
+    assert tau[-1] * am.theory.bulk_scale(8192, 128, 1.5) ** 2 == pytest.approx(1, abs=0.02), "M(0) = 1/t₀"
     rare = []
     for seed in FRESH_SEEDS:
         A = problem.frequencies[:, None] * am.sample_embeddings(problem, seed, dtype=torch.float64).V
@@ -170,7 +170,7 @@ def test_ceilings_at_the_sizes_of_the_chapter_and_in_the_limit():
     values.append(am.expected_capacity(problem, "polar"))
     assert (np.diff(values) < 0).all()
     large = am.Problem.power_law(2**20, 4096, 2.0)
-    law = equivalents.capacity_constant("matched_filter", 2.0, 2**20) * 4096**1.25
+    law = equivalents.capacity_constant("matched_filter", 2**20, 2.0) * 4096**1.25
     assert am.capacity_limit(large) == pytest.approx(law, rel=0.05)
     two = equivalents.expected_siblings_capacity(large, 2) / am.expected_capacity(large, "matched_filter")
     # fewer signals, and frequent rivals that are less loud

@@ -73,11 +73,11 @@ def test_proposition_6_averaging_over_rotations_lowers_the_risk():
 
 
 def test_assumption_7_bounds_the_slope_for_every_pair():
-    assert max(measure_slope_bound(1.5, 1024, 48, 2000).values()) <= 1
+    assert max(measure_slope_bound(1024, 48, 1.5, 2000).values()) <= 1
     _, _, G = draw(n_items=1024, dim=24)
     P, s, Qh = torch.linalg.svd(G)
     grid = torch.cartesian_prod(torch.arange(24), torch.arange(24))
-    for name, (f, df, scale) in slope_maps(am.theory.bulk_scale(1.5, 1024, 24)).items():
+    for name, (f, df, scale) in slope_maps(am.theory.bulk_scale(1024, 24, 1.5)).items():
         # the pairs that are singular vectors are where each coefficient of Lemma 12 stands alone
         slopes, bounds = signal_slopes(G, P.T[grid[:, 0]], Qh[grid[:, 1]], f, df, scale)
         assert (slopes <= bounds * (1 + 1e-9)).all(), name
@@ -88,7 +88,7 @@ def test_assumption_7_bounds_the_slope_for_every_pair():
 def test_the_slopes_bound_has_its_mean():
     _, emb, G = draw(n_items=512, dim=32, n_pairs=4000)
     s = torch.linalg.svdvals(G)
-    f, df, scale = slope_maps(am.theory.bulk_scale(1.5, 512, 32))["smoothed_sign"]
+    f, df, scale = slope_maps(am.theory.bulk_scale(512, 32, 1.5))["smoothed_sign"]
     slopes, bounds = signal_slopes(G, emb.U[512:], emb.V[512:], f, df, scale)
     assert bounds.mean().item() == pytest.approx(2 * (f(s) / s).mean().item(), abs=4 * bounds.std().item() / 4000**0.5)
     pairs = zip(emb.U[-3:], emb.V[-3:], strict=True)
@@ -110,12 +110,12 @@ def test_assumption_7_is_needed():
 def test_lemma_8_smallest_singular_values_have_their_law():
     gaussian = np.concatenate([measure_ruler(48, seed)["inverse_sum"] for seed in range(2000, 2040)])
     constant = np.median(gaussian) * math.pi / 2 - math.log(48)
-    draws = [measure_spectrum(1.5, 2048, 32, seed, "cpu") for seed in range(2000, 2400)]
+    draws = [measure_spectrum(2048, 32, 1.5, 1, seed, "cpu") for seed in range(2000, 2400)]
     smallest, inverse = (np.array([draw[name] for draw in draws]) for name in ("smallest", "inverse_sum"))
     # standard error of a median: 1/(2 density √n), density 0.8 at Edelman's median; half a quartile range for the other
     assert np.median(smallest) == pytest.approx(SMALLEST_MEDIAN, abs=4 * 0.62 / 400**0.5)
     error = 1.25 / 1.35 * np.subtract(*np.percentile(inverse, [75, 25])) / 400**0.5
-    assert np.median(inverse) == pytest.approx(inverse_sum_limit(1.5, 32, constant), rel=0.03, abs=4 * error)
+    assert np.median(inverse) == pytest.approx(inverse_sum_limit(32, 1.5, constant), rel=0.03, abs=4 * error)
     polar = np.array([draw["polar_slope"] for draw in draws])
     assert polar.mean() == pytest.approx(4 / math.pi / 2.5, rel=0.03)
 
@@ -129,7 +129,7 @@ def test_lemma_8_the_sums_constant_is_the_harmonic_number(alpha):
 
     cut = 1e-4
     difference = above(SpectralLaw.power_law(alpha), cut) - above(SpectralLaw.power_law(1.5), cut)
-    expected = inverse_sum_limit(alpha, 64, 3.0) - inverse_sum_limit(1.5, 64, 3.0)
+    expected = inverse_sum_limit(64, alpha, 3.0) - inverse_sum_limit(64, 1.5, 3.0)
     assert difference == pytest.approx(expected, abs=2e-3)
     assert expected == pytest.approx(2 / math.pi * (digamma(2.5) - digamma(alpha + 1)))
 

@@ -2,12 +2,13 @@
 
 from collections import Counter
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 import browse
 import pytest
-from PIL import Image
+from PIL import Image, ImageChops
 from PIL.PngImagePlugin import PngInfo
 
 SAMPLE = (
@@ -30,6 +31,7 @@ SAMPLE = (
 ARRIVALS = "index", "README", "chapters/all-statements", "chapters/api", "chapters/explorer", "chapters/one-step"
 """One page of each kind."""
 pytestmark = [
+    pytest.mark.process,
     pytest.mark.usefixtures("html"),
     pytest.mark.skipif(browse.CHROMIUM is None, reason="no Chromium on this machine: the pages cannot be opened"),
 ]
@@ -402,9 +404,76 @@ def test_all_statements_can_be_filtered_and_stand_without_the_script(browser):
         page.get_by_label("Search the statements").fill("theorem 9")
         assert 0 < shown.count() < 5
         assert page.get_by_role("status").inner_text() == f"{shown.count()} of {total} rows"
+        assert page.evaluate("location.search") == "?search=theorem+9&of=paper"
+        page.get_by_label("everybody's").select_option("")
+        page.get_by_label("Search the statements").fill("Newton-Schulz")
+        hyphen = shown.count()
+        page.get_by_label("Search the statements").fill("Newton–Schulz")
+        assert shown.count() == hyphen > 2
+        for asked, said in (("?word=undecided&why=leaning+out", "rows"), ("?word=nobody", "word must be one of")):
+            page.goto(address.as_uri() + asked)
+            page.locator(".ledger-filter").wait_for()
+            assert said in page.get_by_role("status").inner_text()
+            assert 0 < shown.count() < total if said == "rows" else shown.count() == total
         assert not complaints
     plain = browser.new_context(java_script_enabled=False, viewport={"width": 390, "height": 844})
     page = plain.new_page()
     page.goto(address.as_uri())
     assert page.locator(".ledger tbody tr:visible").count() == total
     plain.close()
+
+
+CONTRAST = """() => {
+  const light = (colour) => {
+    const [r, g, b] = colour.match(/[\\d.]+/g).slice(0, 3).map((part) => part / 255)
+      .map((part) => part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const words = ["article h1", "article h2", "article p", "article figcaption p", "article div.cell_input pre span"];
+  return words.map((place) => document.querySelector(place)).filter(Boolean)
+    .map((box) => 1.05 / (light(getComputedStyle(box).color) + 0.05));
+}"""
+
+
+def test_a_dark_page_prints_in_the_light_without_labels_of_folded_code(browser):
+    with browse.tab(browser, "desktop, dark") as (page, _):
+        browse.open_page(page, browse.HTML / "chapters" / "one-step.html")
+        assert min(page.evaluate(CONTRAST)) < 2
+        page.emulate_media(media="print")
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        assert min(page.evaluate(CONTRAST)) > 4
+        assert page.evaluate("getComputedStyle(document.querySelector('article img')).filter") == "none"
+        assert not page.locator("details.hide:not([open])").filter(visible=True).count()
+        page.evaluate("dispatchEvent(new Event('afterprint'))")
+        assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+@pytest.mark.parametrize("view", ["desktop", "desktop, dark"])
+def test_every_button_of_the_header_shows_that_the_tab_key_stands_on_it(browser, view):
+    with browse.tab(browser, view) as (page, _):
+        browse.open_page(page, browse.HTML / "chapters" / "one-step.html")
+        buttons = page.locator(".article-header-buttons :is(button, a):not(.dropdown-item)").filter(visible=True)
+        assert buttons.count() > 4
+        for button in buttons.all():
+            box = button.bounding_box()
+            clip = {"x": box["x"] - 5, "y": box["y"] - 5, "width": box["width"] + 10, "height": box["height"] + 10}
+            pixels = []
+            for act in ("focus({focusVisible: true})", "blur()"):
+                button.evaluate(f"(box) => box.{act}")
+                pixels.append(Image.open(BytesIO(page.screenshot(clip=clip))).convert("L"))
+            assert sum(ImageChops.difference(*pixels).histogram()[20:]) > 100, button.get_attribute("aria-label")
+
+
+def test_the_search_stays_in_view_when_the_contents_scroll(browser):
+    with browse.tab(browser, "desktop") as (page, _):
+        browse.open_page(page, browse.HTML / "chapters" / "one-step.html")
+        page.evaluate("document.querySelector('.bd-sidebar-primary').scrollTop = 600")
+        field, title = (page.locator(f".bd-sidebar-primary {place}") for place in (".search-button-field", ".title"))
+        above, field = title.first.bounding_box(), field.bounding_box()
+        assert 0 <= above["y"] and above["y"] + above["height"] <= field["y"] + 1 and field["y"] < 200
+
+
+def test_an_address_that_ends_in_a_percent_sign_stops_no_script(browser):
+    with browse.tab(browser, "desktop") as (page, complaints):
+        browse.open_page(page, browse.HTML / "chapters" / "one-step.html", "#%")
+        assert not complaints

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import amemlib as am
+from amembook import laws
 from amembook.tables import make_steps
 from amemlib import equivalents, theory
 
@@ -38,7 +39,7 @@ def chances_of(problem):
 
 
 def descent(problem):
-    return equivalents.descent_iterates(problem, 1.0, 3, streams=1).counts
+    return laws.descent_iterates(problem, 1.0, 3, streams=1).counts
 
 
 def possible(value, highest: float) -> bool:
@@ -49,7 +50,7 @@ def possible(value, highest: float) -> bool:
 
 @pytest.mark.parametrize("alpha, n_items, dim", PLACES)
 def test_counts_of_one_step_are_possible(alpha, n_items, dim):
-    problem, scale = am.Problem.power_law(n_items, dim, alpha), theory.bulk_scale(alpha, n_items, dim)
+    problem, scale = am.Problem.power_law(n_items, dim, alpha), theory.bulk_scale(n_items, dim, alpha)
     maps = [("polar", 0.0), ("newton", 0.0), ("matched_filter", 0.0), ("kfac", 0.0)] + [
         ("smoothed_sign", factor * scale) for factor in (1e-3, 1.0, 1e3)
     ]
@@ -78,7 +79,7 @@ def test_counts_of_a_batch_are_possible(alpha, n_items, dim):
 
 @pytest.mark.parametrize("alpha, n_items, dim", SMALL)
 def test_counts_of_any_map_and_chances_are_possible(alpha, n_items, dim):
-    problem, scale = am.Problem.power_law(n_items, dim, alpha), theory.bulk_scale(alpha, n_items, dim)
+    problem, scale = am.Problem.power_law(n_items, dim, alpha), theory.bulk_scale(n_items, dim, alpha)
     limit = most(n_items, dim)
     for spectral_map in (torch.sign, lambda s: torch.tanh(s / scale), lambda s: (s < scale).double()):
         assert possible(answer(equivalents.expected_map_capacity, problem, spectral_map), limit)
@@ -89,7 +90,7 @@ def test_counts_of_any_map_and_chances_are_possible(alpha, n_items, dim):
 
 
 def iterated(problem, rate, **options):
-    return equivalents.mean_field_iterates(problem, rate, 3, **options).counts
+    return laws.mean_field_iterates(problem, rate, 3, **options).counts
 
 
 @pytest.mark.parametrize("alpha, n_items, dim", [place for place in SMALL if place[2] > 1])
@@ -102,7 +103,7 @@ def test_counts_of_many_steps_are_possible(alpha, n_items, dim):
 
 def test_a_recursion_beyond_its_range_says_how_many_steps_it_has():
     with pytest.raises(ValueError, match="steps must be at most [0-4] at these frequencies, dim and rate, got 5"):
-        equivalents.power_law_iterates(0.75, 1_000_000, 32, 1.0, 5, streams=2)
+        laws.power_law_iterates(1_000_000, 32, 0.75, 1.0, 5, streams=2)
 
 
 def test_the_stored_steps_are_possible():
@@ -115,7 +116,7 @@ def test_the_stored_steps_are_possible():
 def test_limits_and_exponents_are_possible():
     for alpha, n_items, dim in PLACES:
         assert 0 <= theory.counting_limit(dim, n_items) < math.inf
-        assert 0 < theory.bulk_scale(alpha, n_items, dim) < math.inf
+        assert 0 < theory.bulk_scale(n_items, dim, alpha) < math.inf
         for method in ("sgd", "muon"):
             for steps in (1, 3, 50):
                 value = answer(theory.recovery_exponent, method, alpha, steps)

@@ -43,7 +43,7 @@ def test_a_format_has_one_to_twenty_three_bits(bits):
 @pytest.mark.parametrize("alpha", [1.5, None])
 def test_flips_lie_inside_the_bound(alpha):
     for seed in range(2000, 2003):
-        result = measure_decisions(alpha, 1024, 64, seed, "cpu")
+        result = measure_decisions(1024, 64, alpha, seed, "cpu")
         assert result["flips"]["float32"] <= result["undecided"]["float32"]
         assert result["undecided"]["float32"] <= result["undecided"]["tf32"] <= result["undecided"]["bfloat16"]
         for name in FORMATS:
@@ -64,10 +64,10 @@ def test_a_plain_float32_scan_decides_as_the_exact_test_where_nothing_is_close()
 
 
 def test_a_float32_svd_loses_directions_that_the_count_does_not_feel():
-    result = measure_single_svd(1.5, 1024, 128, 2000, "cpu")
+    result = measure_single_svd(1024, 128, 1.5, 2000, "cpu")
     assert result["svd"]["spectral_error"] > 10 * result["condition"] * 2.0**-53
     assert result["svd"]["mean_square_error"] < 1e-4 and result["svd"]["flips"] <= 2
-    steep = measure_single_svd(3.0, 1024, 128, 2000, "cpu")
+    steep = measure_single_svd(1024, 128, 3.0, 2000, "cpu")
     assert steep["svd"]["spectral_error"] > 0.5 and steep["svd"]["mean_square_error"] > 1e-3
 
 

@@ -16,7 +16,7 @@ def test_power_law_frequencies_sum_to_one_and_fall_by_rank(alpha):
     assert p.dtype == torch.float64
     assert p.sum().item() == pytest.approx(1, abs=1e-13)
     torch.testing.assert_close(p[0] / p, ranks**alpha, rtol=1e-12, atol=0)
-    assert p[0].item() == pytest.approx(1 / am.theory.power_law_sum(alpha, 10_000), rel=1e-12)
+    assert p[0].item() == pytest.approx(1 / am.theory.power_law_sum(10_000, alpha), rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import amemlib as am
+from amembook.laws import descent_iterates
 from amembook.paper.iterates.measure import normalised
 from amembook.paper.iterates.race import EXPERIMENT, level
 from amembook.run.cache import plain
-from amemlib.equivalents import descent_iterates, sgd_recovery_probabilities
+from amemlib.equivalents import sgd_recovery_probabilities
 
 PROBLEM = am.Problem.power_law(512, 64, 1.5)
 

@@ -33,7 +33,7 @@ def test_the_learning_rates_are_those_of_the_scans(vectors):
 
 
 def test_the_linear_memory_stands_between_sgd_and_many_steps():
-    found = predict_counts(256, 1.5, 32)
+    found = predict_counts(256, 32, 1.5)
     assert 2 * found["sgd"] < found["one_step"] and 1.5 * found["one_step"] < found["many_steps"] < 256
 
 

@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from scipy.stats import t as student_t
 
 from amembook.run import records, runtime, studies
 from amembook.run.claims import PREDICTED, REPRODUCED, word, worst
 from amemlib import fit_exponent
 
 ROOT = Path(__file__).resolve().parents[1]
-FILES = sorted(records.RECORDS.rglob("*.json"))
+FILES = sorted(path for path in records.RECORDS.rglob("*.json") if path.name != records.RESOLVED)
 RECORDS = {path.relative_to(records.RECORDS).with_suffix("").as_posix(): path for path in FILES}
 STUDIES = {name for names in studies.names().values() for name in names}
 JUDGED = [name for name in RECORDS if name.split("/")[0] in STUDIES]
@@ -102,6 +103,17 @@ FITS = {"slope": "interval", "prefix_slope": "prefix_interval"}
 """Exponents that a study fits to its counts by `fit_exponent`, and where their intervals are."""
 
 
+def pooled(dims, draws):
+    """The interval of an exponent as records from before Welch have it: with the degrees of freedom of all points."""
+    means, count = draws.mean(1), draws.shape[1]
+    x = np.log(dims)
+    weights = (x - x.mean()) / np.square(x - x.mean()).sum()
+    error = np.sqrt(weights**2 @ (draws.var(1, ddof=1) / count / means**2))
+    half = error * student_t.ppf(0.975, len(dims) * (count - 1))
+    slope = weights @ np.log(means)
+    return slope - half, slope + half
+
+
 def derived(record):
     """What follows from the draws that a record stores, by name: as it is stored, and from the draws again.
 
@@ -122,7 +134,9 @@ def derived(record):
             draws = np.maximum(rows[name], 1 if "prefix" in slope else 0)
             columns = np.moveaxis(draws, -1, 0) if draws.ndim == 3 else [draws]
             fits = [fit_exponent(dims, column) for column in columns]
-            ends = [[fit.low, fit.high] for fit in fits]
+            ends = np.array([[fit.low, fit.high] for fit in fits])
+            if not np.allclose(np.ravel(ends), np.ravel(measured[interval][name]), rtol=1e-9, atol=0):
+                ends = np.array([pooled(dims, column) for column in columns])
             found[slope, name] = np.ravel(measured[slope][name]), [fit.slope for fit in fits]
             found[interval, name] = np.ravel(measured[interval][name]), np.ravel(ends)
     return found

@@ -347,3 +347,29 @@ def test_a_machine_without_git_gets_its_commit_by_name(monkeypatch):
     monkeypatch.delenv("AMEM_COMMIT")
     monkeypatch.setenv("PATH", "")
     assert runtime.commit() is None and not runtime.is_clean(None) and not runtime.is_clean("0123456789ab+")
+
+
+def test_the_cells_of_an_unfinished_record_go_on_elsewhere(tmp_path):
+    parts, toy = tmp_path / "parts" / "confirm.jsonl", Toy(accident=4)
+    with pytest.raises(RuntimeError, match="power cut"):
+        toy.run(tmp_path / "here", parts=parts)
+    assert toy.run(tmp_path / "here", parts=parts, budget=1e-9) is None
+    assert len(parts.read_text().splitlines()) == 1 + 4
+    other = Toy()
+    assert other.run(tmp_path / "there", parts=parts)["measured"]["squares"] == SQUARES
+    assert set(other.calls) == {4, 5} and not parts.exists()
+
+
+def test_parts_of_other_code_are_refused_by_their_commit(tmp_path):
+    parts = tmp_path / "parts" / "confirm.jsonl"
+    assert Toy().run(tmp_path, parts=parts, budget=1e-9) is None
+    head = json.loads(parts.read_text())
+    parts.write_text(json.dumps(head | {"code": "0" * 16, "commit": "abc"}) + "\n")
+    with pytest.raises(ValueError, match="parts must have the code of this run.*go on from commit abc"):
+        Toy().run(tmp_path, parts=parts)
+
+
+def test_only_a_shipped_record_has_parts(tmp_path):
+    assert records.parts_of(tmp_path / "confirm.json") is None
+    shipped = records.RECORDS / "loss" / "large.json"
+    assert records.parts_of(shipped) == records.RECORDS / "loss" / "parts" / "large.jsonl"

@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 from scipy.special import beta
 
 import amemlib as am
-from amembook import read_records
+from amembook import laws, read_records
 from amembook.paper.iterates.reference import reference
 from amembook.paper.optimality.rotations import sample_rotations
 from amemlib import equivalents
@@ -45,7 +45,7 @@ def test_muons_own_logits_scatter_about_the_signal_like_normals_of_variance_one_
 
 
 def test_the_signal_curves_second_derivative_is_that_of_its_first(emb, G):
-    lam, step, at = am.theory.bulk_scale(1.5, 4096, 128), 1e-4, torch.tensor([[-0.1, 0.0, 0.3]], dtype=torch.float64)
+    lam, step, at = am.theory.bulk_scale(4096, 128, 1.5), 1e-4, torch.tensor([[-0.1, 0.0, 0.3]], dtype=torch.float64)
     slope = lambda t: am.spectral.signal_curve(G, emb.U[2000:2001], emb.V[2000:2001], t, lam)[1]
     second = am.spectral.signal_curve(G, emb.U[2000:2001], emb.V[2000:2001], at * lam, lam)[2]
     moved = (slope((at + step) * lam) - slope((at - step) * lam)) / (2 * step * lam)
@@ -54,7 +54,7 @@ def test_the_signal_curves_second_derivative_is_that_of_its_first(emb, G):
 
 @pytest.mark.parametrize("factor", [0.01, 1.0, 100.0])
 def test_the_smoothed_sign_is_as_near_to_the_polar_map_as_the_least_singular_value_says(emb, G, factor):
-    lam = factor * am.theory.bulk_scale(1.5, 4096, 128) / 128
+    lam = factor * am.theory.bulk_scale(4096, 128, 1.5) / 128
     W, polar, least = am.smoothed_sign(G, lam), am.polar(G), torch.linalg.svdvals(G)[-1]
     distance = torch.linalg.matrix_norm(W - polar, 2)
     assert torch.allclose(distance, 1 - least / torch.hypot(least, torch.tensor(lam)), rtol=1e-6)
@@ -63,7 +63,7 @@ def test_the_smoothed_sign_is_as_near_to_the_polar_map_as_the_least_singular_val
 
 
 def test_products_recover_the_very_items_that_the_svd_recovers(emb, G):
-    lam, least = am.theory.bulk_scale(1.5, 4096, 128), torch.linalg.svdvals(G)[-1].item()
+    lam, least = am.theory.bulk_scale(4096, 128, 1.5), torch.linalg.svdvals(G)[-1].item()
     for W, other in (
         (am.smoothed_sign(G, lam), am.spectral.polar_express(G, lam)),
         (am.polar(G), am.spectral.polar_express(G, smallest=least)),
@@ -116,7 +116,7 @@ def test_muon_has_nine_tenths_of_what_the_gradient_alone_can_give(alpha, muon, a
 
 
 def test_inputs_leave_one_tau_and_the_squares_of_all_means_add_up_to_less_than_nine_d(emb):
-    p, tau = PROBLEM.frequencies, am.theory.bulk_scale(1.5, 4096, 128) ** -2
+    p, tau = PROBLEM.frequencies, am.theory.bulk_scale(4096, 128, 1.5) ** -2
     A = p[:, None] * emb.V
     own = ((A @ torch.linalg.inv(A.T @ A)) * A).sum(1)
     ratio = own / (1 - own) / p**2 / tau
@@ -219,7 +219,7 @@ def test_momentum_and_the_end_of_many_steps_as_the_chapter_tells_them():
         (largest, measured["momentum_counts"][-1][-1], {"momentum": 0.9}),
     ):
         problem = am.Problem.power_law(config["small_items"], dim, 1.5)
-        law = am.equivalents.mean_field_iterates(problem, 1.0, 5, streams=2, **given).counts
+        law = laws.mean_field_iterates(problem, 1.0, 5, streams=2, **given).counts
         assert abs(found / law - 1).max() < 0.04
     share = measured["horizon_share"]
     assert (round(share[0], 2), round(share[-1], 2), round(measured["horizon_slope"], 2)) == (0.51, 0.6, 2.11)
@@ -229,7 +229,7 @@ def test_momentum_and_the_end_of_many_steps_as_the_chapter_tells_them():
 def test_the_median_under_momentum_is_the_larger_of_two_up_to_a_geometric_series():
     problem = am.Problem.power_law(8192, 128, 1.5)
     emb = am.sample_embeddings(problem, seed=0)
-    removed = (0, *am.theory.recovery_thresholds("muon", 1.5, 128, 4, 0.5))
+    removed = (0, *am.theory.recovery_thresholds("muon", 128, 1.5, 4, 0.5))
     G = [am.thresholded_gradient(emb, problem.frequencies, count) for count in removed]
     median = lambda X: torch.linalg.svdvals(X).median().item()
     for decay, most in ((0.5, 1.85), (0.9, 1.07)):

@@ -28,7 +28,7 @@ from amemlib.equivalents import (
 def test_the_fixed_point_is_unique_and_monotone(kind):
     problem = am.Problem.power_law(300, 64, 1.5)
     q = problem.frequencies if kind == "population" else am.sample_minibatch(problem, 40, 2000)
-    mu = am.theory.bulk_scale(1.5, 300, 64) * np.geomspace(1e-3, 1e3, 13)
+    mu = am.theory.bulk_scale(300, 64, 1.5) * np.geomspace(1e-3, 1e3, 13)
     products = [SpectralEquivalent.solve(q, 64, x).unresolved for x in mu]
     M = np.array(products) / mu
     assert (np.diff(products) > 0).all() and (np.diff(M) < 0).all()
@@ -55,7 +55,7 @@ def test_the_norm_of_a_matrix_times_a_gaussian_scatters_as_the_lemma_says():
 def test_the_spread_of_one_inputs_logits_is_that_of_the_singular_values(lam_over_t0):
     dim, n_items = 128, 6000
     problem = am.Problem.power_law(n_items, dim, 1.25)
-    lam, measured = lam_over_t0 * am.theory.bulk_scale(1.25, n_items, dim), []
+    lam, measured = lam_over_t0 * am.theory.bulk_scale(n_items, dim, 1.25), []
     for seed in range(2000, 2004):
         emb = am.sample_embeddings(problem, seed, dtype=torch.float64)
         s2 = torch.linalg.svdvals(am.thresholded_gradient(emb, problem.frequencies, 0)) ** 2
@@ -71,7 +71,7 @@ def test_the_spread_of_one_inputs_logits_is_that_of_the_singular_values(lam_over
 def test_the_own_logit_scatters_as_predicted(lam_over_t0):
     dim, n_items = 96, 1500
     problem = am.Problem.power_law(n_items, dim, 1.25)
-    p, lam = problem.frequencies, lam_over_t0 * am.theory.bulk_scale(1.25, n_items, dim)
+    p, lam = problem.frequencies, lam_over_t0 * am.theory.bulk_scale(n_items, dim, 1.25)
     own = []
     for seed in range(2000, 2020):
         emb = am.sample_embeddings(problem, seed, dtype=torch.float64)
@@ -90,7 +90,7 @@ def test_the_constant_of_the_polar_map_is_its_integral(alpha):
     integral = quad(lambda y: y ** (2 * alpha) * (y**-alpha + alpha * (1 - y) * y ** (-alpha - 1)), 0, 1)[0]
     assert rare_item_snr("polar", alpha) == pytest.approx(2 / math.pi * integral)
     assert rare_item_snr("smoothed_sign", alpha, 1e-3) == pytest.approx(rare_item_snr("polar", alpha), rel=5e-3)
-    t0, dim, n_items = am.theory.bulk_scale(alpha, 2**17, 256), 256, 2**17
+    t0, dim, n_items = am.theory.bulk_scale(2**17, 256, alpha), 256, 2**17
     if alpha >= 1:
         for name, lam in (("polar", 0.0), ("smoothed_sign", 2.0)):
             solved = SpectralEquivalent.solve(am.Problem.power_law(n_items, dim, alpha).frequencies, dim, lam * t0)
@@ -112,7 +112,7 @@ def test_the_sharp_count_approaches_its_constant():
     ratios = []
     for dim in (2**7, 2**12):
         sharp = expected_capacity(am.Problem.power_law(10**6, dim, 2.0), "polar")
-        ratios.append(sharp / (capacity_constant("polar", 2.0, 10**6) * dim**1.25))
+        ratios.append(sharp / (capacity_constant("polar", 10**6, 2.0) * dim**1.25))
     # the scatter of the maximum and of the own noise are worth a few per cent in the limit too
     assert abs(ratios[1] - 1) < 0.06 and abs(ratios[0] - 1) > 0.08
 

@@ -26,7 +26,7 @@ def normal(*shape, seed=0):
 
 def left_out(dim=48, n_items=400, item=5, seed=2000):
     """G without item i, that item's vectors and frequency, and λ = t₀."""
-    return *leave_one_out(1.5, n_items, dim, item, seed), theory.bulk_scale(1.5, n_items, dim)
+    return *leave_one_out(n_items, dim, 1.5, item, seed), theory.bulk_scale(n_items, dim, 1.5)
 
 
 @pytest.mark.parametrize("multiple", [0.0, 1.0, 10.0])
@@ -156,7 +156,7 @@ def test_the_mean_curve_is_the_sharp_curve():
     dim, n_items = 192, 3000
     problem = am.Problem.power_law(n_items, dim, 1.5)
     G = am.thresholded_gradient(am.sample_embeddings(problem, 2000), problem.frequencies, 0)
-    lam = theory.bulk_scale(1.5, n_items, dim)
+    lam = theory.bulk_scale(n_items, dim, 1.5)
     U, V = normal(1500, dim, seed=9) / dim**0.5, normal(1500, dim, seed=10) / dim**0.5
     grid = problem.frequencies[torch.tensor([2, 10, 50, 200, 1000])]
     for width in (0.0, lam):

@@ -39,7 +39,7 @@ def test_the_medians_that_are_quoted_with_the_bulk_scale():
 def test_the_closed_form_is_the_limit_of_the_sum(alpha):
     n_items, dim = 2**18, 2048
     solved = SpectralLaw.solve(am.Problem.power_law(n_items, dim, alpha).frequencies, dim)
-    closed = SpectralLaw.power_law(alpha, bulk_scale(alpha, n_items, dim))
+    closed = SpectralLaw.power_law(alpha, bulk_scale(n_items, dim, alpha))
     np.testing.assert_allclose(solved.quantile(QUARTERS), closed.quantile(QUARTERS), rtol=5e-3)
 
 
@@ -73,7 +73,7 @@ def test_the_law_of_a_gradient_with_noise_is_that_of_many_tiny_items_and_of_a_no
 @pytest.mark.parametrize("lam_over_t0", [0.3, 3.0])
 def test_the_law_gives_the_signal_and_interactions_of_smoothed_sign(lam_over_t0):
     problem = am.Problem.power_law(20_000, 256, 1.5)
-    lam = lam_over_t0 * bulk_scale(1.5, 20_000, 256)
+    lam = lam_over_t0 * bulk_scale(20_000, 256, 1.5)
     known = SpectralEquivalent.solve(problem.frequencies, 256, lam)
     law, values = SpectralLaw.solve(problem.frequencies, 256), torch.from_numpy(known.values)
 
@@ -108,7 +108,7 @@ def test_singular_values_of_drawn_gradients_follow_the_law(alpha):
 
 def test_the_count_of_any_map_is_that_of_the_maps_known_otherwise():
     problem = am.Problem.power_law(8192, 128, 1.5)
-    lam = bulk_scale(1.5, 8192, 128)
+    lam = bulk_scale(8192, 128, 1.5)
     assert expected_map_capacity(problem, torch.ones_like) == pytest.approx(
         expected_capacity(problem, "polar"), rel=5e-3
     )
@@ -185,7 +185,7 @@ def test_the_norm_of_a_gradient_is_that_of_its_weights_and_of_the_first_items():
 def test_below_one_the_closed_form_needs_many_more_items_than_dimensions():
     problem = am.Problem.power_law(1024, 128, alpha=0.8)
     s = torch.linalg.svdvals(am.initial_gradient(am.sample_embeddings(problem, 0), problem.frequencies))
-    counted = np.quantile(s / am.theory.bulk_scale(0.8, 1024, 128), QUARTERS)
+    counted = np.quantile(s / am.theory.bulk_scale(1024, 128, 0.8), QUARTERS)
     assert np.allclose(counted / SpectralLaw.power_law(0.8).quantile(QUARTERS), (0.90, 0.92, 0.93), rtol=0, atol=0.01)
     c = (math.pi / 1.6) / math.sin(math.pi / 1.6)
     assert (128 / 1024) ** 0.6 / (0.6 * c**1.6) == pytest.approx(0.14, abs=0.005)

@@ -10,13 +10,13 @@ import pytest
 import torch
 
 import amemlib as am
-from amembook import read_records
+from amembook import laws, read_records
+from amembook.laws import expected_log_partition, mean_field_iterates, mean_tilt, power_law_iterates
 from amembook.paper.iterates.reference import reference
 from amembook.paper.iterates.surrogate import surrogate_gradient
 from amembook.paper.iterates.trajectory import EXPERIMENT
 from amembook.run.cache import plain
 from amembook.run.claims import UNDECIDED, word
-from amemlib.equivalents import expected_log_partition, mean_field_iterates, mean_tilt, power_law_iterates
 
 PROBLEM = am.Problem.power_law(2048, 96, 1.5)
 EMB = am.sample_embeddings(PROBLEM, 2000)
@@ -132,18 +132,28 @@ def test_the_recursion_is_its_plain_reference():
 def test_nothing_is_promised_where_no_draws_were_compared(change, name):
     arguments = {"problem": am.Problem.power_law(2560, 128, 1.5), "steps": 1} | change
     with pytest.raises(ValueError, match=f"^{re.escape(name)}.* got "):
-        am.expected_trajectory(**arguments)
+        laws.expected_trajectory(**arguments)
 
 
 def test_at_sizes_without_a_whole_memory_late_steps_are_refused():
-    for problem in (am.Problem.power_law(600, 257, 1.5), am.Problem.power_law(65_537, 8, 1.5)):
-        with pytest.raises(ValueError, match="^steps must be at most 5 beyond 256 dimensions or 65,536 items"):
+    for problem in (am.Problem.power_law(1600, 769, 1.5), am.Problem.power_law(65_537, 8, 1.5)):
+        with pytest.raises(ValueError, match="^steps must be at most 5 beyond 768 dimensions or 65,536 items"):
             mean_field_iterates(problem, 1.0, 6)
+
+
+def test_items_have_rows_of_their_own_up_to_twice_the_last_that_is_recovered():
+    """A row for several items has no noise of its own, and counts too many of them."""
+    law = power_law_iterates(4096, 192, 1.35, 1.0, 5, streams=1)
+    front = round(law.counts.max())
+    assert 8 * 192 < 2 * front < 4096, "the strata have to grow"
+    whole = np.diff(law.edges) == 1
+    # the front is seen in a solution of its own
+    assert whole[: round(1.8 * front)].all() and not whole.all()
 
 
 def test_a_singular_value_near_zero_throws_no_stream_off_its_course():
     """Along one singular pair polar is flat; without that two of these eight streams lost half of their items."""
-    law = power_law_iterates(1.4, 1300, 64, 0.5, 20)
+    law = power_law_iterates(1300, 64, 1.4, 0.5, 20)
     assert (law.errors[10:] < 0.03 * law.counts[10:]).all()
 
 
@@ -171,7 +181,7 @@ def test_a_batch_of_one_is_solved_and_stores_next_to_nothing():
 
 
 def test_the_cost_does_not_depend_on_the_dimension():
-    near, far = (power_law_iterates(1.5, 10**9, dim, 1.0, 1, streams=2) for dim in (1000, 10**6))
+    near, far = (power_law_iterates(10**9, dim, 1.5, 1.0, 1, streams=2) for dim in (1000, 10**6))
     assert len(far.edges) < len(near.edges) < 20_000
     assert math.log(far.counts[0] / near.counts[0], 1000) == pytest.approx(4 / 3, abs=0.12)
 
@@ -200,7 +210,7 @@ def summary():
 
 
 def test_fewer_items_than_dimensions_are_all_stored_and_stay_so():
-    iterates = am.equivalents.power_law_iterates(0.7, 316, 4096, 1.0, 5, streams=1)
+    iterates = laws.power_law_iterates(316, 4096, 0.7, 1.0, 5, streams=1)
     np.testing.assert_allclose(iterates.counts, 316, rtol=1e-6)
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import amemlib as am
-from amembook import vocabularies
+from amembook import laws, vocabularies
 from amembook.paper.vocabulary import EXPERIMENT as VOCABULARY
 from amembook.paper.vocabulary import VocabularyConfig
 from amembook.run.records import read_records
@@ -70,7 +70,7 @@ def test_sgd_stores_about_what_its_effective_dimension_says():
         emb = am.sample_embeddings(problem, seed, dtype=torch.float64)
         emb = am.Embeddings(emb.U * sigma.sqrt(), emb.V * sigma.sqrt())
         counts.append(am.capacity(am.initial_gradient(emb, problem.frequencies), emb))
-    narrow = am.Problem.power_law(2048, round(am.equivalents.effective_dimension(sigma)), 1.5)
+    narrow = am.Problem.power_law(2048, round(laws.effective_dimension(sigma)), 1.5)
     expected, error = am.expected_capacity(narrow, "sgd"), 2 * np.std(counts) / math.sqrt(len(counts))
     # a reading to leading order, and not sharp: the lengths scatter by (2/d_eff)^(1/2)
     assert abs(np.mean(counts) - expected) < 0.2 * expected + error

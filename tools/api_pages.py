@@ -103,20 +103,22 @@ def skip_repeated(app, what, name, obj, skip, options) -> bool | None:
 
 
 def link_names(app: Sphinx, doctree) -> None:
-    """`am.polar` or `am.spectral.polar` in the prose of a chapter leads to its entry in the reference."""
+    """`am.polar`, `am.spectral.polar` or `amembook.laws.mean_tilt` in a chapter leads to its entry in the reference."""
     import amemlib
+    from amembook import laws
 
     for literal in list(doctree.findall(nodes.literal)):
         match = NAME.match(literal.astext())
         inside = literal.parent
         if not match or "." not in literal.astext() or isinstance(inside, nodes.reference | pending_xref | nodes.title):
             continue
-        found = amemlib
-        for part in match[1].split("."):
+        found = laws if match[1].startswith("amembook.laws.") else amemlib
+        for part in match[1].removeprefix("amembook.laws.").split("."):
             found = getattr(found, part, None)
         home = getattr(found, "__module__", "") if inspect.isfunction(found) or inspect.isclass(found) else ""
-        if home.startswith("amemlib.") and (module := home.split(".")[1]) in amemlib.__all__:
-            target = f"amemlib.{module}.{found.__name__}"
+        package, module = (home.split(".") + [""])[:2]
+        if package == "amemlib" and module in amemlib.__all__ or (package, module) == ("amembook", "laws"):
+            target = f"{package}.{module}.{found.__name__}"
             if PAGE in app.env.found_docs:
                 link = pending_xref("", refdomain="py", reftype="obj", reftarget=target, refexplicit=True)
                 link["refdoc"], link["refwarn"] = app.env.docname, False

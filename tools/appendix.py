@@ -16,7 +16,8 @@ What an earlier text said and what is right, for readers who quoted us; each sta
 
 def checklist(root: Path) -> str:
     folder = root / "amembook" / "records"
-    records = {path: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("*.json"))}
+    paths = sorted(path for path in folder.rglob("*.json") if path.name != "resolved.json")
+    records = {path: json.loads(path.read_text(encoding="utf-8")) for path in paths}
     seconds = {path: record.get("seconds", 0.0) for path, record in records.items()}
     origins = [record["provenance"] for record in records.values()]
     versions = {

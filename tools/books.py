@@ -3,17 +3,30 @@
 import csv
 import sys
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from os.path import relpath
 from pathlib import Path
 
 import yaml
 from jupyter_book.sphinx import REDIRECT_TEXT, build_sphinx
-from portable import BOOKS, configuration
+from portable import BOOKS, Book, configuration
 
 ROOT = Path(__file__).resolve().parents[1]
 LEADS_ON = """<!DOCTYPE html><meta charset="utf-8"><title>Moved</title><meta http-equiv="refresh" content="0; url={to}">
 <script>location.replace("{to}" + location.search + location.hash)</script><a href="{to}">This page has moved.</a>
 """
+SITEMAP = """<?xml version="1.0" encoding="UTF-8"?>
+<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
+{}
+</urlset>
+"""
+NOT_FOUND = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>No such page</title>
+<meta name="viewport" content="width=device-width">
+<body style="font: 1.1rem/1.6 sans-serif; max-width: 40rem; margin: 4rem auto; padding: 0 1rem"><h1>No such page</h1>
+<p>Some pages of the book have moved. <a href="{site}search.html">Search it</a>, or begin at its
+<a href="{site}index.html">front page</a>.</p></body></html>
+"""
+"""What a server shows for an address without a page: its links are whole, since it answers for every folder."""
 
 
 def redirects(book: Path) -> list[tuple[str, str]]:
@@ -62,7 +75,15 @@ def build(name: str, builder: str) -> bool:
 def build_all(builder: str) -> bool:
     """Whether all were; each in a process of its own, for Sphinx's extensions remember a build."""
     with ProcessPoolExecutor(len(BOOKS)) as pool:
-        return all(list(pool.map(build, BOOKS, [builder] * len(BOOKS))))
+        built = all(list(pool.map(build, BOOKS, [builder] * len(BOOKS))))
+    if builder == "html":
+        site = configuration(ROOT, "")["html"]["baseurl"]
+        addresses = (book.url(page) for book in map(partial(Book, ROOT), BOOKS) for page in book.pages())
+        lines = (f"<url><loc>{address}</loc></url>" for address in addresses)
+        pages = ROOT / "_build" / builder
+        (pages / "sitemap.xml").write_text(SITEMAP.format("\n".join(lines)), encoding="utf-8")
+        (pages / "404.html").write_text(NOT_FOUND.format(site=site), encoding="utf-8")
+    return built
 
 
 if __name__ == "__main__":

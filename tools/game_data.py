@@ -38,7 +38,7 @@ def laws(alpha: float, dim: int, n_items: int) -> dict[str, float]:
 
     The constants are those of the limit: `equivalents.sgd_capacity_constant` and `equivalents.capacity_constant`.
     """
-    muon = am.equivalents.capacity_constant("polar", alpha, n_items) * dim ** am.theory.recovery_exponent("muon", alpha)
+    muon = am.equivalents.capacity_constant("polar", n_items, alpha) * dim ** am.theory.recovery_exponent("muon", alpha)
     sgd = am.equivalents.sgd_capacity_constant(alpha) * dim ** am.theory.recovery_exponent("sgd", alpha)
     found = {"sgd": min(sgd, n_items), "polar": min(muon, n_items), "dims": dim, "all": n_items}
     return {name: round(value, 1) for name, value in found.items()}

@@ -1,7 +1,7 @@
 """The ledgers of the books: what their pages of evidence, tables of judged numbers and front pages should hold.
 
 The one source is a folder of a book, a file a group of rows: chapters/ledger has every statement of the paper. A row
-that is not open names whose statement it is, the chapter section that treats it, the test that holds it, and the stored
+names whose statement it is, the chapter section that treats it, the test that holds it, and the stored
 record that its numbers are read from: numbers, sizes, rivals and words are never typed, they come from the record.
 """
 
@@ -11,12 +11,19 @@ import json
 import math
 import re
 from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 
+import growth
+import laws
 import yaml
 
-from amembook.run import claims
-from amembook.run.claims import base, off, reach, word
+from amembook.run import claims, studies
+from amembook.run.base import plain
+from amembook.run.claims import DIFFERENCE, base, off, reach, word
+from amembook.run.records import judge
+from amembook.run.reproduce import STATEMENTS
 
 ROOT = Path(__file__).resolve().parents[1]
 LEDGERS = {"": Path("chapters", "ledger"), "companions": Path("companions", "ledger")}
@@ -24,15 +31,19 @@ LEDGERS = {"": Path("chapters", "ledger"), "companions": Path("companions", "led
 GROUPS = {"": ("paper", "beyond", "practice"), "companions": ("memory", "emergence", "sequences", "features")}
 """The files that a book's ledger has; each makes a section of the table of all statements."""
 WHOSE = {
-    "paper": ("the paper's", "propositions, lemmas and assumptions of the paper"),
-    "companion": ("the companion papers'", "statements of the companion papers"),
-    "ours": ("ours", "statements of this project"),
+    "paper": ("the paper's", "the paper"),
+    "companion": ("the companion papers'", "the companion papers"),
+    "ours": ("ours", "this project"),
 }
-"""Whose statement a row may be, how a page says it, and what a front page calls those that it only counts."""
-FIGURES = "figures of the paper"
-EASED = re.compile("rule was (widened|loosened|lowered)|band was replaced")
-"""What the log says of a rule that was made easier."""
-COLUMNS = "statement of word measured low high law limit band draws refused surviving rule_commit record_commit".split()
+"""Whose statement a row may be, how a page says it, and whose it is on a front page."""
+EASED = re.compile(
+    "rule was (widened|loosened|lowered)|band was replaced|counted as seen|one standard for every word|its word was"
+)
+"""What the log says of a rule that was made easier, of seeds that a rule was opened to, and of a word that rose."""
+COLUMNS = (
+    "statement", "of", "word", "measured", "low", "high", "law", "limit", "band", "draws", "refused", "surviving",
+    "rule_commit", "record_commit", "why", "record", "part", "kind", "name", "scale", "guard", "freedom", "rivals",
+)  # fmt: skip
 """Of evidence.csv: a line a judged number, one for a row without any; of ratios the logarithms, as the band is."""
 
 
@@ -50,18 +61,19 @@ def load(root: Path, book: str = "") -> list[dict]:
 
 
 def evidence(row: dict, root: Path) -> dict:
-    """What the records say about a row: `measured`, `number`, `size`, the worst of its words, and `parts`.
+    """What the records say about a row: `measured`, `number`, `size`, the worst of its words, `why`, and `parts`.
 
     Fields of the first record stand in `show`, `front` and `size` by name, those of others as `{1[measured]…}`. A part
-    is a verdict with its `key`, the name of its `record` and the record's `config`.
+    is a verdict with its `key`, what `claims` call it, the name of its `record` and that one's `config` and `seconds`.
     """
-    if row["verdict"] == claims.OPEN:
-        return {"measured": row.get("show", ""), "number": "", "size": "", "parts": []}
-    names, records = several(row["record"]), stored(row, root)
-    keys = [re.fullmatch(r"(?:(\d+)\.)?(.+)", key).groups() for key in several(row["verdict"])]
+    names, records = several(row["record"]), [solved_anew(record, root) for record in stored(row, root)]
+    is_open = row["verdict"] == claims.OPEN
+    keys = [] if is_open else [re.fullmatch(r"(?:(\d+)\.)?(.+)", key).groups() for key in several(row["verdict"])]
     parts = [
         records[int(n or 0)]["verdicts"][key]
-        | {"key": key, "record": names[int(n or 0)], "config": records[int(n or 0)]["config"]}
+        | {"key": key, "record": names[int(n or 0)]}
+        | {"claim": row.get("claims", {}).get(f"{n}.{key}" if n else key, "")}
+        | {name: records[int(n or 0)][name] for name in ("config", "seconds")}
         for n, key in keys
     ]
     fill = lambda text: filled(text, records)
@@ -69,17 +81,53 @@ def evidence(row: dict, root: Path) -> dict:
     return {
         "measured": fill(row["show"]),
         "number": fill(row.get("front", "")),
-        "because": fill(row.get("because", "")),
+        "missing": fill(row.get("missing", "")),
+        "growth": [{key: fill(text) for key, text in one.items()} | far(one, root) for one in row.get("growth", [])],
         "size": "; ".join(dict.fromkeys(sizes)),
-        "verdict": claims.worst(parts),
+        "verdict": claims.OPEN if is_open else claims.worst(parts),
+        "why": reason(parts) if not is_open and claims.worst(parts) == claims.UNDECIDED else "",
         "parts": parts,
     }
+
+
+def reason(parts: list[dict]) -> str:
+    """The worst reason of several verdicts to be undecided, nothing if none is."""
+    return max(map(claims.why, parts), key=("", *claims.WHYS).index)
+
+
+def far(one: dict, root: Path) -> dict[str, str]:
+    """Where a law's growth was solved far out, and its exponent there; dashes for a statement without a law."""
+    if "law" not in one:
+        return {"far": "–", "there": "–"}
+    name, _, step = one["law"].partition(", step ")
+    line = growth.stored(root)[name, int(step or 1)]
+    return {"far": f"$d$ = {int(line['high']):,}", "there": f"{float(line['exponent']):.3f}"}
 
 
 def stored(row: dict, root: Path) -> list[dict]:
     """A row's records."""
     folder = root / "amembook" / "records"
-    return [json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for name in several(row["record"])]
+    read = lambda name: json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+    return [read(name) | {"name": name} for name in several(row["record"])]
+
+
+def solved_anew(record: dict, root: Path) -> dict:
+    """The record, or where its law was changed after its draws, what these say of the law that ships: nothing.
+
+    It gains `anew`, that law. A verdict that it changes has the numbers of the new one, as of draws that were seen
+    before their rule, and keeps the old one as `then`.
+    """
+    anew = laws.stored(root, record["name"])
+    if not anew:
+        return record
+    predicted = record["predicted"] | anew["predicted"]
+    judged = judge(record | {"predicted": predicted}, studies.find_experiment(record["experiment"]))["verdicts"]
+    then = record["verdicts"]
+    verdicts = {
+        key: then[key] if one == then[key] else claims.seen(one) | {"then": then[key], "commit": anew["commit"]}
+        for key, one in judged.items()
+    }
+    return record | {"verdicts": verdicts, "anew": anew["predicted"]}
 
 
 def filled(text: str, records: list[dict], fill=str.format) -> str:
@@ -180,30 +228,73 @@ def part_of(verdict: dict, row: dict) -> str:
 
 
 def deciding(row: dict) -> str:
-    """What would decide an undecided row, and by how much the worst number of a missed one is off."""
-    said = [row["decides"]] if "decides" in row else []
-    for verdict in row["parts"]:
-        missed, draws = word(verdict) == claims.NOT_REPRODUCED, verdict["draws"]
-        some, end = (verdict["numbers"], "high") if missed else (judged(verdict), "low")
-        one = worst(some) or lowest(verdict["numbers"], end)
-        where = one and f"{one['name']} {interval(one)}, {'law' if one['band'] else 'bound'} {told(base(one))}"
-        if missed and one:
-            said.append(where)
-        elif word(verdict) != claims.UNDECIDED or "decides" in row:
+    """What would decide the parts of an undecided row, those first that have its reason; two of them at most."""
+    doubtful = [part for part in row["parts"] if claims.why(part)]
+    doubtful.sort(key=lambda part: -claims.WHYS.index(claims.why(part)))
+    said = list(dict.fromkeys(part_of(part, row) + doubt(part, row) for part in doubtful))
+    return "; ".join([*said[:2], *([f"and {len(said) - 2} more"] if said[2:] else [])])
+
+
+def doubt(verdict: dict, row: dict) -> str:
+    """Why a verdict is undecided, at the number that keeps it so."""
+    kind, draws = claims.why(verdict), verdict["draws"]
+    if kind == claims.OUT_OF_REACH:
+        return row["decides"]
+    if kind == claims.RIVAL:
+        return f"sizes that refuse {rivals(claims.survivors(verdict)) or 'a rival law'}"
+    if "then" in verdict:
+        return "draws that are younger than the law"
+    if draws is not None and draws < claims.FEWEST_DRAWS:
+        return f"{draws} draws, {claims.FEWEST_DRAWS} are asked for"
+    if kind == claims.LEANING:
+        one = max(claims.decisive(verdict["numbers"]), key=beyond)
+        return f"{one['name']} {told(one['measured'])} of {told(base(one))}"
+    count, one, rival = most_draws(verdict)
+    told_of = f"{one['name']}{f', to refuse {rivals([rival])}' if rival else ''}"
+    if count >= MOST_DRAWS:
+        return f"{told_of}: at the edge of its band"
+    return f"{told_of}: {count:,.0f} draws, {verdict['seconds'] * count / draws / 60:,.0f} minutes"
+
+
+MOST_DRAWS = 10_000
+"""A mean that needs more lies at the edge of its band."""
+
+
+def beyond(one: dict) -> float:
+    """By how many of its bands a mean lies outside its band, or by how much below its bound."""
+    if one.get("guard") and not claims.is_missed(one, base(one), 1):
+        return -math.inf
+    if not one["band"]:
+        return base(one) - one["measured"]
+    return abs(off(one["measured"], base(one), one["scale"])) / reach(one)
+
+
+def most_draws(verdict: dict) -> tuple[float, dict, str]:
+    """The draws at which intervals as they shrink would be inside, above their bounds, or refuse every rival: the most
+    of any number, that number, and the rival if it is one.
+    """
+    found = []
+    for one in claims.decisive(verdict["numbers"]):
+        if one["low"] is None or not one["draws"] or one.get("guard"):
             continue
-        elif draws is not None and draws < claims.FEWEST_DRAWS:
-            said.append(f"draws: there are {draws}, {claims.FEWEST_DRAWS} are asked for")
-        elif far := [name for name in verdict["surviving"] if name not in verdict["near"]]:
-            said.append(f"{part_of(verdict, row)}sizes that refuse {rivals(far)}")
-        elif one and one["band"] and one["draws"]:
-            low, mean, high = (off(one[key], base(one), one["scale"]) for key in ("low", "measured", "high"))
-            room = abs(reach(one) - abs(mean)) or math.inf
-            needed = draws * ((high - low) / 2 / room) ** 2
-            more = f"about {math.ceil(needed)} draws" if draws < needed < 1000 else "more draws"
-            said.append(f"{where}: {more if needed < 1000 else 'at the edge of its band'}")
-        elif one:
-            said.append(f"{where}: more draws")
-    return "; ".join(dict.fromkeys(said)) or "a rival law that it refuses"
+        low, mean, high = (off(one[key], base(one), one["scale"] if one["band"] else DIFFERENCE) for key in ENDS)
+        left = reach(one) - abs(mean) if one["band"] else mean
+        found.append((needed((high - low) / 2, left, one["draws"]), one, ""))
+    for name in [name for name in verdict["surviving"] if name not in verdict["near"]]:
+        ways = []
+        for one in (one for one in verdict["numbers"] if name in one["rivals"] and one["draws"] and one["low"]):
+            low, mean, high = (off(one[key], one["rivals"][name], one["scale"]) for key in ENDS)
+            ways.append((needed((high - low) / 2, abs(mean) - reach(one), one["draws"]), one, name))
+        found += [min(ways, key=lambda way: way[0])] if ways else []
+    return max(found, key=lambda way: way[0], default=(math.inf, verdict["numbers"][0], ""))
+
+
+ENDS = "low", "measured", "high"
+
+
+def needed(half: float, left: float, draws: int) -> float:
+    """The draws at which an interval of this half width shrinks to what is left for it."""
+    return draws * (half / left) ** 2 if left > 0 and math.isfinite(half) else math.inf
 
 
 # The pages.
@@ -233,8 +324,6 @@ def leading(row: dict, folder: str = "") -> str:
 
 def link(row: dict, root: Path) -> str:
     """A link to the place that treats a row: to its label if it is one, else to its page."""
-    if row["verdict"] == claims.OPEN:
-        return row["statement"]
     chapter, _, anchor = row["chapter"].partition("#")
     text = (root / row["book"] / "chapters" / chapter).read_text(encoding="utf-8")
     for mark, role in ((f":label: {anchor}\n", "prf:ref"), (f"({anchor})=\n", "ref")):
@@ -245,36 +334,60 @@ def link(row: dict, root: Path) -> str:
 
 def regions(rows: list[dict], root: Path) -> dict[str, list[str]]:
     """What a book's pages hold between their marks, by name."""
-    counted = [row for row in rows if "repeats" not in row]
     whose = [name for name in WHOSE if any(row["of"] == name for row in rows)]
-    count = Counter((row["verdict"], row["of"]) for row in counted)
-    words = [[badge(one), *(str(count[one, of]) for of in whose)] for one in claims.WORDS]
-    undecided = [row for row in counted if row["verdict"] == claims.UNDECIDED]
+    counts = {of: tally(row for row in rows if row["of"] == of) for of in whose}
+    some = [one for one in claims.WORDS if any(counts[of][one] for of in whose)]
+    words = [[badge(one), *(str(counts[of][one]) for of in whose)] for one in some]
+    doubts = {of: Counter(row["why"] for row in rows if row["of"] == of and row["why"]) for of in whose}
+    undecided = [row for row in rows if row["verdict"] == claims.UNDECIDED]
+    as_others = lambda row: f"as {' and '.join(several(row['repeats']))}" if "repeats" in row else deciding(row)
     again = [f"- {link(row, root)}: {' and '.join(several(row['repeats']))}" for row in rows if "repeats" in row]
+    counted = [row for row in rows if "repeats" not in row]
     return {
-        "status": status(rows),
+        "status": status(rows, "chapters/"),
+        "here": status(rows),
+        "totals": totals(rows),
         "all": [line for name in GROUPS[rows[0]["book"]] for line in group(rows, name, root)],
         "hardest": table("test | predicted | measured, 95 % | off by | draws | nearest rival", hardest(rows, root)),
         "words": table(f"word | {' | '.join(WHOSE[of][0] for of in whose)}", words),
+        "whys": table(
+            f"undecided | {' | '.join(WHOSE[of][0] for of in whose)}",
+            [[one, *(str(doubts[of][one]) for of in whose)] for one in claims.WHYS],
+        ),
         "missed": table("statement | whose | claimed | measured, 95 % | law or bound | off by", missed(counted, root)),
         "undecided": table(
-            "statement | whose | what would decide it",
-            [[link(row, root), row["of"], deciding(row)] for row in undecided],
+            "statement | whose | why | what would decide it",
+            [[link(row, root), row["of"], row["why"], as_others(row)] for row in undecided],
         ),
         "limits": table("statement | measured, 95 % | law for these sizes | limit", limits(counted, root)),
         "dropped": table("draws | why they were set aside | statements", dropped(rows, root)),
         "eased": eased(rows, root),
+        "anew": table("statement | counted, 95 % | law then | law now | code of", anew(rows, root)),
         "repeats": again,
-        "proved": table(
-            "statement | proof | measured",
-            [[link(row, root), row["proof"], told_because(row)] for row in rows if "proof" in row],
+        "claims": table(
+            "statement | claim by claim",
+            [[link(row, root), "; ".join(outcomes(row)) or leading(row)] for row in rows if "short" in row],
         ),
     }
 
 
-def told_because(row: dict) -> str:
-    """A row's word, and in a clause why it is no better."""
-    return leading(row) + (f" {row['because']}" if row["because"] else "")
+def by_claim(row: dict) -> dict[str, list[dict]]:
+    """A row's verdicts by what its `claims` call them, several of one name together."""
+    found = {}
+    for part in row["parts"]:
+        found.setdefault(part["claim"], []).append(part)
+    return found
+
+
+def outcomes(row: dict) -> list[str]:
+    """The word of each claim of a row, and why it is undecided."""
+    said = []
+    for name, parts in by_claim(row).items():
+        word_of = claims.worst(parts)
+        why = reason(parts) if word_of == claims.UNDECIDED else ""
+        address = f'<a href="all-statements.html#{place(row)}">{badge(word_of)}</a>'
+        said.append(f"{name}: {address}{f' ({why})' if why else ''}")
+    return said
 
 
 def hardest(rows: list[dict], root: Path) -> list[list[str]]:
@@ -309,6 +422,21 @@ def missed(rows: list[dict], root: Path) -> list[list[str]]:
             measured = f"{row.get('missed', {}).get(one['name'], one['name'])}{where}: {interval(one)}"
             lines.append([*first, measured, told(base(one)), deviation(one)])
             first = ["", "", ""]
+    return lines
+
+
+def anew(rows: list[dict], root: Path) -> list[list[str]]:
+    """Of each verdict whose law was changed after its draws the number that lay furthest from the old one."""
+    lines = []
+    for row in rows:
+        for part in (part for part in row["parts"] if "then" in part):
+            one = furthest(part["then"]["numbers"]) or worst(part["then"]["numbers"])
+            now = next(other for other in part["numbers"] if other["name"] == one["name"])
+            named = f"{link(row, root)}: {part_of(part, row)}{one['name']} (`{part['record']}`)"
+            missed = ", missed" * (word(part["then"]) == claims.NOT_REPRODUCED)
+            lines.append(
+                [named, interval(one), f"{told(base(one))}{missed}", told(base(now)), f"`{part['commit'][:12]}`"]
+            )
     return lines
 
 
@@ -347,6 +475,7 @@ def eased(rows: list[dict], root: Path) -> list[str]:
 def group(rows: list[dict], name: str, root: Path) -> list[str]:
     """A group of rows in a table, for the style sheet to lay out and assets/book.js to filter."""
     lines, rows = [], [row for row in rows if row["group"] == name]
+    logged = {(line["statement"], line["record"]): line for line in log(root)}
     for row in rows:
         verdicts = row["parts"]
         refused = list(dict.fromkeys(name for verdict in verdicts for name in verdict["refused"]))
@@ -357,33 +486,72 @@ def group(rows: list[dict], name: str, root: Path) -> list[str]:
             "would notice a law off by": noticed(power) if power else "",
             "again": " and ".join(several(row.get("repeats", []))),
             "sizes": row["size"],
-            "records": ", ".join(dict.fromkeys(f"`{one['record']}`" for one in verdicts)),
+            "records": "; ".join(sources(logged[row["statement"], name]) for name in several(row["record"])),
+            "run it": " ".join(f"`{line}`" for line in commands(row, root)),
         }
         how = ". ".join(f"*{key}* {value}" for key, value in judged.items() if value)
-        text = f"{row['claim']}. *Measured*: {row['measured']}." if verdicts else f"{row['claim']}."
-        word = f"[{badge(row['verdict'], place(row))}](sec-ev-words) {row['of']}"
+        text = f"{row['claim']}. *{'Measured' if verdicts else 'Seen'}*: {row['measured']}."
+        mark = f'<a class="row-link" href="#{place(row)}" aria-label="Link to this row">¶</a>'
+        why = f" ({row['why']})" if row["why"] else ""
+        word = f"[{badge(row['verdict'], place(row))}](sec-ev-words){why} {row['of']} {mark}"
         lines.append([link(row, root), word, text, how])
     rows_of = table("statement | word, whose | claimed, measured | how it is judged", lines)
-    return [f"## {name.capitalize()}", "", f"{tally(rows)}.", "", ":::{container} ledger", "", *rows_of, ":::", ""]
+    counts = tally(rows)
+    said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in claims.WORDS if counts[verdict])
+    return [f"## {name.capitalize()}", "", f"{said}.", "", ":::{container} ledger", "", *rows_of, ":::", ""]
 
 
-def tally(rows: list[dict]) -> str:
-    """How many rows have each word; those that only repeat others are not counted."""
-    counts = Counter(row["verdict"] for row in rows if "repeats" not in row)
-    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in claims.WORDS if counts[verdict])
+def tally(rows: Iterable[dict]) -> Counter:
+    """How many rows have each word: every row counts, those too that have the measurements of others."""
+    return Counter(row["verdict"] for row in rows)
 
 
-def status(rows: list[dict]) -> list[str]:
-    """A front page's table: a line for every theorem, with at most two numbers; the rest by number."""
-    of = lambda row: FIGURES if row["statement"].startswith("Figure ") else WHOSE[row["of"]][1]
+def status(rows: list[dict], folder: str = "") -> list[str]:
+    """The theorems in two tables: what is proved, counted and missing, and how counts grow. `folder` has the pages."""
+    named = [row for row in rows if "short" in row]
     lines = [
-        [f"**{row['statement']}** {row['short']}", row["verdict"], row["number"]] for row in rows if "short" in row
+        [
+            f"**{row['statement']}** {row['short']}",
+            row["proof"].replace("](", f"]({folder}"),
+            "; ".join(agreeing(row)),
+            row["number"],
+            row["missing"],
+        ]
+        for row in named
     ]
-    for name in (FIGURES, *(counted for _, counted in WHOSE.values())):
-        rest = [row for row in rows if "short" not in row and "repeats" not in row and of(row) == name]
-        if rest:
-            lines.append([f"{len(rest)} {name}", tally(rest), "[evidence](chapters/evidence.md)"])
-    return table("statement | verdict | measured", lines)
+    keys = "counted", "formula", "far", "there", "limit"
+    grown = [[f"{row['statement']}, {one['of']}", *map(one.get, keys)] for row in named for one in row["growth"]]
+    return [
+        *table("statement | proved | formula inside the interval | counted of formula | still missing", lines),
+        *table("exponent of $d$ | counted | formula | formula, far out | there | theorem's limit", grown),
+    ]
+
+
+def agreeing(row: dict) -> list[str]:
+    """Of how many judged numbers of each claim the formula lies inside the 95 % interval."""
+    found = {}
+    for name, parts in by_claim(row).items():
+        good, number = map(sum, zip(*map(claims.inside, parts), strict=True))
+        if number:
+            found[name] = f"{good} of {number}"
+    return [f"{name} {told_of}" if len(found) > 1 else told_of for name, told_of in found.items()]
+
+
+def totals(rows: list[dict]) -> list[str]:
+    """How all statements of a book stand, in plain words: a line for whose they are."""
+    kinds = {
+        "agree with their formula": (claims.REPRODUCED, claims.PREDICTED),
+        "order or bound holds": (claims.OBSERVED, claims.CONSISTENT),
+        "not decided": (claims.UNDECIDED,),
+        "miss": (claims.NOT_REPRODUCED,),
+        "open": (claims.OPEN,),
+    }
+    lines = []
+    for of in (of for of in WHOSE if any(row["of"] == of for row in rows)):
+        count = tally(row for row in rows if row["of"] == of)
+        cells = [sum(count[word] for word in words) for words in kinds.values()]
+        lines.append([f"{count.total()} of {WHOSE[of][1]}", *map(str, cells)])
+    return table(" | ".join(["statements", *kinds]), lines)
 
 
 def headline(root: Path) -> list[str]:
@@ -403,30 +571,72 @@ def headline(root: Path) -> list[str]:
     ]
 
 
+REPOSITORY = "https://github.com/amemlib/amemlib/blob"
+
+
+def sources(line: dict) -> str:
+    """Of a line of the log: its record, the seeds, and the judge's file as it was when its rule was last changed."""
+    rule, commit = line["rule_file"].split(";")[0], commit_of(line)
+    record = f"[{line['record']}]({REPOSITORY}/main/amembook/records/{line['record']}.json)"
+    return (
+        f"{record}, seeds {line['seeds'].replace('-', '–').replace(';', ', ')}, [judge]({REPOSITORY}/{commit}/{rule})"
+    )
+
+
+def commit_of(line: dict) -> str:
+    """The commit that has a line's rule: its own, or that by which it and the record entered this history together."""
+    together = re.search("entered this history together, in ([0-9a-f]{12})", line["why"])
+    return together[1] if together else line["rule_commit"]
+
+
+def commands(row: dict, root: Path) -> list[str]:
+    """What draws a row's records again: the command that needs minutes where there is one, and the runs themselves."""
+    lines = [f'python -m amembook reproduce "{row["statement"]}" --seed 12345'] * (row["statement"] in STATEMENTS)
+    for record in stored(row, root):
+        experiment = studies.find_experiment(record["experiment"])
+        config = plain(experiment.added | record["config"])
+        changes = {}
+        for name, profile in experiment.profiles.items():
+            own = plain(asdict(profile))
+            changes[name] = {
+                key: config.get(key, value) for key, value in own.items() if config.get(key, value) != value
+            }
+        profile = min(changes, key=lambda name: len(changes[name]))
+        text = lambda value: ",".join(map(str, value)) if isinstance(value, list) else str(value)
+        settings = [f"{key}={text(value)}" for key, value in changes[profile].items()]
+        line = f"python -m amembook run {record['experiment']} --profile {profile}"
+        lines.append(" ".join([line, *(["--set", *settings] if settings else [])]))
+    return list(dict.fromkeys(lines))
+
+
 def csv_text(rows: list[dict], root: Path) -> str:
     """A book's evidence.csv."""
     commits = {(line["statement"], line["record"]): [line["rule_commit"], line["record_commit"]] for line in log(root)}
+    nothing = {"record": "", "numbers": [], "draws": None, "refused": [], "surviving": [], "key": "", "kind": ""}
     lines = [COLUMNS]
     for row in rows:
-        for verdict in row["parts"] or [{"record": "", "numbers": [], "draws": None, "refused": [], "surviving": []}]:
+        for verdict in row["parts"] or [nothing]:
             end = [";".join(verdict[kind]) for kind in ("refused", "surviving")]
-            end += commits.get((row["statement"], verdict["record"]), ["", ""])
+            end += commits.get((row["statement"], verdict["record"]), ["", ""]) if row["parts"] else ["", ""]
+            end += [row["why"], verdict["record"], verdict["key"], verdict["kind"]]
             for one in verdict["numbers"] or [{"draws": verdict["draws"]}]:
-                values = [scaled(one, key) for key in ("measured", "low", "high", "law", "limit", "band")]
-                lines.append([row["statement"], row["of"], row["verdict"], *values, one["draws"], *end])
+                values = [scaled(one, one.get(key), key) for key in ("measured", "low", "high", "law", "limit", "band")]
+                named = [one.get("name", ""), one.get("scale", ""), "yes" * one.get("guard", False)]
+                others = ";".join(f"{name}={scaled(one, value)}" for name, value in one.get("rivals", {}).items())
+                own = [*named, one.get("freedom", ""), others]
+                lines.append([row["statement"], row["of"], row["verdict"], *values, one["draws"], *end, *own])
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows(lines)
     return out.getvalue()
 
 
-def scaled(one: dict, key: str) -> str:
-    """A field of a judged number on the scale on which its band is symmetric: of a ratio the logarithm."""
-    value = one.get(key)
-    if value is None or (one["band"] is not None and one["scale"] == claims.RATIO and key != "band" and value <= 0):
+def scaled(one: dict, value: float | None, key: str = "") -> str:
+    """A value of a judged number on the scale on which its band is symmetric: of a ratio the logarithm."""
+    if value is None:
         return ""
     if one["band"] is not None and one["scale"] == claims.RATIO:
-        value = reach(one) if key == "band" else math.log(value)
-    return f"{value:.6g}"
+        value = reach(one) if key == "band" else math.log(value) if value > 0 else -math.inf
+    return f"{value:.12g}"
 
 
 def marked(text: str, found: dict[str, list[str]]) -> str:

@@ -28,15 +28,19 @@ from amembook.run.runtime import write_whole
 ROOT = Path(__file__).resolve().parents[1]
 PROFILE = "cpu"
 THREADS = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
-COLAB_TAG = "colab"
+SETUP_TAG = "colab"
 FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}
 """How JupyterLab and Colab are told to show a cell without its code; Colab wants a first line `# @title …` as well."""
-COLAB = """\
+BOOTSTRAP = """\
+import importlib.util
+import os
 import sys
 
-if "google.colab" in sys.modules:
-    # as it stands in the repository; where git finds none, the last release
-    !pip install -q "amemlib[book] @ git+{repository}" || pip install -q "amemlib[book]"
+if importlib.util.find_spec("amembook") is None:
+    if "google.colab" in sys.modules or "KAGGLE_KERNEL_RUN_TYPE" in os.environ:
+        !pip install -q "amemlib[book] @ git+{repository}@{branch}"
+    else:
+        sys.exit('First run: pip install "amemlib[book] @ git+{repository}@{branch}"')
 """
 
 
@@ -71,7 +75,7 @@ def portable_notebook(source: Path, book: Book) -> NotebookNode:
             f"/blob/{book.branch}/{page}.ipynb)\n"
             f"This notebook is a page of [{book.config['title']}]({book.url(page)})."
         ),
-        _code(COLAB.format(repository=book.repository).strip(), {"tags": [COLAB_TAG]}),
+        _code(BOOTSTRAP.format(repository=book.repository, branch=book.branch).strip(), {"tags": [SETUP_TAG]}),
     ]
     for cell, start in zip(chapter.cells, chapter.metadata.source_map, strict=True):
         if cell.cell_type == "markdown":
@@ -132,13 +136,13 @@ def text_of(notebook: NotebookNode) -> str:
 
 
 def code_cells(notebook: NotebookNode, *, generated: bool = True) -> list[NotebookNode]:
-    """The code cells, without the Colab cell if `generated` is false: those that the source has."""
+    """The code cells, without the first, which installs, if `generated` is false: those that the source has."""
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    return cells if generated else [cell for cell in cells if COLAB_TAG not in cell.metadata.get("tags", [])]
+    return cells if generated else [cell for cell in cells if SETUP_TAG not in cell.metadata.get("tags", [])]
 
 
 def adopt_outputs(notebook: NotebookNode, stored: NotebookNode) -> None:
-    """Take the stored outputs over if they came from this very sequence of code cells, Colab's silent one apart."""
+    """Take the stored outputs over if they came from this very sequence of code cells, the silent first one apart."""
     old, new = code_cells(stored), code_cells(notebook)
     from_source = [[cell.source for cell in code_cells(made, generated=False)] for made in (stored, notebook)]
     if len(old) == len(new) and from_source[0] == from_source[1]:
@@ -175,7 +179,7 @@ def records_hash(notebook: NotebookNode, root: Path) -> str:
     """The stored records that the code of a notebook names."""
     digest, records = sha256(), root / "amembook" / "records"
     code = "\n".join(cell.source for cell in code_cells(notebook))
-    for path in sorted(path for path in records.rglob("*") if path.is_file()):
+    for path in sorted(records.rglob("*.json")):
         if f'"{path.relative_to(records).parts[0]}"' in code:
             digest.update(path.relative_to(records).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]
@@ -284,7 +288,10 @@ def check(root: Path) -> list[str]:
             if cell.cell_type == "markdown":
                 found += [f"{name}: raw MyST in a cell: {raw}" for raw in leftovers(cell.source)]
     orphans = set(files(root, ".ipynb")) - {source.with_suffix(".ipynb") for source in sources(root)}
-    found += [f"{path.relative_to(root)}: has no source" for path in sorted(orphans)]
+    for path in sorted(orphans):
+        source = path.with_suffix(".md")
+        lost = f"{source.relative_to(root)} has no `file_format: mystnb` in its front matter, which makes it a notebook"
+        found.append(f"{path.relative_to(root)}: {lost if source.exists() else 'has no source'}")
     for readme in (root / name / "README.md" for name in BOOKS):
         raw = leftovers(readme.read_text()) if readme.exists() else []
         found += [f"{readme.relative_to(root)}: GitHub shows this MyST raw: {one}" for one in raw]

@@ -3,9 +3,11 @@
 import json
 import re
 import shutil
+import unicodedata
 from html import escape
 from os.path import relpath
 from pathlib import Path
+from urllib.parse import urlencode
 
 from docutils import nodes
 from PIL import Image
@@ -16,6 +18,7 @@ from sphinx.environment.collectors.toctree import TocTreeCollector
 from sphinx_proof.nodes import unenumerable_node
 
 SECOND_NAME = re.compile(r'(<p class="admonition-title") id="[^"]*">')
+BOX_ID = re.compile(r' id="(?:proof|exercise|solution)-content"')
 ROLES = re.compile(r' role="(?:list|doc-biblioentry)"')
 TEACHES = re.compile(r"You learn: (.+?\.)(?= Reading time|$)")
 SNIPPET = 200
@@ -25,6 +28,12 @@ NARROW = 600
 """The widest page, in pixels, that stacks the panels of a figure."""
 PICTURE = re.compile(r'<img\b[^>]*\bsrc="(?P<folder>[^"]*_images/)(?P<name>[^"/]+\.png)"[^>]*>')
 PREVIEW = "one-step.png"
+GREEK = "alpha beta gamma delta epsilon eta theta kappa lamda mu nu xi rho sigma tau phi chi psi omega".split()
+SIGNS = "le ≤ ge ≥ ll ≪ gg ≫ ne ≠ approx ≈ propto ∝ to → times × sqrt √ sum Σ cdot · infty ∞ dots … ell ℓ log log"
+LETTERS = {name.replace("lamda", "lambda"): unicodedata.lookup(f"GREEK SMALL LETTER {name}") for name in GREEK}
+LETTERS |= dict(zip(*[iter(SIGNS.split())] * 2, strict=True)) | {"varepsilon": "ε", "varrho": "ϱ", "E": "E"}
+SPACED = "≤≥≪≫≠≈∝→"
+"""What a formula's commands are where nothing typesets them."""
 ROOT = Path(__file__).resolve().parents[1]
 SLIDES = ROOT / "slides"
 SLIDE_PICTURE = re.compile(r"_images/([\w-]+)\.png")
@@ -98,6 +107,22 @@ def drop_plain_spans(app, pagename, templatename, context, doctree) -> None:
     context["body"] = PLAIN_CODE.sub(r"\g<1>", signatures)
 
 
+def drop_repeated_ids(app, pagename, templatename, context, doctree) -> None:
+    """All boxes of sphinx-proof and sphinx-exercise have the same id inside, to which nothing leads."""
+    if context.get("body"):
+        context["body"] = BOX_ID.sub("", context["body"])
+
+
+def ask_by_form(app, pagename, templatename, context, doctree) -> None:
+    """*Open issue* leads to the form for wrong statements, and names the page with its book's folder."""
+    book = Path(relpath(app.srcdir, ROOT), pagename).as_posix()
+    asked = urlencode({"template": "wrong-statement.yml", "title": f"{book}: "})
+    for menu in context.get("header_buttons", []):
+        for button in menu.get("buttons", []):
+            if button.get("label") == "source-issues-button":
+                button["url"] = f"{app.config.html_theme_options['repository_url']}/issues/new?{asked}"
+
+
 def explain_words(app, pagename, templatename, context, doctree) -> None:
     """A verdict shows under the pointer what its word means, as Evidence defines it."""
     context["body"] = VERDICT.sub(lambda word: f'{word[1]} title="{MEANING[word[2]]}">{word[2]}<', context["body"])
@@ -140,8 +165,12 @@ def describe(app, pagename, templatename, context, doctree) -> None:
 
 
 def plain(text: str) -> str:
-    """`text` with its formulas in letters: a preview typesets none."""
-    return re.sub(r"[{}$]", "", re.sub(r"\\([A-Za-z]+) ?", r"\1 ", re.sub(r"\\[^A-Za-z]", "", text)))
+    """`text` with its formulas in letters, for a preview typesets none. A command without a letter keeps its backslash,
+    which no page may show.
+    """
+    text = re.sub(r"\\(?:[^A-Za-z]|(?:left|right|text|operatorname)\b)", "", text)
+    text = re.sub(r"\\([A-Za-z]+) ?", lambda command: LETTERS.get(command[1], command[0]), text)
+    return re.sub(rf" ?([{SPACED}]) ?", r" \1 ", re.sub(r"[{}$]", "", text))
 
 
 def size_pictures(app, doctree) -> None:
@@ -241,6 +270,6 @@ def setup(app: Sphinx) -> dict:
     app.connect("doctree-resolved", close_up)
     app.connect("doctree-resolved", name_pictures_of_slides)
     repairs = drop_unused, drop_second_name, drop_broken_roles, drop_plain_spans, keep_punctuation, stack_panels
-    for handler in (*repairs, explain_words, copy_notebook, describe):
+    for handler in (*repairs, drop_repeated_ids, ask_by_form, explain_words, copy_notebook, describe):
         app.connect("html-page-context", handler, priority=900)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

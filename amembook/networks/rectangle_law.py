@@ -143,7 +143,7 @@ def expected_tiled_capacity(
     return float(total)
 
 
-def law_of_shapes(alpha: float, rows: int, columns: int) -> float:
+def law_of_shapes(rows: int, columns: int, alpha: float) -> float:
     """min(m, n) · max(m, n)^{1/2α}: the capacity of a rectangle up to a constant where m ≤ n, d^{1+1/2α} for a square.
 
     The items that fill the smaller side set the scale of P, and the larger side's root is what rivals' noise falls by.

@@ -28,7 +28,7 @@ from amembook.run.records import record_of
 from amemlib.checks import check_count
 
 _HOUSE = Path(__file__).resolve().parents[2]
-_SHARED = ("amemlib/**/*.py", "amembook/networks/**/*.py", "amembook/*.py")
+_SHARED = ("amemlib/**/*.py", "amembook/laws/**/*.py", "amembook/networks/**/*.py", "amembook/*.py")
 """What the cells of all studies may call."""
 
 
@@ -39,17 +39,22 @@ def run(
     device: str = "auto",
     executor: Executor | None = None,
     budget: float = math.inf,
+    parts: Path | None = None,
 ) -> dict | None:
     """Run what is missing of a study and summarise all of it, as a record: a plain dict, ready for JSON.
 
     results: the folder of finished cells; created if need be. executor: any `concurrent.futures.Executor`, or whatever
     else has its `submit` (Dask's `client.get_executor()`, submitit's); None runs in this process. budget: seconds after
-    which no cell is begun; None is returned if cells are left then. Progress goes to stderr. Raises `ValueError` for a
-    folder that cannot be written, before any work is done.
+    which no cell is begun; None is returned if cells are left then. parts: the file that carries the finished cells of
+    an unfinished record from one sitting and machine to the next (`parts_of`): read here, written if cells are left,
+    removed if none is. Progress goes to stderr. Raises `ValueError` for a folder that cannot be written, and for parts
+    of other code, before any work is done.
     """
     began, place = time.perf_counter(), runtime.device(device)
     cells = experiment.cells(config, place.type)
     store = CellStore(results, experiment.name)
+    if parts is not None and parts.exists():
+        store.take(parts, code_hash(cells[0].function))
     done = [store.read(cell) for cell in cells]
     missing = {index: cells[index] for index, result in enumerate(done) if result is None}
     finished = _here(missing, store, budget) if executor is None else _elsewhere(missing, store, executor, budget)
@@ -60,7 +65,11 @@ def run(
             store.write(cells[index], done[index])
             bar.update()
     if any(result is None for result in done):
+        if parts is not None:
+            store.hand_on(cells, done, parts)
         return None
+    if parts is not None:
+        parts.unlink(missing_ok=True)
     code = code_hash(cells[0].function)
     return record_of(experiment, config, done, runtime.provenance(place, code), began)
 
@@ -136,6 +145,8 @@ class CellStore:
     """
 
     def __init__(self, folder: str | Path, experiment: str):
+        if not str(folder):
+            raise ValueError("results must be a folder that can be written, got ''")
         self.folder = Path(folder) / experiment
         self.checkpoints = Path(folder).absolute() / ".checkpoints"
         try:
@@ -160,11 +171,36 @@ class CellStore:
         row, path = self._place(cell)
         runtime.write_whole(json.dumps({"cell": row, "result": result, "digest": runtime.digest(result)}), path)
 
+    def hand_on(self, cells: list[Cell], results: list[dict | None], path: Path) -> None:
+        """Write the cells that have a result into one file, a line each, with the commit and the code they are of."""
+        head = {"commit": runtime.commit(), "code": code_hash(cells[0].function)}
+        done = [(cell, result) for cell, result in zip(cells, results, strict=True) if result is not None]
+        rows = [{"cell": self._place(cell)[0], "result": result} for cell, result in done]
+        path.parent.mkdir(exist_ok=True)
+        runtime.write_whole("\n".join(map(json.dumps, [head, *rows])) + "\n", path)
+
+    def take(self, path: Path, code: str) -> None:
+        """Store the cells of such a file that are not there yet; `ValueError` if its code is not `code`."""
+        head, *rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+        if head["code"] != code:
+            raise ValueError(
+                f"parts must have the code of this run, {code}, got {head['code']} in {path}: "
+                f"go on from commit {head['commit']}, or begin anew without that file"
+            )
+        for row in rows:
+            target = self._file(row["cell"])
+            if not target.exists():
+                text = json.dumps(row | {"digest": runtime.digest(row["result"])})
+                runtime.write_whole(text, target)
+
+    def _file(self, row: str) -> Path:
+        return self.folder / f"{runtime.digest(row)[:24]}.json"
+
     def _place(self, cell: Cell) -> tuple[str, Path]:
         # as text: a NaN among the arguments equals itself there
         what = [cell.function.__name__, cell.arguments, code_hash(cell.function)]
         row = json.dumps(plain(what), sort_keys=True)
-        return row, self.folder / f"{runtime.digest(row)[:24]}.json"
+        return row, self._file(row)
 
 
 def code_hash(function: Callable) -> str:

@@ -51,7 +51,11 @@ REPRODUCED, PREDICTED, OBSERVED, UNDECIDED = "reproduced", "predicted", "observe
 NOT_REPRODUCED, OPEN, CONSISTENT = "not reproduced", "open", "consistency check"
 WORDS = (CONSISTENT, REPRODUCED, PREDICTED, OBSERVED, UNDECIDED, NOT_REPRODUCED, OPEN)
 """What a measurement can say of a statement, from best to worst. A consistency check is an identity or an inequality:
-it is none of the others' rivals, so it stands before them. "open" is a statement nobody has measured yet."""
+it is none of the others' rivals, so it stands before them. "open" is no word of a measurement: nobody knows, and counts
+at these sizes cannot tell."""
+TOO_FEW, RIVAL, LEANING, OUT_OF_REACH = "too few draws", "a rival survives", "leaning out", "out of reach"
+WHYS = (TOO_FEW, RIVAL, OUT_OF_REACH, LEANING)
+"""Why a verdict is undecided, from the hopeful to what more draws would call a miss."""
 
 
 def count_band(dims) -> np.ndarray:
@@ -128,6 +132,41 @@ def exponents(
     given = {"law": law, "limit": limit, "band": band, "scale": DIFFERENCE, "low": low, "high": high}
     given |= {"freedom": points * (draws - 1)} if points > 1 else {}
     return numbers(name, slope, draws=draws, rivals=others, at=at, **given)
+
+
+def growth(
+    name: str,
+    means: np.ndarray,
+    error: np.ndarray,
+    draws: int,
+    law: np.ndarray,
+    dims,
+    limit,
+    rivals: Mapping[str, object],
+    band: float = SIZES,
+    exponent_band: float = EXPONENT,
+    at=("",),
+) -> list[dict]:
+    """The numbers of growths: the mean at the largest of `dims` over that at the smallest, beside the law's ratio.
+
+    means, error, law: (rows, dims), the standard errors over as many independent draws; limit and every rival: (rows,)
+    exponents in the limit, and at these d a rival is as far from the law as there. at: labels of the rows. The band is
+    the smaller of `exponent_band` over this range of d and of `band`, that of the counts, at both ends. The interval is
+    Student's for the difference of two logarithms whose scatters differ (Welch and Satterthwaite).
+    """
+    dims = np.asarray(dims, dtype=float)
+    ends, length = [dims.argmin(), dims.argmax()], math.log(dims.max() / dims.min())
+    made, reach_of_ratio = [], min(exponent_band * length, 2 * math.log1p(band))
+    for row, label in enumerate(at):
+        variance = (error[row, ends] / means[row, ends]) ** 2
+        freedom = variance.sum() ** 2 / (variance**2).sum() * (draws - 1)
+        width = student_t.ppf(0.975, freedom) * math.sqrt(variance.sum())
+        ratio, of_law = (values[row, ends[1]] / values[row, ends[0]] for values in (means, law))
+        shifted = {rival: of_law * math.exp((values[row] - limit[row]) * length) for rival, values in rivals.items()}
+        given = {"law": of_law, "limit": math.exp(limit[row] * length), "band": math.expm1(reach_of_ratio)}
+        given |= {"low": ratio * math.exp(-width), "high": ratio * math.exp(width), "freedom": int(freedom)}
+        made += numbers(f"{name} {label}".strip(), ratio, draws=draws, rivals=shifted, **given)
+    return made
 
 
 def family(
@@ -242,6 +281,43 @@ def word(verdict: dict | str) -> str:
     if main is not True or not refused or set(surviving) - set(near):
         return UNDECIDED
     return REPRODUCED if limit is True else PREDICTED
+
+
+def why(verdict: dict) -> str:
+    """Why a verdict is undecided, one of `WHYS`; of any other nothing.
+
+    It asks what the rule would say if the means stayed and their intervals were points. Leaning out: it is missed then,
+    a mean lies outside its band. A rival survives: it is undecided then. Too few draws: it is met then, or there are
+    fewer than `FEWEST_DRAWS`. Out of reach: a check of which no draw lies in the regime that the statement speaks of.
+    """
+    if word(verdict) != UNDECIDED:
+        return ""
+    draws = [one["draws"] for one in verdict["numbers"] if one["draws"] is not None]
+    if verdict["kind"] == "check":
+        return OUT_OF_REACH if draws == [0] else TOO_FEW
+    if not verdict["numbers"] or min(draws, default=FEWEST_DRAWS) < FEWEST_DRAWS:
+        return TOO_FEW
+    endless = word(verdict | {"numbers": [_endless(one) for one in verdict["numbers"]]})
+    return {NOT_REPRODUCED: LEANING, UNDECIDED: RIVAL}.get(endless, TOO_FEW)
+
+
+def _endless(one: dict) -> dict:
+    """A number whose interval is its mean; a guard, which need not be inside, only where its interval lies outside."""
+    if one.get("guard") and (base(one) is None or not is_missed(one, base(one), 1)):
+        return one
+    return one | {"low": one["measured"], "high": one["measured"]}
+
+
+def survivors(verdict: dict) -> list[str]:
+    """The rivals further from the law than the band that would survive if intervals were points."""
+    _, surviving, near = _rivals([_endless(one) for one in verdict["numbers"]])
+    return [name for name in surviving if name not in near]
+
+
+def inside(verdict: dict) -> tuple[int, int]:
+    """Of how many numbers of a verdict on a law it lies inside the 95 % interval, and how many there are."""
+    known = [one for one in decisive(verdict["numbers"]) if verdict["kind"] == "law" and one["low"] is not None]
+    return sum(one["low"] <= base(one) <= one["high"] for one in known), len(known)
 
 
 def worst(verdicts: Iterable[dict | str]) -> str:

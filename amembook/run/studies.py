@@ -13,6 +13,7 @@ _HOUSE = Path(__file__).resolve().parents[1]
 
 PAPER = {
     "one-step": "one_step",
+    "limit": "limit",
     "spectral-maps": "spectral_maps",
     "critical-batch": "critical_batch",
     "signal": "signal",
@@ -26,6 +27,7 @@ PAPER = {
     "many-steps": "iterates.many_steps",
     "trajectory": "iterates.trajectory",
     "iterates-domain": "iterates.domain",
+    "iterates-ratio": "iterates.ratio",
     "race": "iterates.race",
     "recall-rates": "recall.rates",
     "recall": "recall",

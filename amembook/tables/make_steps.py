@@ -2,9 +2,9 @@
 
     python -m amembook.tables.make_steps
 
-Each entry is `amemlib.equivalents.power_law_iterates`: p_i ∝ i^−α, the population, η = √d, `STEPS` steps, over the
-domain of `amemlib.expected_trajectory` and no more. That takes seconds an entry, some minutes in all, so the file is
-committed and what it holds already is kept: stop and go on. Remove it to make it anew.
+Each entry is `amembook.laws.power_law_iterates`: p_i ∝ i^−α, the population, η = √d, `STEPS` steps, over the
+domain of `amembook.laws.expected_trajectory` and no more. That takes seconds an entry, some minutes in all, so the
+file is committed and what it holds already is kept: stop and go on. Remove it to make it anew.
 """
 
 import itertools
@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from amemlib.equivalents import power_law_iterates
+from amembook.laws import power_law_iterates
 
 TARGET = Path(__file__).with_name("muon-steps.json")
 ALPHAS = (1.25, 1.5, 2.0)
@@ -25,17 +25,17 @@ ITEMS_PER_DIM = 20
 STEPS, STREAMS = 5, 4
 
 
-def entry(alpha: float, dim: int, n_items: int) -> list[float]:
+def entry(n_items: int, dim: int, alpha: float) -> list[float]:
     """Expected counts after 1 … `STEPS` steps, to five digits."""
-    return [float(f"{count:.5g}") for count in power_law_iterates(alpha, n_items, dim, 1.0, STEPS, STREAMS).counts]
+    return [float(f"{count:.5g}") for count in power_law_iterates(n_items, dim, alpha, 1.0, STEPS, STREAMS).counts]
 
 
-def name(alpha: float, dim: int, n_items: int) -> str:
+def name(n_items: int, dim: int, alpha: float) -> str:
     return f"{alpha:g},{dim},{n_items}"
 
 
-def grid() -> list[tuple[float, int, int]]:
-    return list(itertools.product(ALPHAS, DIMS, N_ITEMS))
+def grid() -> list[tuple[int, int, float]]:
+    return [(n_items, dim, alpha) for alpha, dim, n_items in itertools.product(ALPHAS, DIMS, N_ITEMS)]
 
 
 def stored() -> dict[str, list[float]]:

@@ -49,13 +49,3 @@ from amemlib.equivalents.thresholded import (
     weighted_sgd_capacity,
     evenly_spread_sgd_capacity,
 )
-from amemlib.equivalents.mean_field import expected_trajectory, mean_field_iterates, power_law_iterates
-from amemlib.equivalents.descent import descent_iterates
-from amemlib.equivalents.stream import MeanFieldIterates
-from amemlib.equivalents.free_energy import expected_log_partition, mean_tilt
-from amemlib.equivalents.covariance import (
-    expected_covariance_capacity,
-    expected_table_capacity,
-    effective_dimension,
-    CovarianceEquivalent,
-)

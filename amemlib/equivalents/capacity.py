@@ -1,5 +1,7 @@
 """How many items one step from W = 0 recovers, how many of them in a row, and how many distinct ones a batch shows."""
 
+from collections.abc import Callable
+
 import numpy as np
 from jaxtyping import Float
 from torch import Tensor
@@ -14,6 +16,26 @@ from amemlib.equivalents.whitened import KFAC, whitened_recovery_probabilities
 from amemlib.problem import Problem, seen_frequencies
 
 _SGD_BIN_WIDTH = 0.05
+
+
+def _solved(law: SpectralEquivalent | NewtonEquivalent | MatchedFilterEquivalent) -> tuple[np.ndarray, np.ndarray]:
+    return law.counts, law.recovery_probabilities()
+
+
+def _sgd_chances(q: Tensor, dim: int) -> tuple[np.ndarray, np.ndarray]:
+    values, counts = binned(q, _SGD_BIN_WIDTH)
+    return counts, sgd_recovery_probabilities(values, counts, dim)
+
+
+_CHANCES: dict[str, Callable[[Tensor, int, float], tuple[np.ndarray, np.ndarray]]] = {
+    "polar": lambda q, dim, _: _solved(SpectralEquivalent.solve(q, dim)),
+    "smoothed_sign": lambda q, dim, lam: _solved(SpectralEquivalent.solve(q, dim, lam)),
+    "sgd": lambda q, dim, _: _sgd_chances(q, dim),
+    "newton": lambda q, dim, _: _solved(NewtonEquivalent.solve(q, dim)),
+    "matched_filter": lambda q, dim, _: _solved(MatchedFilterEquivalent.solve(q, dim)),
+    "kfac": lambda q, dim, _: whitened_recovery_probabilities(q, dim, KFAC, KFAC),
+}
+"""What a step recovers by its name: q, d and λ ↦ how many items share each frequency, and their chances."""
 
 
 def expected_capacity(
@@ -31,7 +53,7 @@ def expected_capacity(
     matched_filter: the same with `MatchedFilterEquivalent`, within about 3 % for d ≥ 128.
     kfac: Σ_u⁻¹ G Σ_v⁻¹ of `whitening.kfac`, within about 5 %; other whitenings: `expected_whitened_capacity`.
     sgd: the rivals' own terms q_j ⟨v_j, v_i⟩ are kept one by one, see `sgd_recovery_probabilities`.
-    Raises `ValueError` for an unknown map, a λ < 0, or frequencies of the wrong length.
+    Raises `ValueError` for an unknown map, a λ < 0, a λ ≠ 0 for a map without one, or frequencies of the wrong length.
     """
     counts, chances = _recovery_chances(problem, spectral_map, lam, frequencies)
     return float(counts @ chances)
@@ -61,20 +83,10 @@ def _recovery_chances(
     problem: Problem, spectral_map: str, lam: float, frequencies: Tensor | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """How many items there are in every class of equal frequencies, in decreasing order, and how likely one is kept."""
-    check_choice("spectral_map", spectral_map, ("polar", "smoothed_sign", "sgd", "newton", "matched_filter", "kfac"))
-    q, dim = seen_frequencies(problem, frequencies), problem.dim
-    if spectral_map == "sgd":
-        values, counts = binned(q, _SGD_BIN_WIDTH)
-        return counts, sgd_recovery_probabilities(values, counts, dim)
-    if spectral_map == "kfac":
-        return whitened_recovery_probabilities(q, dim, KFAC, KFAC)
-    if spectral_map == "newton":
-        equivalent = NewtonEquivalent.solve(q, dim)
-    elif spectral_map == "matched_filter":
-        equivalent = MatchedFilterEquivalent.solve(q, dim)
-    else:
-        equivalent = SpectralEquivalent.solve(q, dim, 0.0 if spectral_map == "polar" else lam)
-    return equivalent.counts, equivalent.recovery_probabilities()
+    check_choice("spectral_map", spectral_map, tuple(_CHANCES))
+    if check_non_negative("lam", lam) and spectral_map != "smoothed_sign":
+        raise ValueError(f"lam must be 0 for {spectral_map!r}, which has no λ, got {lam!r}")
+    return _CHANCES[spectral_map](seen_frequencies(problem, frequencies), problem.dim, lam)
 
 
 def expected_distinct_items(problem: Problem, batch_size: float) -> float:

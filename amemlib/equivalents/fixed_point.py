@@ -28,7 +28,7 @@ def solve_fixed_point(mu: np.ndarray, values: np.ndarray, counts: np.ndarray, di
     for _ in range(48):
         middle = (low + high) / 2
         M = np.exp(middle)
-        above = mu * M + occupation(M, values, counts, dim) > 1
+        above = mu * M + occupation(M, values, counts, dim) > 1  # eq-sh-fixed
         low, high = np.where(above, low, middle), np.where(above, middle, high)
     return np.exp((low + high) / 2)
 
@@ -52,12 +52,12 @@ def typical_scale(values: np.ndarray, counts: np.ndarray, dim: int) -> float:
 def binned(q: Tensor, width: float) -> tuple[np.ndarray, np.ndarray]:
     """Distinct frequencies in decreasing order and their counts; those within a factor 1 + `width` share their mean."""
     check_frequencies("q", q)
-    q = np.sort(q.detach().cpu().double().numpy())[::-1]
-    labels = np.full(len(q), np.inf)
-    seen = q > 0
-    labels[seen] = np.floor(-np.log(q[seen] / q[0]) / width)
+    values = np.sort(q.detach().cpu().double().numpy())[::-1]
+    labels = np.full(len(values), np.inf)
+    seen = values > 0
+    labels[seen] = np.floor(-np.log(values[seen] / values[0]) / width)
     _, start, counts = np.unique(labels, return_index=True, return_counts=True)
-    return np.add.reduceat(q, start) / counts, counts.astype(float)
+    return np.add.reduceat(values, start) / counts, counts.astype(float)
 
 
 def class_means(label: np.ndarray, counts: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from jaxtyping import Float
+from numpy.typing import NDArray
 from torch import Tensor
 
 from amemlib.checks import (
@@ -53,7 +54,7 @@ class SpectralLaw:
     """
 
     singular_values: np.ndarray
-    resolvent: np.ndarray
+    resolvent: NDArray[np.complex128]
 
     @classmethod
     def power_law(cls, alpha: float, scale: float = 1.0) -> "SpectralLaw":
@@ -67,9 +68,10 @@ class SpectralLaw:
         # equal steps in log θ towards s = 0, in log (π/2α − θ) towards s = ∞
         alpha = check_alpha(alpha)
         theta = math.pi / (2 * alpha) * np.concatenate([angle / 2, 1 - angle[-2::-1] / 2])
+        # eq-gr-law
         r = np.cos(alpha * theta) / np.cos((alpha - 1) * theta)
         s = r**-alpha * np.sin(theta) / np.cos((alpha - 1) * theta)
-        return cls(scale * s, (r * np.exp(1j * theta)) ** alpha / scale)
+        return cls(scale * s, np.asarray((r * np.exp(1j * theta)) ** alpha / scale, complex))
 
     @classmethod
     def solve(cls, q: Float[Tensor, " N"], dim: int, noise: float = 0.0) -> "SpectralLaw":
@@ -107,7 +109,7 @@ class SpectralLaw:
     @property
     def density(self) -> np.ndarray:
         """ρ(s) at `singular_values`, (n,); its integral is rank(G) / d."""
-        return 2 / math.pi * self.resolvent.real
+        return 2 / math.pi * self.resolvent.real  # eq-gr-density
 
     def share_below(self, s: float | np.ndarray) -> float | np.ndarray:
         """∫₀^s ρ: the share of the d singular values that lie in (0, s]; zeros of a rank-deficient G do not count."""
@@ -120,7 +122,7 @@ class SpectralLaw:
     def quantile(self, share: float | np.ndarray) -> float | np.ndarray:
         """The s below which a `share` of the non-zero singular values lies (0 ≤ share ≤ 1)."""
         share = _check_within("share", share, 1.0)
-        cumulative = self.share_below(self.singular_values)
+        cumulative = np.asarray(self.share_below(self.singular_values))
         return np.interp(share, cumulative / cumulative[-1], self.singular_values)
 
     def integrate(self, values: np.ndarray) -> float:
@@ -168,9 +170,9 @@ def expected_map_capacity(
     v_i v_j / v₀ where one of v_i, v_j is below v₀ (an f that falls towards the head, as `best_map` does).
     Slower than `expected_capacity`, which knows "polar" and "smoothed_sign".
     """
-    counts, _, _, signal, own, number, rivals = _map_channel(problem, f, frequencies, law)
-    score = math.sqrt(problem.dim) * signal[:, None] + own[:, None] * GAUSS_HERMITE[0]
-    return float(counts @ beating_all(score, rivals, number))
+    channel = _Channel.solve(problem, f, frequencies, law)
+    score = math.sqrt(problem.dim) * channel.signal[:, None] + channel.own[:, None] * GAUSS_HERMITE[0]
+    return float(channel.counts @ beating_all(score, channel.rivals, channel.number))
 
 
 def expected_map_loss(
@@ -182,44 +184,61 @@ def expected_map_loss(
     `SpectralEquivalent.expected_losses`, whose errors apply.
     """
     lr = check_positive("lr", lr)
-    counts, values, law, signal, own, number, rivals = _map_channel(problem, f, None, law)
+    channel = _Channel.solve(problem, f, None, law)
+    law, counts = channel.law, channel.counts
     eta = lr / math.sqrt(law.integrate(law._values(f) ** 2) / law.share_below(math.inf))
-    noise = np.sqrt(rivals**2 @ number / number.sum())
+    noise = np.sqrt(channel.rivals**2 @ channel.number / channel.number.sum())
     g, gauss = GAUSS_HERMITE
-    scores = eta * (signal[:, None] + own[:, None] * g / math.sqrt(problem.dim))
-    losses, label = np.zeros(len(values)), np.round(_NOISE_STEPS * np.log(noise))
+    scores = eta * (channel.signal[:, None] + channel.own[:, None] * g / math.sqrt(problem.dim))
+    losses, label = np.zeros(len(counts)), np.round(_NOISE_STEPS * np.log(noise))
     for one in np.unique(label):
         group = label == one
         sd = eta / math.sqrt(problem.dim) * (counts[group] @ noise[group] / counts[group].sum())
         grid = np.arange(scores[group].min() - SCORE_STEP, scores[group].max() + 2 * SCORE_STEP, SCORE_STEP)
         losses[group] = np.interp(scores[group], grid, expected_softplus(grid, sd, counts.sum() - 1)) @ gauss
-    return float(counts * values @ losses) / math.sqrt(2 * math.pi)
+    return float(counts * channel.values @ losses) / math.sqrt(2 * math.pi)
 
 
-def _map_channel(problem, f, frequencies, law):
-    """Counts, values (K,), the law, mean and deviation of the own logit (K,), rivals' number (C,), deviation (K, C).
+@dataclass(frozen=True, eq=False)
+class _Channel:
+    """What f(G) makes of the logits of one input, deviations times √d.
 
-    Deviations are times √d.
+    values, counts: (K,) the frequencies and how many items share each. law: of the singular values.
+    signal, own: (K,) mean and deviation of the own logit.
+    number: (C,) rivals in each class. rivals: (K, C) deviation of a logit with a rival of it.
     """
-    q = seen_frequencies(problem, frequencies)
-    if law is None:
-        law = SpectralLaw.solve(q, problem.dim)
-    check_instance("law", law, SpectralLaw)
-    values, counts = binned(q, _LAW_BIN_WIDTH)
-    weights = torch.from_numpy(values)
-    signal, variance = law.signal(f, weights), law.interaction(f, weights)
-    rare = law.interaction(f, torch.zeros(1, dtype=torch.float64))[0]
-    excess = variance - rare
-    # of a map that fills every direction (polar) the excess is rounding error
-    overlap = 1 / (1 - rare) if rare < 0.999 else 0.0
-    label = np.round((NOISE_CLASSES - 1) * (excess - excess.min()) / max(np.ptp(excess), 1e-9)).astype(int)
-    number, rivals = class_means(label, counts, excess)
-    own = excess[:, None]
-    mixed = rare + own + rivals - overlap * own * rivals
-    quiet = ((own < 0) | (rivals < 0)) & (rare > 0)
-    np.divide((rare + own) * (rare + rivals), rare, out=mixed, where=quiet)
-    deviations = np.sqrt(np.maximum(variance, 0)), number, np.sqrt(np.maximum(mixed, 1e-12))
-    return counts, values, law, signal, *deviations
+
+    values: np.ndarray
+    counts: np.ndarray
+    law: SpectralLaw
+    signal: np.ndarray
+    own: np.ndarray
+    number: np.ndarray
+    rivals: np.ndarray
+
+    @classmethod
+    def solve(
+        cls, problem: Problem, f: Callable[[Tensor], Tensor], frequencies: Tensor | None, law: SpectralLaw | None
+    ) -> "_Channel":
+        q = seen_frequencies(problem, frequencies)
+        if law is None:
+            law = SpectralLaw.solve(q, problem.dim)
+        check_instance("law", law, SpectralLaw)
+        values, counts = binned(q, _LAW_BIN_WIDTH)
+        weights = torch.from_numpy(values)
+        signal, variance = law.signal(f, weights), law.interaction(f, weights)
+        rare = law.interaction(f, torch.zeros(1, dtype=torch.float64))[0]
+        excess = variance - rare
+        # of a map that fills every direction (polar) the excess is rounding error
+        overlap = 1 / (1 - rare) if rare < 0.999 else 0.0
+        label = np.round((NOISE_CLASSES - 1) * (excess - excess.min()) / max(np.ptp(excess), 1e-9)).astype(int)
+        number, others = class_means(label, counts, excess)
+        own = excess[:, None]
+        mixed = rare + own + others - overlap * own * others
+        quiet = ((own < 0) | (others < 0)) & (rare > 0)
+        np.divide((rare + own) * (rare + others), rare, out=mixed, where=quiet)
+        own, rivals = np.sqrt(np.maximum(variance, 0)), np.sqrt(np.maximum(mixed, 1e-12))
+        return cls(values, counts, law, signal, own, number, rivals)
 
 
 def _check_within(name: str, values, most: float) -> np.ndarray:

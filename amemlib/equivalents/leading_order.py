@@ -32,16 +32,18 @@ def rare_item_snr(spectral_map: str, alpha: float, lam_over_t0: float = 0.0) -> 
     polar: 4 / (π (α + 1)). smoothed_sign: (2/π) ∫₀^∞ y(√(λ² + s²))^{2α} ds / √y(λ) with μ/t₀ = (1 − y) y^{−α}.
     newton: cos(π/2α)^α / √(α − 1), for α > 1. matched_filter: 1, which no matrix exceeds that does not see the outputs,
     so that every other number is a cosine with it. An item of frequency p stands √d p × this / t₀ deviations high.
-    Raises `ValueError` for an unknown map or an α outside its range.
+    Raises `ValueError` for an unknown map, an α outside its range, or a λ ≠ 0 for a map without one.
     """
     check_choice("spectral_map", spectral_map, ("polar", "smoothed_sign", "newton", "matched_filter"))
+    lam = check_non_negative("lam_over_t0", lam_over_t0)
+    if lam and spectral_map != "smoothed_sign":
+        raise ValueError(f"lam_over_t0 must be 0 for {spectral_map!r}, which has no λ, got {lam_over_t0!r}")
     if spectral_map == "newton":
         alpha = check_alpha(alpha, above=1.0)
-        return math.cos(math.pi / (2 * alpha)) ** alpha / math.sqrt(alpha - 1)
+        return math.cos(math.pi / (2 * alpha)) ** alpha / math.sqrt(alpha - 1)  # eq-ne-snr
     alpha = check_alpha(alpha)
     if spectral_map == "matched_filter":
         return 1.0
-    lam = 0.0 if spectral_map == "polar" else check_non_negative("lam_over_t0", lam_over_t0)
     if lam == 0:
         return 4 / (math.pi * (alpha + 1))
     # y(μ) is looked for above 10⁻¹²
@@ -51,10 +53,10 @@ def rare_item_snr(spectral_map: str, alpha: float, lam_over_t0: float = 0.0) -> 
     occupied = lambda mu: brentq(lambda y: (1 - y) * y**-alpha - mu, _LEAST_Y, 1.0)
     log_s = np.arange(math.log(1e-4 * lam), math.log(1e4 * (lam + 1)), 0.05)
     slope = sum(math.exp(t) * occupied(math.hypot(lam, math.exp(t))) ** (2 * alpha) for t in log_s) * 0.05
-    return 2 / math.pi * slope / math.sqrt(occupied(lam))
+    return 2 / math.pi * slope / math.sqrt(occupied(lam))  # eq-sh-snr
 
 
-def capacity_constant(spectral_map: str, alpha: float, n_items: int, lam_over_t0: float = 0.0) -> float:
+def capacity_constant(spectral_map: str, n_items: int, alpha: float, lam_over_t0: float = 0.0) -> float:
     """c in c d^{1+1/2α}, the capacity of one step to leading order in d: (SNR / b_N)^{1/α} / c′_α.
 
     spectral_map, alpha, lam_over_t0 as in `rare_item_snr`; b_N is `typical_maximum`.
@@ -64,4 +66,5 @@ def capacity_constant(spectral_map: str, alpha: float, n_items: int, lam_over_t0
     """
     check_count("n_items", n_items, least=2)
     x = math.pi / (2 * check_alpha(alpha))
+    # eq-sh-constant
     return math.sin(x) / x * (rare_item_snr(spectral_map, alpha, lam_over_t0) / typical_maximum(n_items)) ** (1 / alpha)

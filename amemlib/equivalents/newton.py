@@ -47,6 +47,7 @@ class NewtonEquivalent:
     def interaction(self, rival_leverage: np.ndarray) -> np.ndarray:
         """(K, n) d · E (u_jᵀ W v_i)² = (1 − d/N) (ℓ_i² + S (1 − ℓ_i)²/(1 − S)) + ℓ_j² (1 − ℓ_i)²/(1 − S)."""
         rest = self._rest()
+        # eq-ne-noise
         shared = self.whitening * (self.leverage**2 + self.overlap * rest)
         return shared[:, None] + np.square(rival_leverage) * rest[:, None]
 
@@ -64,21 +65,23 @@ class NewtonEquivalent:
             return InputSpread(0.0, own_noise, zero, lengths, zero, zero)
         tau, square, cube, fourth = self._moments()
         powers = [self.counts @ leverage**k / self.dim for k in (2, 3, 4)]
-        # y_jᵀ B y_j without its own term, by leaving both items out
+        # eq-ne-overlaps: y_jᵀ B y_j without its own term, by leaving both items out
         joint = fourth * powers[0] - 2 * cube * square / tau * (leverage * powers[0] + powers[1])
         joint += square**3 / tau**2 * (leverage**2 * powers[0] + 2 * leverage * powers[1] + powers[2])
         own = leverage**4 / free**2 + leverage**2 / tau**4 * joint
         mean = overlap / free
+        # eq-ne-spread
         energy = self.counts @ own / self.dim + self.whitening * mean**2
         variance = 2 / self.dim * energy / mean**2
-        # with δτ/τ of an item's own leverage, and what is left of that
+        # eq-ne-gain: with δτ/τ of an item's own leverage, and what is left of that
         shared = 2 / self.dim * (powers[0] * cube - powers[1] * square**2 / tau) / tau**3 / mean
         left = 2 / self.dim / free - shared**2 / variance
+        # eq-ne-rivals
         # rival j has the logit ⟨y_j + w, v⟩ with w = W_{−j}ᵀ u_j, and W (y_j + w) overlaps with ‖y_j‖² u_j twice
         rival = leverage**2 / free + self.whitening * mean
         gain = (own + 2 * self.whitening * mean * leverage**2 / free + self.whitening * energy) * mean / energy / rival
         return InputSpread(
-            variance,
+            float(variance),
             own_noise,
             signal_gain=shared / variance * (1 - leverage),
             private=lengths + self.dim * (leverage * (1 - leverage)) ** 2 * max(left, 0),

@@ -31,7 +31,7 @@ def tail_snr(law: SpectralLaw, f: Callable[[Tensor], Tensor]) -> float:
         energy = math.nan
     if not energy > 0:
         raise ValueError(f"f must have a mean square that is finite and > 0 over the law, got {energy!r}")
-    return 2 * signal / math.sqrt(energy)
+    return 2 * signal / math.sqrt(energy)  # eq-bm-snr
 
 
 def best_map(law: SpectralLaw, floor: float = 0.0) -> Callable[[Tensor], Tensor]:

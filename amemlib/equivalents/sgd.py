@@ -51,7 +51,7 @@ def sgd_recovery_probabilities(values: np.ndarray, counts: np.ndarray, dim: int)
         pull = (head[:, None, None] * g)[rivals]
         pull2 = np.square(pull) / dim
         c = pull2.sum(0) + energy_rest / dim
-        score = math.sqrt(dim) * q + np.sqrt(2.5 * q**2 + c) * z
+        score = math.sqrt(dim) * q + np.sqrt(2.5 * q**2 + c) * z  # eq-sgd-finite
         variance = np.maximum(q**2 + c - pull2, 1e-12 * c)
         log_wins = log_ndtr((score - pull) / np.sqrt(variance)).sum(0)
         for rival, count in zip(rest_classes, rest_counts, strict=True):
@@ -72,7 +72,7 @@ def sgd_limit_probability(r: float, alpha: float) -> float:
         return 0.0
     # beyond r j^α = 8 a factor differs from 1 by less than 10⁻¹⁵
     ranks = np.arange(1, max(64, int((8 / r) ** (1 / alpha)) + 1) + 1)
-    return math.exp(log_ndtr(r * ranks**alpha).sum())
+    return math.exp(log_ndtr(r * ranks**alpha).sum())  # eq-sgd-limit
 
 
 def sgd_capacity_constant(alpha: float, batch_over_root_dim: float = math.inf) -> float:
@@ -87,6 +87,7 @@ def sgd_capacity_constant(alpha: float, batch_over_root_dim: float = math.inf) -
         return _sgd_minibatch_constant(check_alpha(alpha, above=1.0), batch_over_root_dim)
     alpha = check_alpha(alpha)
     breaks = np.linspace(0, 64, 65)
+    # eq-sgd-constant-again
     wins = lambda x: sgd_limit_probability(x**-alpha, alpha) if x**alpha > 1e-130 else 1.0
     return sum(quad(wins, a, b, epsabs=1e-10)[0] for a, b in zip(breaks[:-1], breaks[1:], strict=True))
 
@@ -98,6 +99,7 @@ def _sgd_minibatch_constant(alpha: float, batch_over_root_dim: float) -> float:
     # from m = 8 b/ζ on F is 1 to 10⁻¹⁵, and the remaining weights sum to Γ(m − 1/α) / Γ(m)
     last = int(8 * scaled) + 1
     m = np.arange(1, last)
+    # eq-sgd-batch-constant
     weights = np.exp(gammaln(m - 1 / alpha) - gammaln(m + 1)) / alpha
     total = weights @ np.array([sgd_limit_probability(r, alpha) for r in m / scaled]) if last > 1 else 0.0
     return float(scaled ** (1 / alpha) * (total + math.exp(gammaln(last - 1 / alpha) - gammaln(last))))

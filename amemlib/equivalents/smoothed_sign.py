@@ -59,7 +59,7 @@ class SpectralEquivalent:
         s, weights, mu, M, slope = _grid(v, c, dim, lam)
         x = values[:, None] * M
         w = 1 / (1 + x**2)
-        signal = 2 / math.pi * (x * M * w) @ weights
+        signal = 2 / math.pi * (x * M * w) @ weights  # eq-sh-two
         damping = np.ones(len(values))
         if lam > 0:
             M_lam, slope_lam = (X[0] for X in _resolvent(np.array([lam]), v, c, dim))
@@ -69,7 +69,7 @@ class SpectralEquivalent:
             rise = unresolved * damping * (1 - 2 * values**2 * M_lam * slope_lam * damping * lam)
             rise = (rise + lam**2 * slope_lam * damping) / 2
             tail_rise = (unresolved + lam**2 * slope_lam) / 2
-            # (1/d) tr μ h_λ²(G) / (GGᵀ + μ²)
+            # eq-sh-filled: (1/d) tr μ h_λ²(G) / (GGᵀ + μ²)
             filled = M - lam * (mu * M_lam - lam * M) / s**2
         else:
             unresolved = max(0.0, 1 - c.sum() / dim)
@@ -79,9 +79,11 @@ class SpectralEquivalent:
         C, S = _pair_kernels(mu, M, slope)
         resolved = 1 - unresolved
         fourth = resolved - tail_rise
-        variance = 2 / dim * fourth / resolved**2
+        variance = 2 / dim * fourth / resolved**2  # eq-sh-moments
+        # eq-sh-gain
         # covariance of δ with the signal, through the length of v in the directions that carry it
         shared = 2 / math.pi * (x * w**2) @ (weights * filled) * 2 / dim / resolved
+        # eq-sh-own
         lengths = 4 * 4 / math.pi**2 * quadratic(x * w**2 * weights, S)
         energy = 1 - unresolved * damping
         spread = InputSpread(
@@ -89,7 +91,7 @@ class SpectralEquivalent:
             own_noise=np.maximum(4 / math.pi**2 * quadratic((1 - x**2) * w**2 * weights, C), 0),
             signal_gain=np.divide(shared, variance * signal, out=np.zeros_like(signal), where=signal > 0),
             private=np.maximum(lengths - dim * shared**2 / variance, 0),
-            rival_gain=(energy - rise) * resolved / fourth / np.maximum(energy, 1e-12),
+            rival_gain=(energy - rise) * resolved / fourth / np.maximum(energy, 1e-12),  # eq-sh-rival
             # a frequent input keeps the fluctuation of its own length, 2/d, which is all there is for the polar map
             fading=np.sqrt(damping**4 + (1 - damping**4) * 2 / dim / variance),
         )
@@ -102,11 +104,11 @@ class SpectralEquivalent:
         """
         seen = self.values > 0
         check_tensor("q", q, ("n",))
-        values, q = self.values[seen], q.double().numpy(force=True)
+        values, at = self.values[seen], q.double().numpy(force=True)
         low, high = values[-1] / (1 + BIN_WIDTH), values[0] * (1 + BIN_WIDTH)
-        if not ((q >= low) & (q <= high)).all():
-            raise ValueError(f"q must lie in [{values[-1]:.3g}, {values[0]:.3g}], got {q.min():.3g} … {q.max():.3g}")
-        return np.exp(np.interp(np.log(q), np.log(values[::-1]), np.log(self.signal[seen][::-1])))
+        if not ((at >= low) & (at <= high)).all():
+            raise ValueError(f"q must lie in [{values[-1]:.3g}, {values[0]:.3g}], got {at.min():.3g} … {at.max():.3g}")
+        return np.exp(np.interp(np.log(at), np.log(values[::-1]), np.log(self.signal[seen][::-1])))
 
     def recovery_probabilities(self) -> np.ndarray:
         """(K,) probability that an item of each frequency beats all its rivals: `winning_probabilities`.
@@ -117,7 +119,7 @@ class SpectralEquivalent:
             least = "1 - lam M(lam) above rounding (beyond, h_λ is the map of SGD)"
             raise ValueError(f"lam must leave {least}, got {self.lam:g}")
         label, rivals = classes(self.damping, self.counts)
-        variance = 1 - self.unresolved * self.damping[:, None] * rivals
+        variance = 1 - self.unresolved * self.damping[:, None] * rivals  # eq-sh-two
         return winning_probabilities(math.sqrt(self.dim) * self.signal, self.spread, variance, label, self.counts)
 
     def expected_losses(self, lr: float) -> np.ndarray:
@@ -170,13 +172,13 @@ def interaction_variances(
     v, c = values[values > 0], counts[values > 0]
     _, weights, mu, M, slope = _grid(v, c, dim, lam)
     C, S = _pair_kernels(mu, M, slope)
-    at = at.double().numpy(force=True)
-    damping = 1 / (1 + np.square(at[:, None] * M))
-    result = np.empty((len(at), len(at)))
-    for i, (weight, row) in enumerate(zip(at, damping, strict=True)):
+    items = at.double().numpy(force=True)
+    damping = 1 / (1 + np.square(items[:, None] * M))
+    result = np.empty((len(items), len(items)))
+    for i, (weight, row) in enumerate(zip(items, damping, strict=True)):
         x = row * damping * weights
-        even = quadratic(x, C) + (weight * at) ** 2 * quadratic(x * M**2, C)
-        result[i] = even + (weight**2 + at**2) * quadratic(x * M, S)
+        even = quadratic(x, C) + (weight * items) ** 2 * quadratic(x * M**2, C)
+        result[i] = even + (weight**2 + items**2) * quadratic(x * M, S)
     return 4 / math.pi**2 * result
 
 
@@ -194,6 +196,7 @@ def expected_softplus(scores: np.ndarray, spread: float, n_rivals: float) -> np.
     for start in range(0, len(y), _ROWS):
         part = slice(start, start + _ROWS)
         misses[part] = -np.expm1(-np.exp(np.minimum(y[part, None] + spread * NORMAL_GRID, 50))) @ NORMAL_WEIGHTS
+    # eq-loss-laplace
     beaten = -np.expm1(n_rivals * np.log1p(-np.minimum(misses, 1 - 1e-16)))
     # the kernel is 1 to rounding up to x = −40, where a running sum takes the place of products
     flat = int(np.searchsorted(x, -40))

@@ -88,6 +88,7 @@ class ManyStepEquivalent:
             total = self.damping[steps].sum(0)
             label = np.round((_RIVAL_CLASSES - 1) * (total - total.min()) / max(np.ptp(total), 1e-9)).astype(int)
             number, rivals = class_means(label, self.counts, self.damping[steps])
+            # eq-df-count
             own = np.sqrt(np.maximum(most - lost.sum(0), 1e-12))
             sd = np.sqrt(np.maximum(most - lost.T @ rivals, 1e-12))
             score = math.sqrt(self.dim) * self.signals[steps].sum(0)[:, None] + own[:, None] * GAUSS_HERMITE[0]
@@ -135,6 +136,7 @@ def _overlap(one: _Step, other: _Step, counts: np.ndarray, dim: int) -> float:
     (4/π²) ∬ M M′ O / ((1 − E)² − O²) ds ds′ with E = (1/d) Σ_k x² x′² / ((1 + x²)(1 + x′²)), O = (1/d) Σ_k x x′ / (…),
     x = w_k M: the ladder of two resolvents, derived in the chapter "Deflation".
     """
+    # eq-df-overlap
     E = (one.occupied * counts[:, None]).T @ other.occupied / dim
     O = (one.crossing * counts[:, None]).T @ other.crossing / dim  # noqa: E741
     ladder = one.resolvent[:, None] * other.resolvent * O / ((1 - E) ** 2 - O**2)

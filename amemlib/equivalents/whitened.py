@@ -60,6 +60,7 @@ def balanced_whitener(q: Float[Tensor, " N"], dim: int) -> Whitener:
     values, counts = binned(q, BIN_WIDTH)
     if counts[values > 0].sum() <= dim:
         raise ValueError(f"q must have more than dim = {dim} weights > 0, got {counts[values > 0].sum():.0f}")
+    # eq-wb-balanced
     excess = lambda log_c: counts @ _cubic(math.exp(log_c) * values**2) - dim
     low = -2 * math.log(values[0]) - 40
     c = math.exp(brentq(excess, low, -2 * math.log(values[values > 0].min()) + 40))
@@ -105,7 +106,7 @@ def _solve(name: str, terms: Sequence[Whitener], q: np.ndarray, counts: np.ndarr
     terms = check_sequence(name, terms)
     if not terms:
         return _Side(np.ones(1), np.ones((1, len(q))), np.ones(1), np.ones((1, 1)), dim)
-    nodes = []
+    nodes: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     for term in terms:
         check_instance(name, term, Whitener)
         a = np.asarray(term.weights(q), dtype=float)
@@ -132,7 +133,8 @@ def _solve(name: str, terms: Sequence[Whitener], q: np.ndarray, counts: np.ndarr
         side = _side(*node, counts, dim)
         scale.append(term.coefficient / math.sqrt(counts * q**2 @ side.pairs() @ side.traces()))
     scaled = [(s * weight, a, tau) for s, (weight, a, tau) in zip(scale, nodes, strict=True)]
-    return _side(*map(np.concatenate, zip(*scaled, strict=True)), counts, dim)
+    weight, a, tau = map(np.concatenate, zip(*scaled, strict=True))
+    return _side(weight, a, tau, counts, dim)
 
 
 def _resolvent(a: np.ndarray, t: float, counts: np.ndarray, dim: int) -> float:
@@ -151,6 +153,7 @@ def _resolvent(a: np.ndarray, t: float, counts: np.ndarray, dim: int) -> float:
 def _side(c: np.ndarray, a: np.ndarray, tau: np.ndarray, counts: np.ndarray, dim: int) -> _Side:
     rest = 1 / (1 + a * tau[:, None])
     leverage = 1 - rest
+    # eq-wb-trace
     return _Side(c, rest, tau, np.outer(tau, tau) / (1 - (leverage * counts) @ leverage.T / dim), dim)
 
 

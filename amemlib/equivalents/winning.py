@@ -50,6 +50,7 @@ def winning_probabilities(
     deltas = np.expm1(math.sqrt(log_variance) * nodes - log_variance / 2)
     probabilities = np.zeros(len(score))
     for delta, node_weight in zip(deltas, node_weights / math.sqrt(2 * math.pi), strict=True):
+        # eq-sh-full
         noise = np.sqrt(spread.own_noise * (1 + spread.fading * delta) + spread.private)
         centre = score * (1 + spread.signal_gain * delta)
         scale = np.maximum(1 + spread.fading[:, None] * gain * delta, _LEAST_SCALE)

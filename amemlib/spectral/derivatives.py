@@ -90,7 +90,6 @@ def signal_slopes(
     Returns two (n,) float64 tensors.
     """
     check_tensor("G", G, ("d", "d"))
-    check_tensor("G", G, (len(G), len(G)))
     check_tensor("U", U, ("n", len(G)))
     check_tensor("V", V, (len(U), len(G)))
     P, s, Qh = torch.linalg.svd(G.double())
@@ -125,7 +124,6 @@ def signal_curve(
     Returns three (n, T) float64 tensors. Raises `ValueError` for a λ < 0 or shapes that do not fit.
     """
     check_tensor("G", G, ("d", "d"))
-    check_tensor("G", G, (len(G), len(G)))
     lam = check_non_negative("lam", lam)
     for name, X in (("U", U), ("V", V), ("t", t)):
         check_tensor(name, X, (...,))
@@ -149,7 +147,8 @@ def signal_curve(
         value = (c + step * D) / denominator
         slope = D / denominator - 2 * value**2
         curves.append(torch.stack([value, slope, -2 * value * (D / denominator + 2 * slope)]) @ weights)
-    return tuple(torch.stack(curves, -1))
+    phi, first, second = torch.stack(curves, -1)
+    return phi, first, second
 
 
 def _derivative(G: Tensor, E: Tensor, f: Callable, df: Callable, scale: float, rank: int | None) -> Tensor:
@@ -215,4 +214,5 @@ class _Once(torch.autograd.Function):
 
 def _gauss_legendre(like: Tensor) -> tuple[Tensor, Tensor]:
     """Nodes and weights on [0, 1], exact for polynomials of degree 23."""
-    return tuple(torch.as_tensor(x, dtype=torch.float64, device=like.device) for x in _GAUSS_LEGENDRE)
+    nodes, weights = (torch.as_tensor(x, dtype=torch.float64, device=like.device) for x in _GAUSS_LEGENDRE)
+    return nodes, weights

@@ -114,6 +114,9 @@ SCHEDULES = {
 }
 """Published schedules of Newton–Schulz: name ↦ (a, b, c) for every step, applied to G / ‖G‖_F."""
 
+_NAMED: dict[str, tuple] = SCHEDULES | NEWTON_SCHULZ_COEFFICIENTS
+"""Every name: a table for its own number of steps, or three numbers for any; "jordan" is both, five of the same."""
+
 DEFAULT_STEPS = 5
 """How often three coefficients are applied unless a number of steps is given; torch.optim.Muon's default."""
 
@@ -158,9 +161,8 @@ def newton_schulz_schedule(
     another degree, or even powers, for which f(G) has no meaning), or a `steps` that is not the table's length.
     """
     if isinstance(coefficients, str):
-        known = SCHEDULES | NEWTON_SCHULZ_COEFFICIENTS
-        check_choice("coefficients", coefficients, tuple(NEWTON_SCHULZ_COEFFICIENTS | SCHEDULES))
-        coefficients = known[coefficients]
+        check_choice("coefficients", coefficients, tuple(_NAMED))
+        coefficients = _NAMED[coefficients]
     table = check_sequence("coefficients", coefficients)
     if table and not any(np.ndim(row) for row in table):
         count = check_count("steps", DEFAULT_STEPS if steps is None else steps)

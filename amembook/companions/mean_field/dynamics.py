@@ -2,7 +2,7 @@
 
 Student (1/m) Σ_i h_4(⟨x, u_i⟩) with |u_i| = 1, teacher h_4(⟨x, θ⟩), θ the first coordinate vector, all data; a neuron
 follows −∇ on the sphere, at m times the gradient's rate. Not the mean field of Muon's iterates on the memory, which is
-`equivalents.mean_field`.
+`amembook.laws.mean_field`.
 
 In the infinite network the law of the neurons is symmetric about θ. A neuron keeps its meridian, and its height
 s = ⟨u, θ⟩ moves by s′ = (1 − s²) F′(s), where F(s) = s⁴ − E_v ⟨u, v⟩⁴ needs the moments M₂ = E s² and M₄ = E s⁴ alone.

@@ -30,7 +30,7 @@ def measure_quadratic(n_parameters: int, copies: int, decay: float, level: float
     }
 
 
-def measure_rank(rank_items: int, alpha: float, dim: int, seed: int) -> dict:
+def measure_rank(rank_items: int, dim: int, alpha: float, seed: int) -> dict:
     """tr H/h of the memory at W = 0."""
     problem = Problem.power_law(rank_items, dim, alpha)
     emb = sample_embeddings(problem, seed, dtype=torch.float64)
@@ -39,7 +39,7 @@ def measure_rank(rank_items: int, alpha: float, dim: int, seed: int) -> dict:
 
 
 def measure_gain(
-    gain_items: int, alpha: float, dim: int, levels: list[float], directions: int, width: float, seed: int
+    gain_items: int, dim: int, alpha: float, levels: list[float], directions: int, width: float, seed: int
 ) -> dict:
     """What one step along one estimate gains on the memory's loss, mean over directions, at the rate 1/(tr H + 2h),
     over |g|²/(2 (tr H + 2h)), which it would gain on a quadratic; where gradient descent has brought the loss to some

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -20,6 +21,7 @@ from amembook.run.base import (
     Several,
     SteepAlpha,
     draws,
+    some_of,
     standard_error,
 )
 from amembook.run.claims import (
@@ -31,6 +33,7 @@ from amembook.run.claims import (
     exponents,
     family,
     luck,
+    numbers,
 )
 from amemlib import theory
 from amemlib.equivalents import expected_capacity, expected_distinct_items, expected_prefix
@@ -58,6 +61,7 @@ LEMMA_17_CONSTANT = 9.0
 """What the chapter proves for Lemma 17, with probability 1 − e^{−d/2}."""
 LEMMA_28_CONSTANT = 4.0
 """What Lemma 28 is held to: no constant is proved that does not depend on the probability of failure."""
+PARTS = ("steps", "lemmas")
 
 
 @dataclass(frozen=True)
@@ -79,11 +83,15 @@ class CriticalBatchConfig(Config):
     sgd_seeds: Several = 32
     sgd_batch_sizes: AscendingCounts = tuple(round(2 ** (k / 3)) for k in range(9, 40))
     sgd_predicted_seeds: Count = 16  # SGD draws for which the sharp count of the drawn frequencies is computed
+    # what a record measures, and what its counts are judged for: their level and the exponent of the half-capacity
+    # batch, or their level alone, which is what the figures draw
+    parts: Annotated[tuple[str, ...], some_of(*PARTS)] = PARTS
+    claims: Annotated[tuple[str, ...], some_of("exponents", "counts")] = ("exponents",)
     first_seed: Natural = 0
 
 
 def measure_minibatch_steps(
-    alpha: float, n_items: int, dim: int, batch_sizes: list[int], seed: int, device: str
+    n_items: int, dim: int, alpha: float, batch_sizes: list[int], seed: int, device: str
 ) -> dict:
     """One draw of the embeddings and a minibatch of every size: what polar and SGD recover, and what was observed.
 
@@ -110,7 +118,7 @@ def measure_minibatch_steps(
     return result
 
 
-def measure_sgd_minibatches(alpha: float, n_items: int, dim: int, batch_sizes: list[int], seed: int) -> dict:
+def measure_sgd_minibatches(n_items: int, dim: int, alpha: float, batch_sizes: list[int], seed: int) -> dict:
     """What one SGD step recovers from minibatches of every size, exact at any d through the two Gram matrices."""
     problem = Problem.power_law(n_items, dim, alpha)
     emb = sample_reduced_embeddings(problem, seed)
@@ -127,14 +135,14 @@ def measure_sgd_minibatches(alpha: float, n_items: int, dim: int, batch_sizes: l
     return result
 
 
-def predict_sgd_minibatches(alpha: float, n_items: int, dim: int, batch_sizes: list[int], seed: int) -> dict:
+def predict_sgd_minibatches(n_items: int, dim: int, alpha: float, batch_sizes: list[int], seed: int) -> dict:
     """Sharp counts of one SGD step for every B, for the frequencies that `measure_sgd_minibatches` draws."""
     problem = Problem.power_law(n_items, dim, alpha)
     batches = [sample_minibatch(problem, batch_size, seed) for batch_size in batch_sizes]
     return {"sharp": [expected_capacity(problem, "sgd", frequencies=q) for q in batches]}
 
 
-def measure_lemmas(alpha: float, n_items: int, dim: int, seed: int, device: str) -> dict:
+def measure_lemmas(n_items: int, dim: int, alpha: float, seed: int, device: str) -> dict:
     """The quantities of Lemmas 14 to 17 on one draw, for batches of LEMMA_BATCHES × d^α items; lists over the batches.
 
     median: s_{d/2}(G₀). lemma_14: λ_{d/2}(Σ), Σ = Σ_i q_i² v_i v_iᵀ. lemma_15_max, lemma_15_energy: the largest ratio
@@ -182,7 +190,7 @@ def _tail_ratios(problem: Problem, q: np.ndarray, batch_size: float) -> dict:
     }
 
 
-def measure_sgd_bounds(alpha: float, n_items: int, dim: int, seed: int) -> dict:
+def measure_sgd_bounds(n_items: int, dim: int, alpha: float, seed: int) -> dict:
     """Lemma 28 and the loss bound of Theorem 5 on one population draw, exact at any d through the Gram matrices.
 
     lemma_28: max_{i,j} |u_jᵀ(G − G₀)v_i| over (q_i + ‖q‖₂/√d) (1/N + 1/√(Nd)) log d. loss: min over η of L(η G₀).
@@ -220,12 +228,16 @@ def critical_batch_grids(config: CriticalBatchConfig) -> dict[str, Grid]:
     """One cell a draw, all batch sizes inside it: SGD's draws, Muon's, and the lemmas on the same seeds as Muon's."""
     own = {"n_items": config.sgd_items, "batch_sizes": config.sgd_batch_sizes}
     sgd_dims, muon = {"dim": config.sgd_dims}, {"dim": config.dims, "seed": draws(config)}
-    return {
+    grids = {
         "sgd": Grid(measure_sgd_minibatches, sgd_dims | {"seed": draws(config, config.sgd_seeds)}, **own),
         "sgd_sharp": Grid(
             predict_sgd_minibatches, sgd_dims | {"seed": draws(config, _predicted_draws(config, "sgd"))}, **own
         ),
         "muon": Grid(measure_minibatch_steps, muon),
+    }
+    if "lemmas" not in config.parts:
+        return grids
+    return grids | {
         "lemmas": Grid(measure_lemmas, muon),
         "bounds": Grid(measure_sgd_bounds, sgd_dims | {"seed": draws(config)}, n_items=config.sgd_items),
     }
@@ -247,7 +259,7 @@ def critical_batch_summary(config: CriticalBatchConfig, results: Results) -> tup
         for fields, of_map in zip((measured, predicted), _map_summary(config, results, name), strict=True):
             for field, value in of_map.items():
                 fields.setdefault(field, {})[name] = value
-    return measured | {"lemmas": _lemmas(config, results)}, predicted
+    return measured | ({"lemmas": _lemmas(config, results)} if "lemmas" in config.parts else {}), predicted
 
 
 def _sizes(config: CriticalBatchConfig, name: str) -> tuple[tuple[int, ...], tuple[int, ...], int]:
@@ -288,8 +300,8 @@ def _map_summary(config: CriticalBatchConfig, results: Results, name: str) -> tu
         return measured, predicted
     sharp = results.array("sgd_sharp", "sharp") if name == "sgd" else results.array("muon", "polar", "sharp")
     residual = counts[:, : sharp.shape[1]] - sharp
-    for prefix, numbers in (("", counts), ("set_", shared)):
-        half, slope, interval = _half_batch_exponent(dims, batch_sizes, numbers, population)
+    for prefix, values in (("", counts), ("set_", shared)):
+        half, slope, interval = _half_batch_exponent(dims, batch_sizes, values, population)
         measured |= {f"{prefix}half_batch": half, f"{prefix}slope": slope, f"{prefix}interval": interval}
     far_below = _far_below(batch_sizes, measured["half_batch"], distinct.mean(1))
     deviation = counts.mean(1) / (distinct.mean(1) + 1) - 1
@@ -299,6 +311,9 @@ def _map_summary(config: CriticalBatchConfig, results: Results, name: str) -> tu
         "observed_deviation": [row[few] for row, few in zip(deviation, far_below, strict=True)],
         "observed_error": standard_error(counts / (distinct + 1)),
     }
+    if "counts" in config.claims:
+        # residuals need both of a draw
+        measured |= {"seed_total": counts[:, : sharp.shape[1]].sum(2), "seed_total_sharp": sharp.sum(2)}
     predicted["counts"] = sharp.mean(1)
     predicted["population"] = [expected_capacity(problem, name) for problem in problems]
     predicted["half_batch"] = [
@@ -366,13 +381,44 @@ def _half_batch_exponent(dims, batch_sizes, counts: np.ndarray, full: np.ndarray
 
 def judge_critical_batch(config: CriticalBatchConfig, measured: dict, predicted: dict) -> dict[str, dict]:
     """Counts against those of their batches, exponents against their limits; few samples; the bounds of the lemmas."""
-    return {
-        "polar": _half_batch_verdict(config, measured, predicted, "polar"),
-        "sgd": _half_batch_verdict(config, measured, predicted, "sgd"),
+    of_map = _counts_verdict if "counts" in config.claims else _half_batch_verdict
+    verdicts = {
+        "polar": of_map(config, measured, predicted, "polar"),
+        "sgd": of_map(config, measured, predicted, "sgd"),
         "observed": _observed_verdict(config, measured),
         "prefix": _prefix_verdict(config, measured, predicted),
         "luck": _luck_verdict(config, measured),
-    } | _lemma_verdicts(config, measured["lemmas"])
+    }
+    return verdicts | (_lemma_verdicts(config, measured["lemmas"]) if "lemmas" in config.parts else {})
+
+
+def _counts_verdict(config: CriticalBatchConfig, measured: dict, predicted: dict, name: str) -> dict:
+    """The counts of all batches together, by d from `SHARP_DIM` on, less the sharp counts of the same draws.
+
+    The half-capacity batch is not judged: its exponent would need four hundred draws at every d.
+    """
+    dims = np.array(_sizes(config, name)[0])
+    judged = dims >= SHARP_DIM
+    if not judged.any():
+        return equivalence([])
+    totals, sharp = (measured[field][name][judged] for field in ("seed_total", "seed_total_sharp"))
+    n_draws, n_batches = totals.shape[1], len(_sizes(config, name)[1])
+    counts, error, law, seen, whole = (
+        table[name][judged]
+        for table in (
+            *(measured[key] for key in ("counts", "residual_error")),
+            predicted["counts"],
+            measured["distinct"],
+            predicted["population"],
+        )
+    )
+    rivals = {"every item seen": seen.sum(1), "the population's, whatever the batch": whole * n_batches}
+    given = {"law": sharp.mean(1), "band": SIZES, "rivals": rivals, "at": [f"d = {dim}" for dim in dims[judged]]}
+    made = numbers("items", totals.mean(1), standard_error(totals - sharp), n_draws, **given)
+    entries = {"law": law, "band": SIZES, "guard": True}
+    return equivalence(
+        made + numbers("items, entry", counts, np.fmax(error, np.sqrt(law / n_draws) / 2), n_draws, **entries)
+    )
 
 
 def _half_batch_verdict(config: CriticalBatchConfig, measured: dict, predicted: dict, name: str) -> dict:
@@ -515,6 +561,15 @@ EXPERIMENT = Experiment(
         ),
         "cpu": CriticalBatchConfig(),
         "confirm": CriticalBatchConfig(seeds=8, first_seed=4100),
+        "figures": CriticalBatchConfig(
+            dims=(256, 512),
+            seeds=8,
+            sgd_seeds=160,
+            sgd_predicted_seeds=160,
+            parts=("steps",),
+            claims=("counts",),
+            first_seed=48_000,
+        ),
         "gpu": CriticalBatchConfig(
             dims=(128, 181, 256, 362, 512, 724, 1024, 1448, 2048),
             n_items=131_072,
@@ -532,4 +587,5 @@ EXPERIMENT = Experiment(
     summarise=critical_batch_summary,
     judge=judge_critical_batch,
     unseen_from=FRESH_SEEDS,
+    added={"parts": PARTS, "claims": ("exponents",)},
 )

@@ -1,7 +1,6 @@
 """`deflation`: the thresholded iterates of Eq. (7), step by step, and their proofs' lemmas (Theorems 9 and 10)."""
 
 import functools
-import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -36,9 +35,11 @@ from amembook.run.claims import (
     SHARP_DIM,
     SIZES,
     check,
+    count_error,
     equivalence,
     exponents,
     family,
+    growth,
     luck,
     rival_step_exponents,
 )
@@ -68,10 +69,13 @@ SUPERCONCENTRATION = 2.0
 """C in Lemma 34; any C > 3/(2√2) will do for n large enough, 1.5 only from n = 10⁷ on."""
 LEMMAS = ("lemma_30", "lemma_31", "lemma_32", "lemma_33", "lemma_35", "lemma_36")
 """The bounds measured on draws; Lemma 34 is computed."""
-PARTS = ("smoothed_sign", "polar", "sgd", "smoothed_half", "sgd_half", "batches", "lemmas")
-"""What a record may measure: the population runs of a rule each, the minibatch runs, the lemmas."""
 TAIL_BATCHES = {"population": math.inf, "1": 1, "4": 4, "64": 64}
 """B of the tails of Lemmas 35 and 36 behind m items, in units of ζ m^α."""
+
+PARTS = ("population", "batches", "lemmas")
+RULE_NAMES = ("smoothed_sign", "polar", "sgd", "smoothed_half", "sgd_half")
+"""The keys of `RULES`."""
+BATCH_RULES = ("smoothed_sign", "sgd")
 
 _PAIRS = 200
 _MULTIPLES = (1, 4, 16)
@@ -94,23 +98,33 @@ class DeflationConfig(Config):
     # minibatch runs of Muon with Theorem 9's λ_t and of SGD, a fresh batch every step
     batch_dim: Count = 256
     batch_sizes: Counts = (256, 4096, 65_536)
-    parts: Annotated[tuple[str, ...], some_of(*PARTS)] = PARTS  # what a record measures
+    # what a record measures, and how it judges growth: by exponents over all d, or by counts at the ends of those d at
+    # which counts are judged
+    parts: Annotated[tuple[str, ...], some_of(*PARTS)] = PARTS
+    rules: Annotated[tuple[str, ...], some_of(*RULE_NAMES)] = RULE_NAMES
+    growth: Annotated[tuple[str, ...], some_of("exponents", "ends")] = ("exponents",)
+    first_step: Steps = 1  # the first step that is judged: others have a record of more draws
     first_seed: Natural = 0
 
     def limits(self) -> None:
         largest = max(*self.dims, self.batch_dim)
-        for method, steps, constant in (
-            ("muon", self.steps, self.constant),
-            ("sgd", self.sgd_steps, self.sgd_constant),
+        measured = set(self.rules if "population" in self.parts else ()) | set(
+            BATCH_RULES if "batches" in self.parts else ()
+        )
+        for rule, method, steps, constant in (
+            ("smoothed_sign", "muon", self.steps, self.constant),
+            ("sgd", "sgd", self.sgd_steps, self.sgd_constant),
         ):
-            removed = (0, *theory.recovery_thresholds(method, self.alpha, largest, steps, constant))[-2]
+            if rule not in measured:
+                continue
+            removed = (0, *theory.recovery_thresholds(method, largest, self.alpha, steps, constant))[-2]
             if removed >= self.n_items:
                 raise ValueError(f"n_items must exceed {method}'s last threshold, {removed}, got {self.n_items}")
 
 
 @functools.cache
 def half_recovered(
-    schedule: Callable[..., theory.Schedule], alpha: float, n_items: int, dim: int, steps: int
+    schedule: Callable[..., theory.Schedule], n_items: int, dim: int, alpha: float, steps: int
 ) -> theory.Schedule:
     """Thresholds at what the sharp prediction says is recovered, for the population: no θ."""
     return schedule(Problem.power_law(n_items, dim, alpha).frequencies, dim, steps)
@@ -118,8 +132,8 @@ def half_recovered(
 
 def without_constant(schedule: Callable[..., theory.Schedule]) -> Callable[..., theory.Schedule]:
     """The schedule in the form that a `Rule` wants; it has no use for θ, and none for B."""
-    return lambda alpha, n_items, dim, steps, constant, batch_size=math.inf: half_recovered(
-        schedule, alpha, n_items, dim, steps
+    return lambda n_items, dim, alpha, steps, constant, batch_size=math.inf: half_recovered(
+        schedule, n_items, dim, alpha, steps
     )
 
 
@@ -144,7 +158,7 @@ def expected_sgd(plan: theory.Schedule, w: Float[Tensor, "T N"], dim: int) -> di
 class Rule:
     """One way to run the thresholded iterates.
 
-    method: whose exponents they should have. schedule: α, N, d, T, θ (and B) ↦ thresholds, λ_t, η_t. expected: the
+    method: whose exponents they should have. schedule: N, d, α, T, θ (and B) ↦ thresholds, λ_t, η_t. expected: the
     schedule, the weights (T, N) of its gradients and d ↦ sharp counts by name, each (T,).
     """
 
@@ -162,7 +176,6 @@ RULES = {
 }
 """smoothed_sign: Theorem 9 with θ. sgd: Theorem 10 with θ. The other three have no constant to choose, their thresholds
 are at what is recovered: polar without smoothing, smoothed_half and sgd_half with the sizes of what is left."""
-BATCH_RULES = ("smoothed_sign", "sgd")
 
 
 def step_map(lam: float) -> Callable[[Tensor], Tensor]:
@@ -197,52 +210,60 @@ def run_schedule(plan: theory.Schedule, emb: Embeddings, frequencies: Iterable[T
     return [recovered(W, emb) for W in iterates]
 
 
+@functools.lru_cache(1)
+def last_draw(n_items: int, dim: int, seed: int, device: str) -> Embeddings:
+    """The embeddings of a seed, kept for the next rule: to draw them takes longer than a GPU needs for the steps."""
+    return sample_embeddings(
+        Problem(torch.full((n_items,), 1 / n_items, dtype=torch.float64), dim), seed, runtime.device(device)
+    )
+
+
 def measure_deflation(
-    rules: dict[str, dict], alpha: float, n_items: int, dim: int, seed: int, device: str
-) -> dict[str, dict]:
-    """Counts along the thresholded iterates of every rule on one draw, population gradients; rules: `rule_arguments`.
+    rule: str, n_items: int, dim: int, alpha: float, steps: int, constant: float, seed: int, device: str
+) -> dict:
+    """Counts along the thresholded iterates of one draw, population gradients.
 
     counts: (T,). within: (T,) recovered items among the first d_t. stayed: (T − 1,) share of the items recovered after
     t steps that still are after t + 1.
     """
     problem = Problem.power_law(n_items, dim, alpha)
-    emb = sample_embeddings(problem, seed, runtime.device(device))
-    counted = {}
-    for rule, own in rules.items():
-        plan = RULES[rule].schedule(alpha, n_items, dim, **own)
-        masks = run_schedule(plan, emb, [problem.frequencies] * own["steps"])
-        counted[rule] = {
-            "counts": [int(mask.sum()) for mask in masks],
-            "within": [int(mask[:last].sum()) for mask, last in zip(masks, plan.thresholds, strict=True)],
-            "stayed": [float((old & new).sum() / old.sum().clamp(min=1)) for old, new in pairwise(masks)],
-        }
-    return counted
+    emb = last_draw(problem.n_items, dim, seed, device)
+    plan = RULES[rule].schedule(n_items, dim, alpha, steps, constant)
+    masks = run_schedule(plan, emb, [problem.frequencies] * steps)
+    return {
+        "counts": [int(mask.sum()) for mask in masks],
+        "within": [int(mask[:last].sum()) for mask, last in zip(masks, plan.thresholds, strict=True)],
+        "stayed": [float((old & new).sum() / old.sum().clamp(min=1)) for old, new in pairwise(masks)],
+    }
 
 
 def measure_batches(
-    rules: dict[str, dict], alpha: float, n_items: int, dim: int, batch_sizes: list[int], seed: int, device: str
-) -> dict[str, list[dict]]:
+    rule: str,
+    n_items: int,
+    dim: int,
+    alpha: float,
+    steps: int,
+    constant: float,
+    batch_size: int,
+    seed: int,
+    device: str,
+) -> dict:
     """The same with a fresh batch of B every step and thresholds limited by B^{1/α}, and what its draws predict.
 
-    For every rule a list over `batch_sizes`. counts, sharp: (T,) recovered, and expected for the drawn batches.
-    distinct: (T,) items seen so far. unseen: (T,) recovered and in no batch so far.
+    counts, sharp: (T,) recovered, and expected for the drawn batches. distinct: (T,) items seen so far. unseen: (T,)
+    recovered and in no batch so far.
     """
     problem = Problem.power_law(n_items, dim, alpha)
-    emb = sample_embeddings(problem, seed, runtime.device(device))
-    counted = {rule: [] for rule in rules}
-    for rule, batch_size in itertools.product(rules, batch_sizes):
-        steps = rules[rule]["steps"]
-        plan = RULES[rule].schedule(alpha, n_items, dim, **rules[rule], batch_size=batch_size)
-        batches = torch.stack([sample_minibatch(problem, batch_size, _MOST_STEPS * seed + t) for t in range(steps)])
-        masks, seen = run_schedule(plan, emb, batches), batches.cumsum(0) > 0
-        counts = {
-            "counts": [int(mask.sum()) for mask in masks],
-            "sharp": RULES[rule].expected(plan, thresholded_weights(batches, plan.removed), dim)["counts"],
-            "distinct": seen.sum(1),
-            "unseen": [int((mask.cpu() & ~shown).sum()) for mask, shown in zip(masks, seen, strict=True)],
-        }
-        counted[rule].append(counts)
-    return counted
+    emb = last_draw(problem.n_items, dim, seed, device)
+    plan = RULES[rule].schedule(n_items, dim, alpha, steps, constant, batch_size)
+    batches = torch.stack([sample_minibatch(problem, batch_size, _MOST_STEPS * seed + t) for t in range(steps)])
+    masks, seen = run_schedule(plan, emb, batches), batches.cumsum(0) > 0
+    return {
+        "counts": [int(mask.sum()) for mask in masks],
+        "sharp": RULES[rule].expected(plan, thresholded_weights(batches, plan.removed), dim)["counts"],
+        "distinct": seen.sum(1),
+        "unseen": [int((mask.cpu() & ~shown).sum()) for mask, shown in zip(masks, seen, strict=True)],
+    }
 
 
 def tail_bounds(problem: Problem, batch_size: float, first: int) -> tuple[float, float]:
@@ -257,7 +278,7 @@ def tail_bounds(problem: Problem, batch_size: float, first: int) -> tuple[float,
     return max(math.e**2 * float(p[0]), luck), max(math.e**2 * float(p.sum()), luck)
 
 
-def measure_step_lemmas(alpha: float, n_items: int, dim: int, seed: int, device: str) -> dict:
+def measure_step_lemmas(n_items: int, dim: int, alpha: float, seed: int, device: str) -> dict:
     """Lemmas 30 to 33, 35 and 36 on one draw: left side over an explicit right side that holds but for `FAILURE`.
 
     The worst over the weights of `lemma_weights`, and over the tails behind m = d, 4d, 16d items with each of
@@ -268,7 +289,7 @@ def measure_step_lemmas(alpha: float, n_items: int, dim: int, seed: int, device:
     generator = torch.Generator().manual_seed(seed)
     gaussian = torch.randn(_PAIRS, dim, dtype=torch.float64, generator=generator).to(emb.V.device)
     sums = [weighted_sum_ratios(emb, x.to(emb.V.device), gaussian) for x in lemma_weights(problem)]
-    zeta = theory.power_law_sum(alpha, n_items)
+    zeta = theory.power_law_sum(n_items, alpha)
     tails = {name: [] for name in TAIL_BATCHES}
     for name, multiple in TAIL_BATCHES.items():
         for first in (m * dim for m in _MULTIPLES):
@@ -340,7 +361,7 @@ def tail_numbers(problem: Problem, emb: Embeddings, first: int, batch_size: floa
     operator, energy = float(singular_values((x[:, None] ** 2 * V).T @ V)[0]), float(tail @ tail)
     item, mass = tail_bounds(problem, batch_size, first)
     bound = bounds.weighted_norm_bound(math.sqrt(item * mass), item, problem.dim, -math.log(FAILURE))
-    unit = first ** (1 - 2 * problem.alpha) / theory.power_law_sum(problem.alpha, problem.n_items) ** 2
+    unit = first ** (1 - 2 * problem.alpha) / theory.power_law_sum(problem.n_items, problem.alpha) ** 2
     return {
         "lemma_35": operator / bound,
         "lemma_36": energy / (item * mass),
@@ -354,6 +375,7 @@ def rule_arguments(config: DeflationConfig) -> dict[str, dict]:
     constants = {"smoothed_sign": config.constant, "sgd": config.sgd_constant}
     return {
         name: {
+            "rule": name,
             "steps": config.sgd_steps if rule.method == "sgd" else config.steps,
             "constant": constants.get(name, 1.0),
         }
@@ -361,22 +383,20 @@ def rule_arguments(config: DeflationConfig) -> dict[str, dict]:
     }
 
 
-def measured_rules(config: DeflationConfig) -> list[str]:
-    """The rules whose population runs a record has."""
-    return [name for name in RULES if name in config.parts]
-
-
 def deflation_grids(config: DeflationConfig) -> dict[str, Grid]:
     """The population runs of every rule, the minibatch runs, and the lemmas, in this order."""
-    every, seeds, grids = rule_arguments(config), draws(config), {}
-    if rules := {name: every[name] for name in measured_rules(config)}:
-        grids["population"] = Grid(measure_deflation, {"dim": config.dims, "seed": seeds}, rules=rules)
-    if "batches" in config.parts:
-        rules = {name: every[name] for name in BATCH_RULES}
-        grids["batches"] = Grid(measure_batches, {"seed": seeds}, dim=config.batch_dim, rules=rules)
-    if "lemmas" in config.parts:
-        grids["lemmas"] = Grid(measure_step_lemmas, {"dim": config.dims, "seed": seeds})
-    return grids
+    rules, seeds = rule_arguments(config), draws(config)
+    own = {rule: rules[rule] for rule in RULES if rule in config.rules}
+    grids = {
+        "population": Grid(measure_deflation, {"dim": config.dims, "seed": seeds, "rule": own}),
+        "batches": Grid(
+            measure_batches,
+            {"batch_size": config.batch_sizes, "seed": seeds, "rule": {rule: rules[rule] for rule in BATCH_RULES}},
+            dim=config.batch_dim,
+        ),
+        "lemmas": Grid(measure_step_lemmas, {"dim": config.dims, "seed": seeds}),
+    }
+    return {part: grids[part] for part in PARTS if part in config.parts}
 
 
 def deflation_summary(config: DeflationConfig, results: Results) -> tuple[dict, dict]:
@@ -385,17 +405,27 @@ def deflation_summary(config: DeflationConfig, results: Results) -> tuple[dict, 
     Lists of `counts` are d × T, of `slope` and `interval` T, all by rule; `batch_counts` and its kin are B × T.
     `seed_…`: the same with an axis of seeds before T.
     """
+    parts = {"population": _population_summary, "batches": _batch_summary, "lemmas": _lemma_summary}
+    measured, predicted = {}, {}
+    for part in PARTS:
+        if part in config.parts:
+            of_part, law_of_part = parts[part](config, results)
+            measured, predicted = measured | of_part, predicted | law_of_part
+    return measured, predicted
+
+
+def _population_summary(config: DeflationConfig, results: Results) -> tuple[dict, dict]:
     measured = {field: {} for field in ("slope", "interval", "counts", "seed_counts", "within", "stayed")}
     predicted = {field: {} for field in ("slope", "sharp_slope", "counts", "within", "even", "thresholds")}
     arguments = rule_arguments(config)
-    for name in measured_rules(config):
-        rule, counts = RULES[name], results.array("population", name, "counts")
+    for name, rule in [(name, rule) for name, rule in RULES.items() if name in config.rules]:
+        counts = results.array("population", "counts", rule=name)
         fits = [fit_exponent(config.dims, column, config.n_items) for column in np.moveaxis(counts, -1, 0)]
         measured["slope"][name] = [fit.slope for fit in fits]
         measured["interval"][name] = [[fit.low, fit.high] for fit in fits]
         measured["seed_counts"][name] = counts
         for field in ("counts", "within", "stayed"):
-            measured[field][name] = results.array("population", name, field).mean(1)
+            measured[field][name] = results.array("population", field, rule=name).mean(1)
         plans = [_plan(config, name, dim) for dim in config.dims]
         predicted["thresholds"][name] = [plan.thresholds for plan in plans]
         expected = []
@@ -408,29 +438,29 @@ def deflation_summary(config: DeflationConfig, results: Results) -> tuple[dict, 
         predicted["sharp_slope"][name] = [fit_exponent(config.dims, column).slope for column in sharp]
         steps = range(1, arguments[name]["steps"] + 1)
         predicted["slope"][name] = [theory.recovery_exponent(rule.method, config.alpha, t) for t in steps]
-    if "batches" in config.parts:
-        _add_batches(config, results, measured, predicted)
-    if "lemmas" in config.parts:
-        measured["lemmas"] = _lemma_numbers(results)
     return measured, predicted
 
 
-def _add_batches(config: DeflationConfig, results: Results, measured: dict, predicted: dict) -> None:
-    by_batch = lambda rule, k, field: results.array("batches", rule, k, field)
+def _batch_summary(config: DeflationConfig, results: Results) -> tuple[dict, dict]:
+    measured, predicted = {}, {}
     for field in ("counts", "sharp", "distinct", "unseen"):
-        sizes = range(len(config.batch_sizes))
-        by_rule = {rule: np.stack([by_batch(rule, k, field) for k in sizes]) for rule in BATCH_RULES}
+        by_rule = {rule: results.array("batches", field, rule=rule) for rule in BATCH_RULES}
         measured[f"batch_{field}"] = {rule: values.mean(1) for rule, values in by_rule.items()}
         measured[f"seed_batch_{field}"] = by_rule
     predicted["batch_thresholds"] = {
         rule: [_plan(config, rule, config.batch_dim, batch_size).thresholds for batch_size in config.batch_sizes]
         for rule in BATCH_RULES
     }
+    return measured, predicted
+
+
+def _lemma_summary(config: DeflationConfig, results: Results) -> tuple[dict, dict]:
+    return {"lemmas": _lemma_numbers(results)}, {}
 
 
 def _plan(config: DeflationConfig, rule: str, dim: int, batch_size: float = math.inf) -> theory.Schedule:
     own = rule_arguments(config)[rule]
-    return RULES[rule].schedule(config.alpha, config.n_items, dim, own["steps"], own["constant"], batch_size)
+    return RULES[rule].schedule(config.n_items, dim, config.alpha, own["steps"], own["constant"], batch_size)
 
 
 def _lemma_numbers(results: Results) -> dict:
@@ -446,7 +476,9 @@ def _lemma_numbers(results: Results) -> dict:
 
 def judge_deflation(config: DeflationConfig, measured: dict, predicted: dict) -> dict[str, dict]:
     """Counts and exponents of every rule, counts of the minibatch runs, and the bounds of the lemmas."""
-    verdicts = {name: _rule_verdict(config, name, measured, predicted) for name in measured_rules(config)}
+    verdicts = {}
+    if "population" in config.parts:
+        verdicts = {name: _rule_verdict(config, name, measured, predicted) for name in RULES if name in config.rules}
     if "batches" in config.parts:
         verdicts |= {"batches": _batch_verdict(config, measured), "luck": _luck_verdict(config, measured)}
     if "lemmas" not in config.parts:
@@ -459,7 +491,8 @@ def judge_deflation(config: DeflationConfig, measured: dict, predicted: dict) ->
 def _rule_verdict(config: DeflationConfig, name: str, measured: dict, predicted: dict) -> dict:
     """The level of the counts after every step, from `SHARP_DIM` on, and every exponent, beside its limit κ_t.
 
-    A rule that a record does not have is not judged.
+    Where `growth` is by ends, it is that of the counts at the ends of these d. A rule
+    that a record does not have is not judged.
     """
     dims = np.array(config.dims)
     judged = dims >= SHARP_DIM
@@ -468,6 +501,17 @@ def _rule_verdict(config: DeflationConfig, name: str, measured: dict, predicted:
     counts, sharp = measured["seed_counts"][name], predicted["counts"][name]
     steps = [f"step {t}" for t in range(1, sharp.shape[1] + 1)]
     by_step = np.moveaxis(counts[judged], (2, 0, 1), (0, 1, 2))
+    rivals = rival_step_exponents(RULES[name].method, config.alpha, sharp.shape[1])
+    if "ends" in config.growth:
+        late = slice(config.first_step - 1, None)
+        return _growth_verdict(
+            by_step[late],
+            sharp[judged].T[late],
+            dims[judged],
+            predicted["slope"][name][late],
+            {rival: values[late] for rival, values in rivals.items()},
+            steps[late],
+        )
     made = family("items", by_step, law=sharp[judged].T, band=SIZES, at=steps)
     made += exponents(
         "exponent",
@@ -475,12 +519,19 @@ def _rule_verdict(config: DeflationConfig, name: str, measured: dict, predicted:
         measured["interval"][name],
         np.array([fit_exponent(dims, column).slope for column in sharp.T]),
         predicted["slope"][name],
-        rival_step_exponents(RULES[name].method, config.alpha, sharp.shape[1]),
+        rivals,
         config.seeds,
         at=steps,
         points=len(dims),
     )
     return equivalence(made)
+
+
+def _growth_verdict(counts: np.ndarray, law: np.ndarray, dims: np.ndarray, limit, rivals: dict, at: list) -> dict:
+    """The level of counts (T, d, draws), and their growth over these d, beside a law (T, d)."""
+    made = family("items", counts, law=law, band=SIZES, at=at)
+    given = counts.mean(-1), count_error(counts, law, -1), counts.shape[-1], law, dims
+    return equivalence(made + growth("growth", *given, limit, rivals, at=at))
 
 
 def _batch_verdict(config: DeflationConfig, measured: dict) -> dict:
@@ -524,6 +575,44 @@ EXPERIMENT = Experiment(
         "confirm": DeflationConfig(dims=(64, 128, 256), seeds=8, first_seed=4150),
         # the items are dropped as soon as one of the first rivals beats them, which is exact: see `recovered`
         "confirm-large": DeflationConfig(seeds=4, first_seed=4200),
+        # Theorem 10's first steps: few items, which few rivals suffice for, and many draws
+        "early": DeflationConfig(
+            dims=(256, 512, 1024),
+            n_items=2048,
+            seeds=600,
+            sgd_steps=2,
+            parts=("population",),
+            rules=("sgd",),
+            growth=("ends",),
+            first_seed=44_000,
+        ),
+        "batches": DeflationConfig(seeds=64, parts=("batches",), growth=("ends",), first_seed=44_600),
+        "late": DeflationConfig(
+            dims=(256, 512),
+            seeds=64,
+            parts=("population",),
+            rules=("sgd",),
+            growth=("ends",),
+            first_step=3,
+            first_seed=44_700,
+        ),
+        "theta": DeflationConfig(
+            dims=(256, 512),
+            seeds=40,
+            parts=("population",),
+            rules=("smoothed_sign",),
+            growth=("ends",),
+            first_seed=44_800,
+        ),
+        "polar": DeflationConfig(
+            dims=(256, 512, 1024),
+            n_items=65_536,
+            seeds=24,
+            parts=("population",),
+            rules=("polar",),
+            growth=("ends",),
+            first_seed=44_900,
+        ),
         "gpu": DeflationConfig(
             dims=(256, 512, 1024, 2048),
             n_items=262_144,
@@ -538,7 +627,8 @@ EXPERIMENT = Experiment(
             n_items=16_384,
             seeds=6,
             batch_sizes=(4096, 65_536),
-            parts=("polar", "sgd_half", "batches"),
+            parts=("population", "batches"),
+            rules=("polar", "sgd_half"),
             first_seed=30_500,
         ),
     },
@@ -546,5 +636,5 @@ EXPERIMENT = Experiment(
     summarise=deflation_summary,
     judge=judge_deflation,
     unseen_from=FRESH_SEEDS,
-    added={"parts": PARTS},
+    added={"parts": PARTS, "rules": RULE_NAMES, "growth": ("exponents",), "first_step": 1},
 )

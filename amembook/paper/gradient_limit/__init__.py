@@ -129,7 +129,7 @@ def _predicted(config: GradientLimitConfig) -> dict:
             problem = Problem.power_law(n_items, dim, alpha)
             for name in ("sgd", "polar"):
                 counts[name][k, a] = expected_capacity(problem, name)
-            best = best_map(SpectralLaw.power_law(alpha, theory.bulk_scale(alpha, n_items, dim)))
+            best = best_map(SpectralLaw.power_law(alpha, theory.bulk_scale(n_items, dim, alpha)))
             counts["best"][k, a] = expected_map_capacity(problem, best)
             counts["matched"][k, a] = expected_capacity(problem, "matched_filter")
             for r in SIBLINGS:

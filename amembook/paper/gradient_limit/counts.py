@@ -24,7 +24,7 @@ OTHERS = ("same", "flatter", "steeper", "eighth_inputs", "half_inputs", "batch",
 """Siblings whose weights or inputs are not all the first one's, and batches, one for all or one for each."""
 
 
-def measure_maps(alphas: list[float], n_items: int, dim: int, seed: int, device: str) -> dict:
+def measure_maps(n_items: int, dim: int, alphas: list[float], seed: int, device: str) -> dict:
     """For every map and every α the recovered items, also by bins of the rank, and the cosine with W*, on one draw."""
     embs = family(n_items, dim, max(SIBLINGS), seed, device)
     edges = torch.tensor(profile_bins(n_items))
@@ -47,7 +47,7 @@ def made_of_one_gradient(alpha: float, embs: list[Embeddings]) -> dict[str, Tens
     gradients = [initial_gradient(one, p) for one in embs]
     G, matched = gradients[0], matched_filter(emb, p)
     newton = whiten(G, right=second_moment(emb.V, p))
-    law = SpectralLaw.power_law(alpha, theory.bulk_scale(alpha, emb.n_items, emb.dim))
+    law = SpectralLaw.power_law(alpha, theory.bulk_scale(emb.n_items, emb.dim, alpha))
     return {
         "sgd": G,
         "polar": polar(G),
@@ -61,7 +61,7 @@ def made_of_one_gradient(alpha: float, embs: list[Embeddings]) -> dict[str, Tens
 
 
 def measure_others(
-    alphas: list[float], other_items: int, other_dim: int, other_siblings: int, batch_size: int, seed: int, device: str
+    other_items: int, other_dim: int, alphas: list[float], other_siblings: int, batch_size: int, seed: int, device: str
 ) -> dict:
     """For every α recovered items of the polar map and of one of some siblings, where the others differ from it."""
     # the outputs of the last one serve as other inputs

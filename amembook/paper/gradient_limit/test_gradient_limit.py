@@ -32,7 +32,7 @@ def test_every_map_is_what_its_name_says():
 
 
 def test_a_profile_holds_the_counts():
-    result = counts.measure_maps([1.25, 2.0], 512, 16, 0, "cpu")
+    result = counts.measure_maps(512, 16, [1.25, 2.0], 0, "cpu")
     for name in counts.MAPS:
         assert [sum(profile) for profile in result["profile"][name]] == result["counts"][name]
         assert all(-1 <= cosine <= 1 + 1e-12 for cosine in result["cosine"][name])
@@ -40,7 +40,7 @@ def test_a_profile_holds_the_counts():
 
 
 def test_siblings_that_are_the_same_have_all_of_the_gain():
-    result = counts.measure_others([1.5], 2048, 48, 4, 4096, 0, "cpu")
+    result = counts.measure_others(2048, 48, [1.5], 4, 4096, 0, "cpu")
     assert tuple(result) == counts.OTHERS
     share = {name: found["siblings"][0] / found["polar"][0] for name, found in result.items()}
     assert share["same"] > share["eighth_inputs"] > share["half_inputs"] and share["same"] > 1.15

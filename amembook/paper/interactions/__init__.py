@@ -52,7 +52,7 @@ def block_ends(n_items: int, dim: int) -> tuple[int, int, int]:
     return dim // 4, 2 * dim, n_items
 
 
-def measure_interactions(alpha: float, n_items: int, dim: int, lam_over_t0: float, seed: int, device: str) -> dict:
+def measure_interactions(n_items: int, dim: int, alpha: float, lam_over_t0: float, seed: int, device: str) -> dict:
     """One draw, for both maps and each pair of blocks: moments and maximum of √d γ_ij, raw and over its predicted sd.
 
     `square`: mean of d γ². `largest`: max √d |γ|. `z_square`, `z_fourth`, `z_largest`: the same and the fourth moment,
@@ -61,7 +61,7 @@ def measure_interactions(alpha: float, n_items: int, dim: int, lam_over_t0: floa
     problem = Problem.power_law(n_items, dim, alpha)
     emb = sample_embeddings(problem, seed, runtime.device(device))
     G = thresholded_gradient(emb, problem.frequencies, 0)
-    lam = lam_over_t0 * theory.bulk_scale(alpha, n_items, dim)
+    lam = lam_over_t0 * theory.bulk_scale(n_items, dim, alpha)
     blocks = torch.bucketize(torch.arange(1, n_items + 1), torch.tensor(block_ends(n_items, dim))).to(G.device)
     result = {}
     for name, map_lam, W in (("polar", 0.0, polar(G, dim)), ("smoothed_sign", lam, smoothed_sign(G, lam, dim))):
@@ -177,7 +177,7 @@ def _largest_verdict(config: InteractionsConfig, measured: dict, predicted: dict
 def _predicted_rms(config: InteractionsConfig, name: str, dim: int) -> dict:
     """Pair of blocks ↦ predicted rms of √d γ: to leading order for all items, and by the formula for rare ones."""
     problem = Problem.power_law(config.n_items, dim, config.alpha)
-    lam = 0.0 if name == "polar" else config.lam_over_t0 * theory.bulk_scale(config.alpha, config.n_items, dim)
+    lam = 0.0 if name == "polar" else config.lam_over_t0 * theory.bulk_scale(config.n_items, dim, config.alpha)
     law = PredictedVariances.solve(problem, lam)
     unresolved = SpectralEquivalent.solve(problem.frequencies, dim, lam).unresolved if lam else 0.0
     damping = 1 / (1 + (problem.frequencies * unresolved / lam) ** 2) if lam else torch.ones(problem.n_items)

@@ -5,7 +5,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 
+from amembook.laws import mean_field_iterates
 from amembook.run import runtime
 from amembook.run.base import (
     AscendingCounts,
@@ -21,8 +23,7 @@ from amembook.run.base import (
     SteepAlphas,
     draws,
 )
-from amembook.run.claims import SIZES, equivalence, family
-from amemlib.equivalents import mean_field_iterates
+from amembook.run.claims import DIFFERENCE, SIZES, SMALL, equivalence, family, numbers
 from amemlib.optim import trajectory
 from amemlib.problem import Problem
 from amemlib.recovery import capacity
@@ -31,7 +32,10 @@ from amemlib.spectral import polar
 
 EARLY, EARLY_BAND, LATE_BAND = 5, SIZES, 0.04
 """The promise of `expected_trajectory`: the first five steps within the band of counts, later ones within 4 %."""
-JUDGED_DIM = 128
+OVERLAP_BAND = SMALL
+"""The band of a cosine between two updates, as a difference."""
+JUDGED_DIM, ITEMS_PER_DIM = 96, 20
+ENDS = {"alphas": (1.25, 2.25), "rates": (0.5, 2.0), "looks": (1, 2, 3, 4, 5, 10, 15, 20), "seeds": 4}
 
 
 @dataclass(frozen=True)
@@ -48,20 +52,27 @@ class DomainConfig(Config):
 
 
 def measure_counts(
-    alpha: float, n_items: int, dim: int, lr_over_root_dim: float, looks: tuple[int, ...], seed: int, device: str
+    n_items: int, dim: int, alpha: float, lr_over_root_dim: float, looks: tuple[int, ...], seed: int, device: str
 ) -> dict:
-    """Counts of one draw after each of the steps in `looks`."""
+    """One draw: counts after each of the steps in `looks`, and the cosines of their updates (looks, looks)."""
     problem = Problem.power_law(n_items, dim, alpha)
     emb = sample_embeddings(problem, seed, runtime.device(device))
     course, lr = itertools.repeat(problem.frequencies, max(looks)), lr_over_root_dim * math.sqrt(dim)
-    return {"count": [capacity(W, emb) for t, W in enumerate(trajectory(emb, course, polar, lr)) if t in looks]}
+    counts, updates = [], []
+    for t, (before, W) in enumerate(itertools.pairwise(trajectory(emb, course, polar, lr)), start=1):
+        if t in looks:
+            counts.append(capacity(W, emb))
+            updates.append(((W - before) / lr).flatten())
+    flat = torch.stack(updates)
+    return {"count": counts, "overlaps": flat @ flat.T / dim}
 
 
-def solve_counts(alpha: float, n_items: int, dim: int, lr_over_root_dim: float, looks: tuple[int, ...]) -> dict:
-    """The recursion's counts after the same steps, its own standard errors, and its counts a step earlier."""
+def solve_counts(n_items: int, dim: int, alpha: float, lr_over_root_dim: float, looks: tuple[int, ...]) -> dict:
+    """The recursion's numbers after the same steps, its own standard errors, and its counts a step earlier."""
     law = mean_field_iterates(Problem.power_law(n_items, dim, alpha), lr_over_root_dim, max(looks))
     at = np.array(looks) - 1
-    return {"count": law.counts[at], "error": law.errors[at], "before": law.counts[np.maximum(at - 1, 0)]}
+    before = law.counts[np.maximum(at - 1, 0)]
+    return {"count": law.counts[at], "error": law.errors[at], "before": before, "overlaps": law.overlaps[at][:, at]}
 
 
 def domain_grids(config: DomainConfig) -> dict[str, Grid]:
@@ -74,22 +85,28 @@ def domain_grids(config: DomainConfig) -> dict[str, Grid]:
 
 
 def domain_summary(config: DomainConfig, results: Results) -> tuple[dict, dict]:
-    """Counts of all draws (rates, alphas, dims, draws, looks); of the recursion (rates, alphas, dims, looks)."""
-    law = {key: results.array("recursion", key) for key in ("count", "error", "before")}
-    return {"counts": results.array("iterates", "count")}, {
+    """Counts of all draws (rates, alphas, dims, draws, looks); of the recursion (rates, alphas, dims, looks).
+
+    overlaps: cosines of the updates at the looks, means over the draws, (rates, alphas, dims, looks, looks).
+    """
+    law = {key: results.array("recursion", key) for key in ("count", "error", "before", "overlaps")}
+    return {"counts": results.array("iterates", "count"), "overlaps": results.array("iterates", "overlaps").mean(3)}, {
         "counts": law["count"],
         "count_errors": law["error"],
         "before": law["before"],
+        "overlaps": law["overlaps"],
     }
 
 
 def judge_domain(config: DomainConfig, measured: dict, predicted: dict) -> dict[str, dict]:
     """At every rate and step the items of all exponents and dimensions together, and every place as a guard.
 
-    The recursion is made for these sizes and has nothing to converge to.
+    The recursion is made for these sizes and has nothing to converge to. Of cosines the largest error at every rate is
+    judged; a record without them has no such verdict.
     """
-    verdicts = {name: equivalence([]) for name in ("early", "late")}
-    if min(config.dims) < JUDGED_DIM or config.seeds < 2:
+    verdicts = {name: equivalence([]) for name in ("early", "late", *({"overlaps"} & measured.keys()))}
+    outside = min(config.dims) < JUDGED_DIM or config.n_items < ITEMS_PER_DIM * max(config.dims)
+    if outside or config.seeds < 2:
         return verdicts
     # (rates, looks, alphas, dims), and the draws last
     counts = np.moveaxis(measured["counts"], -1, 1)
@@ -103,6 +120,11 @@ def judge_domain(config: DomainConfig, measured: dict, predicted: dict) -> dict[
             cut = {other: groups(values, kept) for other, values in rivals.items()}
             given = {"law": groups(law, kept), "band": band, "rivals": cut, "at": at}
             verdicts[name] = equivalence(family("items", groups(counts, kept), **given))
+    if "overlaps" in measured:
+        off = np.abs(measured["overlaps"] - predicted["overlaps"]).max((1, 2, 3, 4))
+        given = {"law": 0.0, "band": OVERLAP_BAND, "scale": DIFFERENCE, "at": [f"η/√d = {c:g}" for c in config.rates]}
+        made = numbers("largest error of a cosine,", off, draws=config.seeds, rivals={"a tenth": 0.1}, **given)
+        verdicts["overlaps"] = equivalence(made)
     return verdicts
 
 
@@ -113,6 +135,11 @@ EXPERIMENT = Experiment(
         "smoke": DomainConfig(alphas=(1.5,), dims=(24, 32), n_items=512, rates=(1.0, 2.0), looks=(1, 2, 4), seeds=2),
         "cpu": DomainConfig(),
         "confirm": DomainConfig(first_seed=4000),
+        # the ends of a wider domain in α, rate and N = 20 d, a dimension a record; T to 20 where that can be afforded
+        "ends-96": DomainConfig(dims=(96,), n_items=1920, first_seed=41_000, **ENDS),
+        "ends-192": DomainConfig(dims=(192,), n_items=3840, first_seed=41_050, **ENDS),
+        "ends-384": DomainConfig(dims=(384,), n_items=7680, first_seed=41_100, **ENDS | {"looks": (1, 2, 3, 4, 5)}),
+        "ends-768": DomainConfig(dims=(768,), n_items=15_360, first_seed=41_150, **ENDS | {"looks": (1, 2, 3, 4, 5)}),
         "gpu": DomainConfig(dims=(128, 192, 256), n_items=16_384, looks=(1, 2, 3, 4, 5, 10, 20), first_seed=22_500),
     },
     grids=domain_grids,

@@ -167,34 +167,60 @@ def race_laws_figure(record: dict) -> Figure:
     return figure
 
 
-def domain_figure(record: dict, early: tuple[int, float], late: float) -> Figure:
-    """A record of `iterates-domain`: counted over predicted against T, one rate a panel; hollow at the smaller d.
-
-    early: the last step of the first band and its half-width, late: that of the steps beyond. Two standard errors.
+def domain_figure(record: dict) -> Figure:
+    """A record of `iterates-domain`: counts against T, lines what predicts them, one rate a panel; hollow and dashed at
+    the smaller d. Two standard errors.
     """
     config, law = record["config"], np.array(record["predicted"]["counts"])
     counts, looks = np.array(record["measured"]["counts"]), np.array(config["looks"])
     figure, axes = new_axes(len(config["rates"]), sharey=True)
-    until, narrow = early
-    edge = np.sqrt(until * looks[looks > until].min())
     for axis, rate, drawn, expected in zip(axes, config["rates"], counts, law, strict=True):
-        for sign in (-1, 1):
-            ends = [looks[0] * 0.85, edge, edge, looks[-1] * 1.2]
-            axis.plot(ends, 1 + sign * np.array([narrow, narrow, late, late]), ":", color=GREY, lw=1.2)
         for k, (look, _) in enumerate(series(config["alphas"], r"$\alpha = {:g}$")):
-            for which in range(len(config["dims"])):
-                ratio = (drawn[k, which] / expected[k, which]).T
-                shift = 1 + 0.03 * (2 * k + which - 2.5)
-                style = {"mfc": "white"} if which == 0 else {}
-                label = look.label if which == len(config["dims"]) - 1 else None
-                points(axis, looks * shift, ratio, look, ms=4.5, label=label, **style)
-        frame(axis, "steps $T$", title=rf"$\eta = {rate:g}\sqrt{{d}}$", log="x")
+            for which, dim in enumerate(config["dims"]):
+                small = dim < max(config["dims"])
+                style = {"mfc": "white", "label": None} if small else {"label": look.label}
+                points(axis, looks, drawn[k, which].T, look, ms=4.5, **style)
+                axis.plot(looks, expected[k, which], "--" if small else "-", color=look.colour, lw=1.2)
+        frame(axis, "steps $T$", title=rf"$\eta = {rate:g}\sqrt{{d}}$", log="x", zero=True)
         axis.set_xticks(looks, looks)
         axis.minorticks_off()
     for axis in axes[::2]:
-        axis.set_ylabel("counted / predicted")
-    key(axes[0], below=3)
+        axis.set_ylabel("recovered items")
+    lines = {f"predicted, $d = {dim}$": "--" if dim < max(config["dims"]) else "-" for dim in config["dims"]}
+    key(axes[0], lines, below=3)
     return figure
+
+
+def ratio_figure(record: dict) -> Figure:
+    """A record of `iterates-ratio`. Left: R_T against d, two standard errors; lines: the laws of both counts. Right:
+    its local exponents at the octaves' middles; dotted: what the Conjecture says of their limit.
+    """
+    config, measured, predicted = record["config"], record["measured"], record["predicted"]
+    figure, (left, right) = new_axes(2)
+    dims = np.array(config["dims"])
+    drawn = [
+        np.array(true) / np.array(thresholded)
+        for part in ("below", "last")
+        for true, thresholded in zip(measured[f"{part}_true"], measured[f"{part}_thresholded"], strict=True)
+    ]
+    mean, error = (np.array([f(one) for one in drawn]) for f in (lambda x: x.mean(0), _error))
+    law = np.array(predicted["true"]) / np.array(predicted["thresholded"])
+    middles = np.sqrt(dims[1:] * dims[:-1])
+    slopes, law_slopes = (np.diff(np.log2(values), axis=0) for values in (mean, law))
+    scatter = error / mean / np.log(2)
+    for step, (look, _) in enumerate(series(range(1, config["steps"] + 1), "$T = {}$")):
+        points(left, dims, mean[:, step], look, error=error[:, step], law=law[:, step])
+        of_slope = np.hypot(scatter[1:, step], scatter[:-1, step])
+        points(right, middles, slopes[:, step], look, error=of_slope, law=law_slopes[:, step])
+    right.axhline(0, ls=":", color=GREY, lw=1.2)
+    frame(left, "embedding dimension $d$", "$R_T$, true over thresholded", log="x", base=2)
+    frame(right, "embedding dimension $d$", "local exponent of $R_T$", log="x", base=2)
+    key(left, {"predicted": "-", "no power of $d$": ":"}, below=4)
+    return figure
+
+
+def _error(draws: np.ndarray) -> np.ndarray:
+    return draws.std(0, ddof=1) / np.sqrt(len(draws))
 
 
 def minibatch_iterates_figure(record: dict) -> Figure:

@@ -27,6 +27,8 @@ from amembook.run.base import (
     Several,
     SteepAlpha,
     draws,
+    some_of,
+    standard_error,
 )
 from amembook.run.claims import (
     FRESH_SEEDS,
@@ -54,6 +56,7 @@ MEAN_FIELD_DIM = 128
 FRESH_BATCH_BAND, FRESH_BATCH_STEPS, FRESH_BATCH_SIZES = 0.1, 4, 2
 """Minibatch Muon is held to the number of observed items and one item of luck, as one step is, in its first four steps
 at the two smallest B."""
+PARTS = ("fits", "extra")
 CAUGHT_UP, LAST = 0.9, 5
 """Gradient descent has caught up once its last counts, the mean of five, reach nine tenths of Muon's."""
 
@@ -97,13 +100,15 @@ class ManyStepsConfig(Config):
     horizon_dims: Dims = (32, 48, 64, 96, 128)
     horizon_steps: Several = 25
     horizon_lr: Positive = 0.7  # η / √d
+    # what a record measures: the fits and, with `extra_seeds`, all that follows; or minibatches without momentum alone
+    parts: Annotated[tuple[str, ...], some_of(*PARTS, "batches")] = PARTS
     # where the closed recursion is solved and nothing is simulated
     far_dims: Dims = (128, 256, 512, 1024, 2048, 4096)
     far_items: Several = 2**20
     first_seed: Natural = 0
 
     def limits(self) -> None:
-        last = theory.recovery_thresholds("muon", self.alpha, max(self.dims), self.steps, self.threshold_constant)[-1]
+        last = theory.recovery_thresholds("muon", max(self.dims), self.alpha, self.steps, self.threshold_constant)[-1]
         if last >= self.n_items:
             raise ValueError(f"n_items must exceed the last threshold of the largest d, {last}, got {self.n_items}")
 
@@ -111,17 +116,20 @@ class ManyStepsConfig(Config):
 def many_steps_grids(config: ManyStepsConfig) -> dict[str, Grid]:
     """The iterates and gradient descent for the fits; the rest only where `extra_seeds` asks for it."""
     fits = {"dim": config.dims, "seed": draws(config)}
+    seed = {"seed": draws(config, config.extra_seeds)}
+    small = {"n_items": config.small_items}
+    batches = small | {"dim": config.race_dim, "steps": config.batch_steps}
+    if "fits" not in config.parts:
+        sizes = {"batch_size": config.batch_sizes, "momentum": (0.0,)}
+        return {"batches": Grid(measure_muon, sizes | seed, **batches)}
     grids = {
         "iterates": Grid(measure_iterates, fits, threshold=config.threshold_constant),
         "descent": Grid(measure_descent, fits, steps=math.floor(2 * config.alpha)),
     }
     if not config.extra_seeds:
         return grids
-    seed = {"seed": draws(config, config.extra_seeds)}
-    small = {"n_items": config.small_items}
     race = small | {"dim": config.race_dim, "steps": config.race_steps}
     literal = race | {"steps": config.race_steps // 2, "constant": 1.0}
-    batches = small | {"dim": config.race_dim, "steps": config.batch_steps}
     horizon = small | {"steps": config.horizon_steps, "lr_over_root_dim": config.horizon_lr}
     plain = {"momentum": 0.0, "batch_size": 0}
     return grids | {
@@ -151,6 +159,8 @@ def many_steps_summary(config: ManyStepsConfig, results: Results) -> tuple[dict,
     predicted.counts: the closed recursion, predicted.ahead: one step ahead from the true residuals (at T = 1 the sharp
     count of one step). The other keys are the extra parts, lists ordered as the config's.
     """
+    if "fits" not in config.parts:
+        return _batches(config, results)
     parts = [_fitted_iterates, _overlaps]
     if config.extra_seeds:
         parts += [_trend, _race, _batches, _momentum, _horizon]
@@ -169,7 +179,7 @@ def by_step(values) -> dict:
 
 def thresholded_counts(problem: Problem, constant: float, steps: int) -> np.ndarray:
     """Sharp counts of the thresholded iterates, polar map and one rate, after 1, …, `steps` steps."""
-    removed = (0, *theory.recovery_thresholds("muon", problem.alpha, problem.dim, steps - 1, constant))
+    removed = (0, *theory.recovery_thresholds("muon", problem.dim, problem.alpha, steps - 1, constant))
     weights = thresholded_weights(problem.frequencies, removed)
     equivalent = ManyStepEquivalent.solve(weights, problem.dim, [0.0] * steps)
     return equivalent.recovery_probabilities() @ equivalent.counts
@@ -185,7 +195,7 @@ def _local_slopes(dims, counts) -> dict[str, tuple[float, ...]]:
 
 def _recursion(config: ManyStepsConfig, n_items: int, dims) -> dict[str, np.ndarray]:
     """The closed recursion at each of `dims`: its numbers by name, (dims, T)."""
-    rows = [predict_iterates(config.alpha, n_items, dim, config.steps, config.lr_over_root_dim) for dim in dims]
+    rows = [predict_iterates(n_items, dim, config.alpha, config.steps, config.lr_over_root_dim) for dim in dims]
     return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
 
@@ -273,13 +283,13 @@ def _race(config: ManyStepsConfig, results: Results) -> tuple[dict, dict]:
 def _batches(config: ManyStepsConfig, results: Results) -> tuple[dict, dict]:
     problem = Problem.power_law(config.small_items, config.race_dim, config.alpha)
     steps = range(1, config.batch_steps + 1)
-    measured = {
-        "batches": results.array("batches", "count", momentum=0.0).mean(1),
-        "batches_momentum": results.array("batches", "count", momentum=max(config.momenta)).mean(1),
-    }
+    counts = results.array("batches", "count", momentum=0.0)
+    measured = {"batches": counts.mean(1), "seed_batches": counts}
+    if "fits" in config.parts:
+        measured["batches_momentum"] = results.array("batches", "count", momentum=max(config.momenta)).mean(1)
     predicted = {
         "observed": [[expected_distinct_items(problem, b * t) for t in steps] for b in config.batch_sizes],
-        "observed_power": [theory.observed_items(config.alpha, config.small_items, b) for b in config.batch_sizes],
+        "observed_power": [theory.observed_items(config.small_items, config.alpha, b) for b in config.batch_sizes],
     }
     return measured, predicted
 
@@ -315,6 +325,8 @@ def _horizon(config: ManyStepsConfig, results: Results) -> tuple[dict, dict]:
 
 def judge_many_steps(config: ManyStepsConfig, measured: dict, predicted: dict) -> dict[str, dict]:
     """The Conjecture's exponents, the closed recursion, and the bounds; the extra parts where they were run."""
+    if "fits" not in config.parts:
+        return {"batches": _batch_verdict(config, measured, predicted)}
     counts = _by_step(measured["seed_counts"])
     bounds = np.minimum(predicted["limit"], predicted["large_margin"])
     fitted = config.seeds * len(config.dims)
@@ -422,7 +434,10 @@ def _race_verdict(config: ManyStepsConfig, measured: dict) -> dict:
 
 
 def _batch_verdict(config: ManyStepsConfig, measured: dict, predicted: dict) -> dict:
-    """As many items as were seen, and one by luck: in the first steps; the limit, in all of them, is the last one's."""
+    """As many items as were seen, and one by luck: in the first steps; the limit, in all of them, is the last one's.
+
+    From every draw, where a record has them: else the error of a total is the sum of those of its entries.
+    """
     counts, seen = (rows[:FRESH_BATCH_SIZES] for rows in (measured["batches"], predicted["observed"]))
     samples = np.outer(config.batch_sizes[:FRESH_BATCH_SIZES], np.arange(1, config.batch_steps + 1))
     rivals = {"what one batch shows": seen[:, :1], "every sample": samples, "half of what is seen": seen / 2}
@@ -432,7 +447,11 @@ def _batch_verdict(config: ManyStepsConfig, measured: dict, predicted: dict) -> 
         [f"B = {size}" for size in config.batch_sizes[:FRESH_BATCH_SIZES]],
     )
     given = {"law": seen + 1, "band": FRESH_BATCH_BAND, "rivals": rivals, "at": sizes, "keep": first}
-    made = family("items seen", counts, error, config.extra_seeds, **given)
+    if "seed_batches" in measured:
+        made = family("items seen", np.moveaxis(measured["seed_batches"][:FRESH_BATCH_SIZES], 1, -1), **given)
+        error = standard_error(measured["seed_batches"][:FRESH_BATCH_SIZES])
+    else:
+        made = family("items seen", counts, error, config.extra_seeds, **given)
     last, width = {"limit": seen[:, -1] + 1, "band": FRESH_BATCH_BAND, "at": sizes}, error[:, -1]
     return equivalence(made + numbers("items seen at the last step,", counts[:, -1], width, config.extra_seeds, **last))
 
@@ -476,6 +495,7 @@ EXPERIMENT = Experiment(
             extra_seeds=0,
             first_seed=4350,
         ),
+        "batches": ManyStepsConfig(extra_seeds=48, batch_sizes=(16, 256), parts=("batches",), first_seed=48_200),
         "gpu": ManyStepsConfig(
             dims=(128, 181, 256, 362, 512, 724, 1024),
             n_items=131_072,
@@ -500,4 +520,5 @@ EXPERIMENT = Experiment(
     summarise=many_steps_summary,
     judge=judge_many_steps,
     unseen_from=FRESH_SEEDS,
+    added={"parts": PARTS},
 )

@@ -6,10 +6,11 @@ from itertools import repeat
 import numpy as np
 import torch
 
+from amembook.laws import power_law_iterates
 from amembook.run import runtime
 from amembook.run.base import profile_bins
 from amemlib import theory
-from amemlib.equivalents import SpectralEquivalent, power_law_iterates
+from amemlib.equivalents import SpectralEquivalent
 from amemlib.equivalents.thresholded import ManyStepEquivalent
 from amemlib.gradients import item_losses, thresholded_gradient
 from amemlib.optim import trajectory
@@ -23,7 +24,7 @@ GD_RATE = 3.0
 
 
 def measure_iterates(
-    alpha: float, n_items: int, dim: int, steps: int, lr_over_root_dim: float, threshold: float, seed: int, device: str
+    n_items: int, dim: int, alpha: float, steps: int, lr_over_root_dim: float, threshold: float, seed: int, device: str
 ) -> dict:
     """Muon on the population loss, step by step, with the thresholded iterates of the same draw beside it.
 
@@ -98,16 +99,16 @@ def pulled_overlaps(equivalent: ManyStepEquivalent, lr: float) -> np.ndarray:
 def _thresholded(emb: Embeddings, p: torch.Tensor, alpha: float, constant: float, steps: int) -> list[int]:
     """Counts of W_t = Σ_{s<t} polar(G_s) with the thresholded gradients of Eq. (7)."""
     W, counts = 0, []
-    for removed in (0, *theory.recovery_thresholds("muon", alpha, emb.dim, steps - 1, constant)):
+    for removed in (0, *theory.recovery_thresholds("muon", emb.dim, alpha, steps - 1, constant)):
         W = W + polar(thresholded_gradient(emb, p, removed))
         counts.append(capacity(W, emb))
     return counts
 
 
 def measure_muon(
-    alpha: float,
     n_items: int,
     dim: int,
+    alpha: float,
     steps: int,
     lr_over_root_dim: float,
     momentum: float,
@@ -132,7 +133,7 @@ def normalised(G: torch.Tensor) -> torch.Tensor:
     return G / singular_values(G)[0]
 
 
-def measure_descent(alpha: float, n_items: int, dim: int, steps: int, seed: int, device: str) -> dict:
+def measure_descent(n_items: int, dim: int, alpha: float, steps: int, seed: int, device: str) -> dict:
     """Gradient descent on the population loss with η_t = 3 √d / ‖G_t‖_op: recovered items after every step."""
     problem = Problem.power_law(n_items, dim, alpha)
     emb = sample_embeddings(problem, seed, runtime.device(device))
@@ -142,7 +143,7 @@ def measure_descent(alpha: float, n_items: int, dim: int, steps: int, seed: int,
 
 
 def measure_literal_descent(
-    alpha: float, n_items: int, dim: int, steps: int, constant: float, seed: int, device: str
+    n_items: int, dim: int, alpha: float, steps: int, constant: float, seed: int, device: str
 ) -> dict:
     """Gradient descent with Theorem 10's own schedule, η_t = ζ d_{t+1}^α: recovered items and loss after every step.
 
@@ -151,8 +152,8 @@ def measure_literal_descent(
     problem = Problem.power_law(n_items, dim, alpha)
     emb = sample_embeddings(problem, seed, runtime.device(device))
     p = problem.frequencies
-    thresholds = theory.recovery_thresholds("sgd", alpha, dim, steps, constant)
-    rates = [theory.sgd_learning_rate(alpha, n_items, threshold) for threshold in thresholds]
+    thresholds = theory.recovery_thresholds("sgd", dim, alpha, steps, constant)
+    rates = [theory.sgd_learning_rate(n_items, alpha, threshold) for threshold in thresholds]
     iterates = trajectory(emb, repeat(p, steps), identity, rates)
     next(iterates)
     counts, losses = [], []
@@ -162,7 +163,7 @@ def measure_literal_descent(
     return {"count": counts, "loss": losses}
 
 
-def predict_iterates(alpha: float, n_items: int, dim: int, steps: int, lr_over_root_dim: float) -> dict:
+def predict_iterates(n_items: int, dim: int, alpha: float, steps: int, lr_over_root_dim: float) -> dict:
     """The closed recursion of `mean_field_iterates`: no embedding of dimension d is drawn."""
-    law = power_law_iterates(alpha, n_items, dim, lr_over_root_dim, steps, streams=4)
+    law = power_law_iterates(n_items, dim, alpha, lr_over_root_dim, steps, streams=4)
     return {name: getattr(law, name) for name in ("counts", "losses", "interaction_sd", "learnt")}

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from amembook.laws import descent_iterates, mean_field_iterates
 from amembook.paper.iterates.measure import GD_RATE, measure_descent, measure_muon
 from amembook.run.base import (
     Config,
@@ -18,7 +19,6 @@ from amembook.run.base import (
     standard_error,
 )
 from amembook.run.claims import SIZES, SMALL, equivalence, family, numbers
-from amemlib.equivalents import descent_iterates, mean_field_iterates
 from amemlib.problem import Problem
 
 EARLY = 8
@@ -40,12 +40,12 @@ class RaceConfig(Config):
     first_seed: Natural = 0
 
 
-def solve_descent(alpha: float, n_items: int, dim: int, steps: int) -> dict:
+def solve_descent(n_items: int, dim: int, alpha: float, steps: int) -> dict:
     """Gradient descent's counts by `descent_iterates`, and the standard errors of its solution."""
     return _numbers(descent_iterates(Problem.power_law(n_items, dim, alpha), GD_RATE, steps))
 
 
-def solve_muon(alpha: float, n_items: int, dim: int, steps: int) -> dict:
+def solve_muon(n_items: int, dim: int, alpha: float, steps: int) -> dict:
     """Muon's counts by `mean_field_iterates` at η = √d, and the standard errors of its solution."""
     return _numbers(mean_field_iterates(Problem.power_law(n_items, dim, alpha), 1.0, steps))
 

@@ -1,6 +1,6 @@
 """Muon's recursion of "The true iterates" in its plainest form: every input has all its N − 1 rivals.
 
-`amemlib.equivalents.mean_field_iterates` does the same with the rivals of some inputs, one row for many rare items, and
+`amembook.laws.mean_field_iterates` does the same with the rivals of some inputs, one row for many rare items, and
 momentum, batches and larger dimensions besides. Memory N² T.
 """
 
@@ -63,7 +63,7 @@ def reference(
         found.append(((z > logits.max(1)).sum(), np.linalg.norm(W) / dim))
         # what the next gradient sees
         level = np.clip(np.average(kappa, weights=r), 0, 1) ** 2 * variance / 2
-        w = np.exp(level * (1 - 1 / norms))
+        w = np.exp(level * (1 - 1 / norms)) / np.sqrt(norms)
         w /= w.sum()
         left, sharing = 1 / (1 + np.exp(z - energy)), (pi**2).sum(1)
         np.fill_diagonal(logits, 0)

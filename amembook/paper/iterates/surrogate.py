@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from amemlib.equivalents.free_energy import LARGEST_SD, expected_log_partition, mean_tilt
+from amembook.laws.free_energy import LARGEST_SD, expected_log_partition, mean_tilt
 from amemlib.problem import Embeddings, check_embeddings, check_frequencies, check_tensor
 
 _ROWS = 8192

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from amembook.laws import power_law_iterates
 from amembook.paper.iterates.many_steps import thresholded_counts
 from amembook.run import runtime
 from amembook.run.base import (
@@ -28,7 +29,6 @@ from amembook.run.base import (
 )
 from amembook.run.claims import DIFFERENCE, SIZES, SMALL, equivalence, family, numbers
 from amemlib import theory
-from amemlib.equivalents import power_law_iterates
 from amemlib.gradients import item_losses
 from amemlib.optim import trajectory
 from amemlib.problem import Problem
@@ -62,7 +62,7 @@ class TrajectoryConfig(Config):
 
 
 def measure_trajectory(
-    alpha: float, n_items: int, dim: int, steps: int, lr_over_root_dim: float, seed: int, device: str
+    n_items: int, dim: int, alpha: float, steps: int, lr_over_root_dim: float, seed: int, device: str
 ) -> dict:
     """One draw: counts, ‖W_t‖_F / d, overlaps of the updates, mean own logit and residual share by bins of rank."""
     problem = Problem.power_law(n_items, dim, alpha)
@@ -88,9 +88,9 @@ def measure_trajectory(
     return {key: [row[key] for row in rows] for key in rows[0]} | {"overlaps": flat @ flat.T / dim}
 
 
-def solve_trajectory(alpha: float, n_items: int, dim: int, steps: int, lr_over_root_dim: float) -> dict:
+def solve_trajectory(n_items: int, dim: int, alpha: float, steps: int, lr_over_root_dim: float) -> dict:
     """The recursion's numbers for the same, and the standard errors of its own solution."""
-    law = power_law_iterates(alpha, n_items, dim, lr_over_root_dim, steps)
+    law = power_law_iterates(n_items, dim, alpha, lr_over_root_dim, steps)
     cuts = np.array([0, *profile_bins(n_items), n_items])
     # how many ranks of each stratum lie below each cut
     below = np.clip(cuts[:, None] - law.edges[:-1], 0, np.diff(law.edges))

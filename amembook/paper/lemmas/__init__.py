@@ -140,7 +140,7 @@ def measure_proposition_11(seed: int) -> dict:
 
 
 def leave_one_out(
-    alpha: float, n_items: int, dim: int, item: int, seed: int
+    n_items: int, dim: int, alpha: float, item: int, seed: int
 ) -> tuple[Float[Tensor, "d d"], Float[Tensor, " d"], Float[Tensor, " d"], float]:
     """G_{−i} of one population draw, u_i, v_i and q_i (Eq. (5)), all float64."""
     problem = Problem.power_law(n_items, dim, alpha)
@@ -160,13 +160,13 @@ def slope_terms(
     return plus * (outer - outer.T) ** 2 / 4, minus * (outer + outer.T) ** 2 / 4
 
 
-def measure_lemma_12(alpha: float, n_items: int, dim: int, lam_over_t0: float, seed: int) -> dict:
+def measure_lemma_12(n_items: int, dim: int, alpha: float, lam_over_t0: float, seed: int) -> dict:
     """Lemma 12 for h_λ at t = 0, q_i and 10 q_i of the sixth item, in units of (‖u‖ ‖v‖)²/λ, the largest φ′ can be.
 
     lemma_12_formula: the sum of the terms against a difference. lemma_12_sign: minus the smallest term.
     """
-    lam = lam_over_t0 * theory.bulk_scale(alpha, n_items, dim)
-    G, u, v, q = leave_one_out(alpha, n_items, dim, 5, seed)
+    lam = lam_over_t0 * theory.bulk_scale(n_items, dim, alpha)
+    G, u, v, q = leave_one_out(n_items, dim, alpha, 5, seed)
     E, (f, df, _), unit = torch.outer(u, v), smoothed_sign_scalars(lam), (u @ u) * (v @ v) / lam
     errors, least = [], []
     for t in (0.0, q, 10 * q):
@@ -178,7 +178,7 @@ def measure_lemma_12(alpha: float, n_items: int, dim: int, lam_over_t0: float, s
     return {"lemma_12_formula": max(errors).item(), "lemma_12_sign": 0.0 - min(least).item()}
 
 
-def measure_norms(alpha: float, n_items: int, dim: int, seed: int) -> dict:
+def measure_norms(n_items: int, dim: int, alpha: float, seed: int) -> dict:
     """Lemmas 19 and 20 with k = d/16: ‖X‖ and ‖G₂‖ over the bounds that hold with probability 1 − 2·10⁻³.
 
     lemma_19_order, lemma_20_order: the same norms over the lemmas' orders, without constants.
@@ -228,7 +228,7 @@ def expansion_error(block: LeadingBlock, lam: float, order: int) -> float:
     return (block.interactions(lam, order) - block.interactions(lam)).abs().max().item()
 
 
-def measure_expansion(alpha: float, n_items: int, dim: int, lam_over_t0: float, seed: int) -> dict:
+def measure_expansion(n_items: int, dim: int, alpha: float, lam_over_t0: float, seed: int) -> dict:
     """Lemmas 21 to 23 for a leading block of two items, and how far their assumption is from being met.
 
     Lemmas 22 and 23 at λ = 4 ‖G₂‖ and 6 ‖G₂‖, where ρ is small enough for them to say something. lemma_23: √d times
@@ -238,7 +238,7 @@ def measure_expansion(alpha: float, n_items: int, dim: int, lam_over_t0: float, 
     problem = Problem.power_law(n_items, dim, alpha)
     emb, q = sample_embeddings(problem, seed, dtype=torch.float64), problem.frequencies
     block, papers = (LeadingBlock.split(emb, q, k) for k in (_BLOCK, int(dim / math.log(dim) ** 2)))
-    tail, bulk = torch.linalg.matrix_norm(block.Z, 2).item(), lam_over_t0 * theory.bulk_scale(alpha, n_items, dim)
+    tail, bulk = torch.linalg.matrix_norm(block.Z, 2).item(), lam_over_t0 * theory.bulk_scale(n_items, dim, alpha)
     rho = block.smallness(6 * tail)
     order = math.ceil(math.log(dim) / math.log(1 / rho))
     pairs = ((block.X, 0.5), (block.Y, -0.5), (block.Y, -1.0))
@@ -347,7 +347,7 @@ def oddness_error(emb: Embeddings, q: Float[Tensor, " N"], item: int, lam: float
     return wrong.item() / torch.finfo(torch.float64).eps
 
 
-def measure_lemma_27(alpha: float, n_items: int, dim: int, lam_over_t0: float, seed: int) -> dict:
+def measure_lemma_27(n_items: int, dim: int, alpha: float, lam_over_t0: float, seed: int) -> dict:
     """Lemma 27 and Eq. (51) on one draw, at λ = `lam_over_t0` t₀.
 
     lemma_27_odd: `oddness_error` at worst over three items, frequent to rare. lemma_27: gradient over bound at worst
@@ -355,7 +355,7 @@ def measure_lemma_27(alpha: float, n_items: int, dim: int, lam_over_t0: float, s
     """
     problem = Problem.power_law(n_items, dim, alpha)
     emb, q = sample_embeddings(problem, seed, dtype=torch.float64), problem.frequencies
-    lam, items = lam_over_t0 * theory.bulk_scale(alpha, n_items, dim), [0, 3, dim // 4, dim, n_items - 1]
+    lam, items = lam_over_t0 * theory.bulk_scale(n_items, dim, alpha), [0, 3, dim // 4, dim, n_items - 1]
     slopes = [own_pair_gradient(emb, q, i, 20, lam) for i in items]
     gamma = (emb.V @ smoothed_sign(thresholded_gradient(emb, q, 0), lam).T @ emb.U.T).fill_diagonal_(0).abs()
     size = math.sqrt(4 * math.log(n_items) / dim) * (1 + torch.minimum(q[:, None], q) / lam)

@@ -60,9 +60,9 @@ class LossConfig(Config):
 
 
 def measure_loss(
-    alpha: float,
     n_items: int,
     dim: int,
+    alpha: float,
     lam_over_t0: float,
     lr_over_root_dim: list[float],
     seed: int,
@@ -74,7 +74,7 @@ def measure_loss(
     p = problem.frequencies.to(emb.U.device)
     G = initial_gradient(emb, p)
     rank = gradient_rank(emb, p)
-    lam = lam_over_t0 * theory.bulk_scale(alpha, n_items, dim)
+    lam = lam_over_t0 * theory.bulk_scale(n_items, dim, alpha)
     rates = [c * math.sqrt(dim) for c in lr_over_root_dim]
     result = {}
     for name, W in zip(MAPS, (polar(G, rank), smoothed_sign(G, lam, rank), G), strict=True):
@@ -97,13 +97,14 @@ def loss_summary(config: LossConfig, results: Results) -> tuple[dict, dict]:
     """Loss curves, best and safe learning rates beside the sharp prediction; lists by map are aligned with `dims`.
 
     `loss`, `loss_error` and `least_log` are curves, keyed by map and dimension, "polar_256", one entry per learning
-    rate. best: the η of the smallest mean loss. safe: the largest η at which no item of any draw is significantly
-    misclassified, 0 with the loss log N if even the smallest is not. `over_mass` is L / (log N Σ_unrecovered p_i) at
+    rate; `seed_loss` has every draw on a second axis. best: the η of the smallest mean loss. safe: the largest η at
+    which no item of any draw is significantly misclassified, 0 with the loss log N if even the smallest is not.
+    `over_mass` is L / (log N Σ_unrecovered p_i) at
     the best η. SGD has no sharp loss.
     """
     rates, log_n, at = np.array(config.lr_over_root_dim), math.log(config.n_items), np.arange(len(config.dims))
     measured, predicted, safe_rates = {}, {}, {}
-    curves = {key: {} for key in ("loss", "loss_error", "least_log")}
+    curves = {key: {} for key in ("loss", "seed_loss", "loss_error", "least_log")}
     for name in MAPS:
         # (d, seeds, rates), the last (d, seeds)
         losses, least, mass = (results.array("loss", name, key) for key in ("loss", "least_log", "unrecovered"))
@@ -112,6 +113,7 @@ def loss_summary(config: LossConfig, results: Results) -> tuple[dict, dict]:
         for k, dim in enumerate(config.dims):
             key = f"{name}_{dim}"
             curves["loss"][key], curves["least_log"][key] = mean[k], least[k].mean(0)
+            curves["seed_loss"][key] = losses[k].T
             if config.seeds > 1:
                 curves["loss_error"][key] = standard_error(losses[k], 0)
         best_losses = losses[at, :, best]
@@ -164,7 +166,7 @@ def _last_safe(least: np.ndarray) -> np.ndarray:
 def _sharp_curve(config: LossConfig, name: str, dim: int) -> tuple[np.ndarray, float]:
     """The expected loss at every learning rate, and the expected mass of what is not recovered."""
     p = Problem.power_law(config.n_items, dim, config.alpha).frequencies
-    lam = 0.0 if name == "polar" else config.lam_over_t0 * theory.bulk_scale(config.alpha, config.n_items, dim)
+    lam = 0.0 if name == "polar" else config.lam_over_t0 * theory.bulk_scale(config.n_items, dim, config.alpha)
     equivalent = SpectralEquivalent.solve(p, dim, lam)
     weights = equivalent.counts * equivalent.values
     # ‖h_λ(G)‖ at the leading singular value, which is near the leading frequency
@@ -220,6 +222,20 @@ EXPERIMENT = Experiment(
             dims=(32, 64), n_items=512, seeds=2, lr_over_root_dim=(0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
         ),
         "cpu": LossConfig(),
+        # the best rates, two that misclassify nobody, and SGD's best one
+        "large": LossConfig(
+            dims=(256, 512),
+            n_items=8192,
+            seeds=60,
+            lr_over_root_dim=(0.125, 0.25, 1.6818, 2.0, 2.3784, 2.8284, 8.0),
+            first_seed=46_000,
+        ),
+        "safe": LossConfig(
+            dims=(256, 512),
+            seeds=120,
+            lr_over_root_dim=(0.1768, 0.25, 0.3536, 0.5, 2.0, 2.3784, 2.8284, 8.0),
+            first_seed=46_100,
+        ),
         "gpu": LossConfig(dims=(64, 128, 256, 512, 1024, 2048), n_items=16_384, seeds=6, first_seed=27_500),
     },
     grids=loss_grids,

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -18,15 +19,19 @@ from amembook.run.base import (
     Results,
     Several,
     draws,
+    some_of,
     standard_error,
 )
 from amembook.run.claims import (
     FRESH_SEEDS,
     SHARP_DIM,
+    SIZES,
     capacity_verdicts,
+    count_error,
     equivalence,
     exponents,
     family,
+    growth,
     rival_exponents,
 )
 from amemlib import theory
@@ -43,6 +48,8 @@ PREFIX_BAND = 0.1
 law knows a chance near 1 count once for every item before it."""
 PREFIX_SLACK = math.log1p(PREFIX_BAND) / math.log(8)
 """That of their exponent: as much at one end of a factor of eight in d."""
+PARTS = ("sgd_step", "one_step")
+MUON = ("polar", "smoothed_sign")
 
 
 @dataclass(frozen=True)
@@ -58,22 +65,26 @@ class OneStepConfig(Config):
     sgd_dims: Dims = (1024, 4096, 16384, 65536)
     sgd_items: Several = 2048
     sgd_seeds: Count = 32
+    # what a record measures, and how it judges growth: by exponents over all d, or by counts at the ends of those d at
+    # which counts are judged
+    parts: Annotated[tuple[str, ...], some_of(*PARTS)] = PARTS
+    growth: Annotated[tuple[str, ...], some_of("exponents", "ends")] = ("exponents",)
     first_seed: Natural = 0
 
 
-def measure_one_step(alpha: float, n_items: int, dim: int, lam_over_t0: float, seed: int, device: str) -> dict:
+def measure_one_step(n_items: int, dim: int, alpha: float, lam_over_t0: float, seed: int, device: str) -> dict:
     """Recovered items and longest recovered prefix after one population step of polar, h_λ and SGD, on one draw."""
     problem = Problem.power_law(n_items, dim, alpha)
     emb = sample_embeddings(problem, seed, runtime.device(device))
     G = initial_gradient(emb, problem.frequencies)
     rank = gradient_rank(emb, problem.frequencies)
-    lam = lam_over_t0 * theory.bulk_scale(alpha, n_items, dim)
+    lam = lam_over_t0 * theory.bulk_scale(n_items, dim, alpha)
     memories = {"polar": polar(G, rank), "smoothed_sign": smoothed_sign(G, lam, rank), "sgd": G}
     masks = {name: recovered(W, emb) for name, W in memories.items()}
     return {name: {"count": int(mask.sum()), "prefix": longest_prefix(mask)} for name, mask in masks.items()}
 
 
-def measure_sgd_step(alpha: float, n_items: int, dim: int, seed: int) -> dict:
+def measure_sgd_step(n_items: int, dim: int, alpha: float, seed: int) -> dict:
     """Recovered items after one population SGD step, exact at any d through the two Gram matrices.
 
     The mean of two independent draws: SGD recovers so few items that one count scatters by 15 to 20 %.
@@ -87,10 +98,11 @@ def measure_sgd_step(alpha: float, n_items: int, dim: int, seed: int) -> dict:
 def one_step_grids(config: OneStepConfig) -> dict[str, Grid]:
     """Every draw, what a GPU does before what its host does alone."""
     sgd = {"dim": config.sgd_dims, "seed": draws(config, config.sgd_seeds)}
-    return {
+    grids = {
         "one_step": Grid(measure_one_step, {"dim": config.dims, "seed": draws(config)}),
         "sgd_step": Grid(measure_sgd_step, sgd, n_items=config.sgd_items),
     }
+    return {part: grid for part, grid in grids.items() if part in config.parts}
 
 
 def one_step_summary(config: OneStepConfig, results: Results) -> tuple[dict, dict]:
@@ -99,16 +111,20 @@ def one_step_summary(config: OneStepConfig, results: Results) -> tuple[dict, dic
     Lists of `counts` and `seed_counts` are aligned with `dims` for polar and smoothed_sign and with `sgd_dims` for sgd;
     `sgd_at_dims` is SGD on the draws of `dims`.
     """
-    names = ("polar", "smoothed_sign", "sgd")
-    seed_counts = {name: results.array("one_step", name, "count") for name in names[:2]}
-    seed_counts["sgd"] = results.array("sgd_step", "sgd", "count")
-    seed_counts["sgd_at_dims"] = results.array("one_step", "sgd", "count")
-    seed_prefixes = {name: results.array("one_step", name, "prefix") for name in names[:2]}
+    seed_counts, seed_prefixes, names = {}, {}, (*MUON, "sgd")
+    if "one_step" in config.parts:
+        seed_counts = {name: results.array("one_step", name, "count") for name in MUON}
+        seed_prefixes = {name: results.array("one_step", name, "prefix") for name in MUON}
+    if "sgd_step" in config.parts:
+        seed_counts["sgd"] = results.array("sgd_step", "sgd", "count")
+    if "one_step" in config.parts:
+        seed_counts["sgd_at_dims"] = results.array("one_step", "sgd", "count")
     prefixes = {name: fit_exponent(config.dims, np.maximum(rows, 1)) for name, rows in seed_prefixes.items()}
     fits, sharp, exponents, chain = {}, {}, {}, {}
     for name, counts in seed_counts.items():
         dims, n_items = (config.sgd_dims, config.sgd_items) if name == "sgd" else (config.dims, config.n_items)
-        lams = [config.lam_over_t0 * theory.bulk_scale(config.alpha, n_items, dim) for dim in dims]
+        lam_over_t0 = config.lam_over_t0 if name == "smoothed_sign" else 0.0
+        lams = [lam_over_t0 * theory.bulk_scale(n_items, dim, config.alpha) for dim in dims]
         problems = [Problem.power_law(n_items, dim, config.alpha) for dim in dims]
         pairs = list(zip(problems, lams, strict=True))
         sharp[name] = [expected_capacity(problem, name.removesuffix("_at_dims"), lam) for problem, lam in pairs]
@@ -121,7 +137,7 @@ def one_step_summary(config: OneStepConfig, results: Results) -> tuple[dict, dic
         "interval": {name: [fit.low, fit.high] for name, (fit, _) in fits.items()},
         "counts": {name: counts.mean(1) for name, counts in seed_counts.items()},
         "seed_counts": seed_counts,
-        "prefixes": {name: results.array("one_step", name, "prefix").mean(1) for name in names},
+        "prefixes": {name: results.array("one_step", name, "prefix").mean(1) for name in names if seed_prefixes},
         "seed_prefixes": seed_prefixes,
         "prefix_slope": {name: fit.slope for name, fit in prefixes.items()},
         "prefix_interval": {name: [fit.low, fit.high] for name, fit in prefixes.items()},
@@ -139,11 +155,34 @@ def one_step_summary(config: OneStepConfig, results: Results) -> tuple[dict, dic
 
 def judge_one_step(config: OneStepConfig, measured: dict, predicted: dict) -> dict[str, dict]:
     """Counts against their sharp predictions, exponents against their limits, SGD at its own dimensions; prefixes."""
-    methods = {"polar": "muon", "smoothed_sign": "muon", "sgd": "sgd"}
-    verdicts = capacity_verdicts(config, measured, predicted, methods, sgd=config.sgd_dims)
-    return verdicts | {
-        f"prefix_{name}": _prefix_verdict(config, measured, predicted, name) for name in ("polar", "smoothed_sign")
-    }
+    methods = dict.fromkeys(MUON, "muon") if "one_step" in config.parts else {}
+    methods |= {"sgd": "sgd"} if "sgd_step" in config.parts else {}
+    if "ends" in config.growth:
+        verdicts = {
+            name: _counts_verdict(config, measured, predicted, name, method) for name, method in methods.items()
+        }
+    else:
+        verdicts = capacity_verdicts(config, measured, predicted, methods, sgd=config.sgd_dims)
+    if "one_step" not in config.parts:
+        return verdicts
+    return verdicts | {f"prefix_{name}": _prefix_verdict(config, measured, predicted, name) for name in MUON}
+
+
+def _counts_verdict(config: OneStepConfig, measured: dict, predicted: dict, name: str, method: str) -> dict:
+    """The level of the counts from `SHARP_DIM` on, and their growth from the smallest of these d to the largest."""
+    dims = np.array(config.sgd_dims if name == "sgd" else config.dims)
+    judged = dims >= SHARP_DIM
+    if judged.sum() < 2:
+        return equivalence([])
+    counts, sharp = measured["seed_counts"][name][None, judged], predicted["counts"][name][None, judged]
+    made = family("items", counts, law=sharp, band=SIZES, at=[f"d = {dims[judged][0]}…{dims[-1]}"])
+    return equivalence(made + _growth(config, counts, sharp, dims[judged], method))
+
+
+def _growth(config: OneStepConfig, counts, sharp, dims, method: str, **bands) -> list[dict]:
+    rivals = {rival: [value] for rival, value in rival_exponents(method, config.alpha).items()}
+    given = counts.mean(-1), count_error(counts, sharp, -1), counts.shape[-1], sharp, dims
+    return growth("growth", *given, [theory.recovery_exponent(method, config.alpha)], rivals, **bands)
 
 
 def _prefix_verdict(config: OneStepConfig, measured: dict, predicted: dict, name: str) -> dict:
@@ -160,6 +199,10 @@ def _prefix_verdict(config: OneStepConfig, measured: dict, predicted: dict, name
     lengths = {"as long as the count": predicted["counts"][name][None, judged], "one item a dimension": dims[judged]}
     given = {"law": sharp[None, judged], "band": PREFIX_BAND, "at": [f"d = {dims[judged][0]}…{dims[-1]}"]}
     made = family("prefix", prefixes[None, judged], rivals=lengths, **given)
+    if "ends" in config.growth:
+        bands = {"band": PREFIX_BAND, "exponent_band": PREFIX_SLACK}
+        args = prefixes[None, judged], sharp[None, judged], dims[judged]
+        return equivalence(made + _growth(config, *args, "muon", **bands))
     made += exponents(
         "exponent",
         measured["prefix_slope"][name],
@@ -183,6 +226,9 @@ EXPERIMENT = Experiment(
         ),
         "cpu": OneStepConfig(),
         "confirm": OneStepConfig(seeds=8, first_seed=4050),
+        "prefix": OneStepConfig(
+            dims=(256, 512, 1024), seeds=40, parts=("one_step",), growth=("ends",), first_seed=43_000
+        ),
         "gpu": OneStepConfig(
             dims=(256, 512, 1024, 2048, 4096, 8192),
             n_items=131_072,
@@ -204,4 +250,5 @@ EXPERIMENT = Experiment(
     summarise=one_step_summary,
     judge=judge_one_step,
     unseen_from=FRESH_SEEDS,
+    added={"parts": PARTS, "growth": ("exponents",)},
 )

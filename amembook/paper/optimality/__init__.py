@@ -8,12 +8,14 @@ from typing import Annotated
 import numpy as np
 import torch
 from scipy.special import digamma
+from scipy.stats import binom, norm
 
 from amembook.paper.optimality.rotations import sample_rotations
 from amembook.run import runtime
 from amembook.run.base import (
     Alpha,
     Config,
+    Count,
     Experiment,
     Grid,
     Natural,
@@ -21,6 +23,7 @@ from amembook.run.base import (
     Results,
     Several,
     draws,
+    some_of,
     standard_error,
 )
 from amembook.run.claims import (
@@ -33,6 +36,7 @@ from amembook.run.claims import (
     equivalence,
     exponents,
     family,
+    growth,
     numbers,
     order,
 )
@@ -64,6 +68,9 @@ HAAR_DIM, HAAR_ITEMS, HAAR_DRAWS, HAAR_ROTATIONS = 3, 8, 64, 256
 HAAR_LEARNING_RATES = (0.25, 0.5, 1.0, 2.0, 4.0)
 """The comparison of risks: a dimension in which an average over 256 rotations is close to one over all."""
 NEWTON_SCHULZ_STEPS = (1, 2, 3, 4, 5, 6, 7, 8)
+PARTS = ("checks", "spectrum", "smoothing")
+SMALLEST_MEAN = math.sqrt(math.pi * math.e / 2) * math.erfc(math.sqrt(0.5))
+"""Mean of d s_min / t₀ for the law of `SMALLEST_MEDIAN`: its relative error is 0.78/√draws, the median's 1.2/√draws."""
 _SLOPE_PAIRS = 256
 _GRID_POINTS = 100_000
 _GAUSSIAN_BLOCKS = 64
@@ -83,8 +90,12 @@ class OptimalityConfig(Config):
     spectrum_dims: Annotated[tuple[int, ...], partial(check_dims, least=2)] = (32, 64, 128, 256)
     spectrum_items: Several = 4096
     spectrum_seeds: Annotated[int, partial(check_count, least=2 * BATCHES)] = 160
+    spectrum_blocks: Count = 1  # draws of a seed
     ruler_dim: Several = 48  # d of the plain Gaussian matrices that Σ 1/s is compared with
     haar_seeds: Several = 16  # repetitions of the comparison of risks in d = 3 (Proposition 6)
+    # what a record measures, and how it judges the levels: by medians of batches and exponents, or from every draw
+    parts: Annotated[tuple[str, ...], some_of(*PARTS)] = PARTS
+    levels: Annotated[tuple[str, ...], some_of("batches", "draws")] = ("batches",)
     first_seed: Natural = 0
 
     def limits(self) -> None:
@@ -92,7 +103,7 @@ class OptimalityConfig(Config):
             raise ValueError(f"spectrum_items must exceed every dimension, got {self.spectrum_items}")
 
 
-def inverse_sum_limit(alpha: float, dim: int, gaussian: float) -> float:
+def inverse_sum_limit(dim: int, alpha: float, gaussian: float) -> float:
     """Median of (1/d) Σ 1/s of G in units of 1/t₀: (2/π)(log d + C + H_{1/2} − H_α), H the harmonic numbers.
 
     C = `gaussian`: (2/π)(log d + C) is the same median for a d × d matrix with entries N(0, 1/d). The two share the law
@@ -119,28 +130,32 @@ def slope_maps(t0: float) -> dict[str, tuple]:
     }
 
 
-def measure_smoothing(alpha: float, n_items: int, dim: int, lam_over_t0: list[float], seed: int, device: str) -> dict:
+def measure_smoothing(n_items: int, dim: int, alpha: float, lam_over_t0: list[float], seed: int, device: str) -> dict:
     """Recovered items after one population step of the polar map and of h_λ for every λ, all on one draw."""
     problem = Problem.power_law(n_items, dim, alpha)
     emb = sample_embeddings(problem, seed, runtime.device(device))
     G = initial_gradient(emb, problem.frequencies)
-    t0 = theory.bulk_scale(alpha, n_items, dim)
+    t0 = theory.bulk_scale(n_items, dim, alpha)
     maps = [torch.ones_like] + [smoothed_sign_scalars(lam * t0)[0] for lam in lam_over_t0]
     counts = [capacity(W, emb) for W in spectral_maps(G, maps, gradient_rank(emb, problem.frequencies))]
     return {"polar": counts[0], "smoothed_sign": counts[1:]}
 
 
-def measure_spectrum(alpha: float, n_items: int, dim: int, seed: int, device: str) -> dict:
-    """(1/d) Σ 1/s and d s_min of the uncentred gradient, and the polar slope (1/d²) Σ_{k≠l} 1/(s_k + s_l), units t₀."""
-    problem = Problem.power_law(n_items, dim, alpha)
-    G = thresholded_gradient(sample_embeddings(problem, seed, runtime.device(device)), problem.frequencies, 0)
-    s = singular_values(G).cpu() / theory.bulk_scale(alpha, n_items, dim)
-    pairs = 1 / (s[:, None] + s)
-    return {
-        "inverse_sum": float((1 / s).mean()),
-        "smallest": float(s[-1]) * dim,
-        "polar_slope": float(pairs.sum() - pairs.diagonal().sum()) / dim**2,
-    }
+def measure_spectrum(n_items: int, dim: int, alpha: float, blocks: int, seed: int, device: str) -> dict:
+    """(1/d) Σ 1/s and d s_min of the uncentred gradient, and the polar slope (1/d²) Σ_{k≠l} 1/(s_k + s_l), units t₀.
+
+    Lists over `blocks` independent draws.
+    """
+    p, t0 = Problem.power_law(n_items, dim, alpha).frequencies, theory.bulk_scale(n_items, dim, alpha)
+    emb = sample_embeddings(Problem.power_law(blocks * n_items, dim, alpha), seed, runtime.device(device))
+    result = {"inverse_sum": [], "smallest": [], "polar_slope": []}
+    for U, V in zip(emb.U.split(n_items), emb.V.split(n_items), strict=True):
+        s = singular_values(thresholded_gradient(Embeddings(U, V), p, 0)).cpu() / t0
+        pairs = 1 / (s[:, None] + s)
+        result["inverse_sum"].append(float((1 / s).mean()))
+        result["smallest"].append(float(s[-1]) * dim)
+        result["polar_slope"].append(float(pairs.sum() - pairs.diagonal().sum()) / dim**2)
+    return result
 
 
 def measure_ruler(dim: int, seed: int) -> dict:
@@ -150,13 +165,13 @@ def measure_ruler(dim: int, seed: int) -> dict:
     return {"inverse_sum": (1 / torch.linalg.svdvals(V.view(-1, dim, dim))).mean(1)}
 
 
-def measure_slope_bound(alpha: float, n_items: int, dim: int, seed: int) -> dict:
+def measure_slope_bound(n_items: int, dim: int, alpha: float, seed: int) -> dict:
     """Largest ratio of slope to bound over 256 pairs that are in no gradient, for the maps of `slope_maps`."""
     p = Problem.power_law(n_items, dim, alpha).frequencies
     emb = sample_embeddings(Problem.power_law(n_items + _SLOPE_PAIRS, dim, alpha), seed, dtype=torch.float64)
     G = thresholded_gradient(emb, torch.cat([p, torch.zeros(_SLOPE_PAIRS, dtype=torch.float64)]), 0)
     ratios = {}
-    for name, (f, df, scale) in slope_maps(theory.bulk_scale(alpha, n_items, dim)).items():
+    for name, (f, df, scale) in slope_maps(theory.bulk_scale(n_items, dim, alpha)).items():
         slopes, bounds = signal_slopes(G, emb.U[n_items:], emb.V[n_items:], f, df, scale)
         ratios[name] = float((slopes / bounds).max())
     return ratios
@@ -201,14 +216,20 @@ def optimality_grids(config: OptimalityConfig) -> dict[str, Grid]:
     """The scalar check, the risks, the rulers, the spectra, the slopes, and last the scan over λ."""
     spectrum = {"dim": config.spectrum_dims}
     after = draws(config, config.spectrum_seeds)
-    return {
-        "newton_schulz": Grid(measure_newton_schulz, {}),
-        "haar": Grid(measure_haar, {"seed": draws(config, config.haar_seeds)}),
-        "ruler": Grid(measure_ruler, {"seed": after}, dim=config.ruler_dim),
-        "spectrum": Grid(measure_spectrum, spectrum | {"seed": after}, n_items=config.spectrum_items),
-        "slopes": Grid(measure_slope_bound, spectrum, n_items=config.spectrum_items, seed=config.first_seed),
-        "smoothing": Grid(measure_smoothing, {"dim": config.dims, "seed": draws(config)}),
-    }
+    grids = {}
+    if "checks" in config.parts:
+        grids["newton_schulz"] = Grid(measure_newton_schulz, {})
+        grids["haar"] = Grid(measure_haar, {"seed": draws(config, config.haar_seeds)})
+    if "spectrum" in config.parts:
+        grids["ruler"] = Grid(measure_ruler, {"seed": after}, dim=config.ruler_dim)
+        fixed = {"n_items": config.spectrum_items, "blocks": config.spectrum_blocks}
+        grids["spectrum"] = Grid(measure_spectrum, spectrum | {"seed": after}, **fixed)
+    if "checks" in config.parts:
+        fixed = {"n_items": config.spectrum_items, "seed": config.first_seed}
+        grids["slopes"] = Grid(measure_slope_bound, spectrum, **fixed)
+    if "smoothing" in config.parts:
+        grids["smoothing"] = Grid(measure_smoothing, {"dim": config.dims, "seed": draws(config)})
+    return grids
 
 
 def smoothing_name(lam_over_t0: float) -> str:
@@ -224,14 +245,14 @@ def optimality_summary(config: OptimalityConfig, results: Results) -> tuple[dict
     `spectrum_dims`, medians in units of t₀ (a mean for polar_slope). risk: by map, aligned with `HAAR_LEARNING_RATES`.
     slope_ratio: by map, the largest over all `spectrum_dims`. increasing: by iteration, one entry per number of steps.
     """
-    parts = [
-        _smoothing_summary(config, results),
-        _spectrum_summary(config, results),
-        (_risk_summary(results), {}),
-        _scalar_summary(results),
-    ]
+    summaries = {
+        "smoothing": (_smoothing_summary,),
+        "spectrum": (_spectrum_summary,),
+        "checks": (_risk_summary, _scalar_summary),
+    }
     measured, predicted = {}, {}
-    for of_part, law_of_part in parts:
+    for summary in [one for part, own in summaries.items() if part in config.parts for one in own]:
+        of_part, law_of_part = summary(config, results)
         measured |= of_part
         predicted |= law_of_part
     return measured, predicted
@@ -248,7 +269,7 @@ def _smoothing_summary(config: OptimalityConfig, results: Results) -> tuple[dict
     sharp = np.empty((len(config.dims), counts.shape[2]))
     for row, dim in zip(sharp, config.dims, strict=True):
         problem = Problem.power_law(config.n_items, dim, config.alpha)
-        t0 = theory.bulk_scale(config.alpha, config.n_items, dim)
+        t0 = theory.bulk_scale(config.n_items, dim, config.alpha)
         row[:] = [expected_capacity(problem, "smoothed_sign", lam * t0) for lam in (0.0, *config.lam_over_t0)]
 
     def by_name(table: np.ndarray) -> dict[str, np.ndarray]:
@@ -266,7 +287,8 @@ def _smoothing_summary(config: OptimalityConfig, results: Results) -> tuple[dict
 def _spectrum_summary(config: OptimalityConfig, results: Results) -> tuple[dict, dict]:
     dims, alpha = config.spectrum_dims, config.alpha
     gaussian = np.median(results.array("ruler", "inverse_sum")) * math.pi / 2 - math.log(config.ruler_dim)
-    slopes = results.array("spectrum", "polar_slope")
+    drawn = lambda name: results.array("spectrum", name).reshape(len(dims), -1)
+    slopes = drawn("polar_slope")
     measured = {
         "spectrum": {"polar_slope": slopes.mean(1)},
         "spectrum_error": {"polar_slope": standard_error(slopes)},
@@ -276,36 +298,38 @@ def _spectrum_summary(config: OptimalityConfig, results: Results) -> tuple[dict,
     }
     predicted = {
         "spectrum": {
-            "inverse_sum": [inverse_sum_limit(alpha, dim, gaussian) for dim in dims],
+            "inverse_sum": [inverse_sum_limit(dim, alpha, gaussian) for dim in dims],
             "smallest": [SMALLEST_MEDIAN] * len(dims),
             "polar_slope": [4 / (math.pi * (alpha + 1))] * len(dims),
         },
         "slope": {"inverse_sum": alpha, "smallest": -(alpha + 1)},
         "sharp_slope": {},
     }
-    unit = np.array([theory.bulk_scale(alpha, config.spectrum_items, dim) for dim in dims])
+    unit = np.array([theory.bulk_scale(config.spectrum_items, dim, alpha) for dim in dims])
     for name, scale in {"inverse_sum": 1 / unit, "smallest": unit / np.array(dims)}.items():
-        levels = results.array("spectrum", name)
+        levels = drawn(name)
         batches = np.stack([np.median(batch, axis=1) for batch in np.array_split(levels, BATCHES, axis=1)], axis=1)
         fit = fit_exponent(dims, batches * scale[:, None])
         measured["spectrum"][name] = np.median(levels, axis=1)
         measured["spectrum_error"][name] = standard_error(batches)
         measured["slope"][name], measured["interval"][name] = fit.slope, [fit.low, fit.high]
         predicted["sharp_slope"][name] = fit_exponent(dims, np.array(predicted["spectrum"][name]) * scale).slope
-    return measured, predicted
+        if "draws" in config.levels:
+            measured.setdefault("seed_levels", {})[name] = [[float(f"{x:.4g}") for x in row] for row in levels]
+    return measured, predicted | {"unit": unit}
 
 
-def _risk_summary(results: Results) -> dict:
+def _risk_summary(config: OptimalityConfig, results: Results) -> tuple[dict, dict]:
     risks = {name: results.array("haar", name) for name in ("sign", "haar", "polar")}
     saved = risks["sign"] - risks["haar"]
     return {
         "risk": {name: values.mean(0) for name, values in risks.items()},
         "risk_saved": {"haar": saved.mean(0)},
         "risk_saved_error": {"haar": standard_error(saved, 0)},
-    }
+    }, {}
 
 
-def _scalar_summary(results: Results) -> tuple[dict, dict]:
+def _scalar_summary(config: OptimalityConfig, results: Results) -> tuple[dict, dict]:
     names, iterations = slope_maps(1.0), ("cubic", "muon")
     measured = {"slope_ratio": {name: results.array("slopes", name).max() for name in names}}
     for key in ("increasing", "largest"):
@@ -318,11 +342,15 @@ def _scalar_summary(results: Results) -> tuple[dict, dict]:
 
 def judge_optimality(config: OptimalityConfig, measured: dict, predicted: dict) -> dict[str, dict]:
     """The scan over λ; levels and exponents of Lemma 8; Proposition 6, Assumption 7 and Lemma 29 as checks."""
+    verdicts = _smoothing_verdicts(config, measured, predicted) if "smoothing" in config.parts else {}
+    if "spectrum" in config.parts:
+        of_level = _draws_verdict if "draws" in config.levels else _level_verdict
+        verdicts |= {name: of_level(config, measured, predicted, name) for name in ("inverse_sum", "smallest")}
+    if "checks" not in config.parts:
+        return verdicts
     saved, error = (measured[field]["haar"] for field in ("risk_saved", "risk_saved_error"))
     increasing, largest = (measured[key]["cubic"] for key in ("increasing", "largest"))
-    return _smoothing_verdicts(config, measured, predicted) | {
-        "inverse_sum": _level_verdict(config, measured, predicted, "inverse_sum"),
-        "smallest": _level_verdict(config, measured, predicted, "smallest"),
+    return verdicts | {
         "haar": check((3 * error - saved).max(), 0, config.haar_seeds, "three errors less the risk saved"),
         "slope_bound": check(max(measured["slope_ratio"].values()), 1, name="slope over its bound"),
         "newton_schulz": check(math.nan if increasing.any() else largest.max(), 1 + 1e-12, name="largest value"),
@@ -361,17 +389,44 @@ def _level_verdict(config: OptimalityConfig, measured: dict, predicted: dict, na
         table[name] for table in (measured["spectrum"], measured["spectrum_error"], predicted["spectrum"])
     )
     exponent, dims, draws = predicted["slope"][name], config.spectrum_dims, config.spectrum_seeds
-    rivals = {
-        "α + 1/2": exponent + math.copysign(0.5, exponent),
-        "α − 1/2": exponent - math.copysign(0.5, exponent),
-        "α + 1/4": exponent + math.copysign(0.25, exponent),
-    }
+    rivals = _level_rivals(exponent)
     made = numbers("level, d =", level, error, draws, law=sharp, band=count_band(dims), at=dims)
     slope, interval = measured["slope"][name], measured["interval"][name]
     sharp_slope = predicted["sharp_slope"][name]
     return equivalence(
         made + exponents("exponent", slope, interval, sharp_slope, exponent, rivals, draws, points=len(dims))
     )
+
+
+def median_error(levels: np.ndarray) -> np.ndarray:
+    """Standard error of the medians of rows (d, draws): half the 95 % interval between two order statistics, over 1.96.
+
+    It asks nothing of the law of the draws, which for Σ 1/s has no variance.
+    """
+    count = levels.shape[1]
+    low = int(binom.ppf(0.025, count, 0.5))
+    ordered = np.sort(levels, axis=1)
+    return (ordered[:, count - low] - ordered[:, low - 1]) / 2 / norm.ppf(0.975)
+
+
+def _draws_verdict(config: OptimalityConfig, measured: dict, predicted: dict, name: str) -> dict:
+    """The level in units of t₀ and its growth over these d, from every draw: the mean of s_min, the median of Σ 1/s."""
+    levels, dims = measured["seed_levels"][name], np.array(config.spectrum_dims, dtype=float)
+    if name == "smallest":
+        law, level, error = np.full(len(dims), SMALLEST_MEAN), levels.mean(1), standard_error(levels)
+    else:
+        law, level, error = predicted["spectrum"][name], np.median(levels, axis=1), median_error(levels)
+    scale = predicted["unit"] / dims if name == "smallest" else 1 / predicted["unit"]
+    made = numbers("level, d =", level, error, levels.shape[1], law=law, band=count_band(dims), at=config.spectrum_dims)
+    exponent = predicted["slope"][name]
+    ends = (level * scale)[None], (error * scale)[None], levels.shape[1], (law * scale)[None], dims, [exponent]
+    rivals = {rival: [value] for rival, value in _level_rivals(exponent).items()}
+    return equivalence(made + growth("growth", *ends, rivals))
+
+
+def _level_rivals(exponent: float) -> dict[str, float]:
+    steps = {"α + 1/2": 0.5, "α − 1/2": -0.5, "α + 1/4": 0.25}
+    return {rival: exponent + math.copysign(step, exponent * step) for rival, step in steps.items()}
 
 
 EXPERIMENT = Experiment(
@@ -390,6 +445,9 @@ EXPERIMENT = Experiment(
         ),
         "cpu": OptimalityConfig(),
         "confirm": OptimalityConfig(first_seed=4550),
+        "lemma-8": OptimalityConfig(
+            spectrum_seeds=1000, spectrum_blocks=9, parts=("spectrum",), levels=("draws",), first_seed=47_000
+        ),
         "gpu": OptimalityConfig(
             dims=(128, 256, 512, 1024, 2048),
             n_items=65_536,
@@ -402,4 +460,5 @@ EXPERIMENT = Experiment(
     summarise=optimality_summary,
     judge=judge_optimality,
     unseen_from=FRESH_SEEDS,
+    added={"parts": PARTS, "levels": ("batches",), "spectrum_blocks": 1},
 )

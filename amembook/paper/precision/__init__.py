@@ -28,7 +28,7 @@ class PrecisionConfig(Config):
     first_seed: Natural = 0
 
 
-def measure_decisions(alpha: float | None, n_items: int, dim: int, seed: int, device: str) -> dict:
+def measure_decisions(n_items: int, dim: int, alpha: float | None, seed: int, device: str) -> dict:
     """Recovered items; for every format the decisions it flips and those it leaves undecided. alpha None: equal p."""
     problem = (
         Problem.from_frequencies([1.0] * n_items, dim) if alpha is None else Problem.power_law(n_items, dim, alpha)
@@ -43,7 +43,7 @@ def measure_decisions(alpha: float | None, n_items: int, dim: int, seed: int, de
     }
 
 
-def measure_single_svd(alpha: float, n_items: int, dim: int, seed: int, device: str) -> dict:
+def measure_single_svd(n_items: int, dim: int, alpha: float, seed: int, device: str) -> dict:
     """The polar map from float32 SVDs against the float64 one: errors in two norms, counts, decisions that differ.
 
     "svd": the gradient is exact and its SVD in float32. "gradient": it is summed in float32 and its SVD exact.

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import numpy as np
 
+from amembook.laws import mean_field_iterates
 from amembook.networks.tasks import RecallTask
 from amembook.paper.recall import half_width
 from amembook.paper.recall.runs import COMPARED, measure_run
@@ -13,7 +14,7 @@ from amembook.run.base import Alpha, Config, Count, Experiment, Grid, Natural, P
 from amembook.run.claims import DIFFERENCE, FRESH_SEEDS, numbers, order
 from amemlib import theory
 from amemlib.checks import check_dims
-from amemlib.equivalents import expected_capacity, mean_field_iterates
+from amemlib.equivalents import expected_capacity
 from amemlib.problem import Problem
 from amemlib.scaling import fit_exponent
 
@@ -83,7 +84,7 @@ def optimizers_of(vectors: str) -> tuple[str, ...]:
     return ("muon",) if vectors == "long" else COMPARED
 
 
-def predict_counts(n_items: int, alpha: float, dim: int) -> dict:
+def predict_counts(n_items: int, dim: int, alpha: float) -> dict:
     """What a linear memory with n Gaussian pairs holds after a step of SGD, one of Muon, and `TRUE_STEPS` at most."""
     problem = Problem.power_law(n_items, dim, alpha)
     many = mean_field_iterates(problem, TRUE_RATE, TRUE_STEPS).counts

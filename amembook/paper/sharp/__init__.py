@@ -133,7 +133,7 @@ def _population(config: SharpConfig, results: Results, map_name: str, k: int) ->
     for index, (dim, n_items, alpha) in zip(
         np.ndindex(sharp.shape), itertools.product(config.dims, config.n_items, config.alphas), strict=True
     ):
-        lam = lam_over_t0 * bulk_scale(alpha, n_items, dim)
+        lam = lam_over_t0 * bulk_scale(n_items, dim, alpha)
         sharp[index] = expected_capacity(Problem.power_law(n_items, dim, alpha), map_name, lam)
     return np.array(means), np.array(errors), sharp
 

@@ -13,13 +13,13 @@ from amemlib.spectral import polar, smoothed_sign_scalars, spectral_maps
 
 
 def measure_population(
-    alpha: float, n_items: int, dim: int, lam_over_t0: list[float], seed: int, device: str
+    n_items: int, dim: int, alpha: float, lam_over_t0: list[float], seed: int, device: str
 ) -> dict[str, list[int]]:
     """Recovered items after one population step on one draw: h_λ for every λ (0 is the polar map), and Newton."""
     problem = Problem.power_law(n_items, dim, alpha)
     emb = sample_embeddings(problem, seed, runtime.device(device))
     G = initial_gradient(emb, problem.frequencies)
-    t0 = theory.bulk_scale(alpha, n_items, dim)
+    t0 = theory.bulk_scale(n_items, dim, alpha)
     maps = [smoothed_sign_scalars(ratio * t0)[0] if ratio else torch.ones_like for ratio in lam_over_t0]
     memories = spectral_maps(G, maps, gradient_rank(emb, problem.frequencies))
     return {
@@ -29,7 +29,7 @@ def measure_population(
 
 
 def measure_batches(
-    alpha: float, n_items: int, dim: int, batch_sizes: list[int], seed: int, device: str
+    n_items: int, dim: int, alpha: float, batch_sizes: list[int], seed: int, device: str
 ) -> dict[str, list[int]]:
     """Recovered items after one step of polar and of Newton on a minibatch of every size, on one draw."""
     problem = Problem.power_law(n_items, dim, alpha)
@@ -41,7 +41,7 @@ def measure_batches(
     }
 
 
-def measure_sgd(alphas: list[float], n_items: int, dim: int, seed: int) -> dict[str, list[int]]:
+def measure_sgd(n_items: int, dim: int, alphas: list[float], seed: int) -> dict[str, list[int]]:
     """Recovered items after one population SGD step for every α on one draw, exact at any d by the Gram matrices."""
     problems = [Problem.power_law(n_items, dim, alpha) for alpha in alphas]
     emb = sample_reduced_embeddings(problems[0], seed)

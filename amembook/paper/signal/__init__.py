@@ -55,14 +55,14 @@ def rank_edges(n_items: int) -> list[int]:
 
 
 def measure_signal(
-    alpha: float, n_items: int, dim: int, lam_over_t0: float, n_probes: int, seed: int, device: str
+    n_items: int, dim: int, alpha: float, lam_over_t0: float, n_probes: int, seed: int, device: str
 ) -> dict:
     """One draw: own logits by octave of rank, and φ(0), φ′(0), max |φ″| on pairs of weight 0.
 
     Per octave the sum of u_iᵀ W v_i, of its square, and the number of items; W from the uncentred gradient.
     """
     problem = Problem.power_law(n_items, dim, alpha)
-    lam = lam_over_t0 * theory.bulk_scale(alpha, n_items, dim)
+    lam = lam_over_t0 * theory.bulk_scale(n_items, dim, alpha)
     emb = sample_embeddings(Problem.power_law(n_items + n_probes, dim, alpha), seed, runtime.device(device))
     # the probes are rows of the same draw with weight zero: independent of G, as u_i and v_i are of G_{−i}
     G = thresholded_gradient(emb, torch.cat([problem.frequencies, torch.zeros(n_probes, dtype=torch.float64)]), 0)
@@ -113,7 +113,7 @@ def signal_summary(config: SignalConfig, results: Results) -> tuple[dict, dict]:
             square = results.array("signal", name, "square")[k].sum(0) / sizes
             # one item in an octave says nothing of its scatter: a logit's is at least that of an interaction
             scatter = np.maximum(np.sqrt(np.maximum(square - mean**2, 0)), dim**-0.5)
-            lam = 0.0 if name == "polar" else config.lam_over_t0 * theory.bulk_scale(config.alpha, config.n_items, dim)
+            lam = 0.0 if name == "polar" else config.lam_over_t0 * theory.bulk_scale(config.n_items, dim, config.alpha)
             equivalent = SpectralEquivalent.solve(problem.frequencies, dim, lam)
             sharp = np.add.reduceat(equivalent.signal_of(problem.frequencies), edges[:-1] - 1) / np.diff(edges)
             key = f"{name}_{dim}"

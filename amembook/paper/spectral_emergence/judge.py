@@ -4,11 +4,10 @@ from itertools import combinations
 
 import numpy as np
 
+from amembook.laws import descent_iterates, mean_field_iterates
 from amembook.paper.spectral_emergence import expected
 from amembook.run.base import Results, slope, standard_error
 from amembook.run.claims import DIFFERENCE, EXPONENT, SIZES, SMALL, equivalence, numbers
-from amemlib.equivalents import descent_iterates
-from amemlib.equivalents.mean_field import mean_field_iterates
 from amemlib.problem import Problem
 
 TURN = 1 / 3

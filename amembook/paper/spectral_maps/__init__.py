@@ -99,10 +99,10 @@ class SpectralMapsConfig(Config):
 
 
 def update_maps(
-    alpha: float, n_items: int, dim: int, norm: float, lam_over_t0: float
+    n_items: int, dim: int, alpha: float, norm: float, lam_over_t0: float
 ) -> dict[str, Callable[[torch.Tensor], torch.Tensor]]:
     """Every map by name as a function of absolute singular values; norm: ‖G‖_F, which the iterations divide by."""
-    t0 = theory.bulk_scale(alpha, n_items, dim)
+    t0 = theory.bulk_scale(n_items, dim, alpha)
     law = SpectralLaw.power_law(alpha, t0)
     maps = {
         "polar": torch.ones_like,
@@ -115,9 +115,9 @@ def update_maps(
     return maps | {name: _iterated(norm, schedule) for name, schedule in SCHEDULES.items()}
 
 
-def scanned_schedules(alpha: float, n_items: int, dim: int, norm: float, steps: Sequence[int]) -> dict[str, list]:
+def scanned_schedules(n_items: int, dim: int, alpha: float, norm: float, steps: Sequence[int]) -> dict[str, list]:
     """For every family the schedules at each number of steps; norm as in `update_maps`."""
-    lower = REACH * theory.bulk_scale(alpha, n_items, dim) / norm
+    lower = REACH * theory.bulk_scale(n_items, dim, alpha) / norm
     return {
         "muon": [[newton_schulz_coefficients("muon")] * n for n in steps],
         "cubic": [[newton_schulz_coefficients("cubic")] * (3 * n) for n in steps],
@@ -126,15 +126,15 @@ def scanned_schedules(alpha: float, n_items: int, dim: int, norm: float, steps: 
 
 
 def measure_spectral_maps(
-    alpha: float, n_items: int, dim: int, lam_over_t0: float, steps: list[int], seed: int, device: str
+    n_items: int, dim: int, alpha: float, lam_over_t0: float, steps: list[int], seed: int, device: str
 ) -> dict:
     """Recovered items with every map and every scanned schedule, and the share of singular values left below 1/2."""
     problem = Problem.power_law(n_items, dim, alpha)
     emb = sample_embeddings(problem, seed, runtime.device(device))
     G = initial_gradient(emb, problem.frequencies)
     norm = torch.linalg.norm(G).item()
-    maps = update_maps(alpha, n_items, dim, norm, lam_over_t0)
-    scans = scanned_schedules(alpha, n_items, dim, norm, steps)
+    maps = update_maps(n_items, dim, alpha, norm, lam_over_t0)
+    scans = scanned_schedules(n_items, dim, alpha, norm, steps)
     functions = [*maps.values(), *(_iterated(norm, schedule) for family in FAMILIES for schedule in scans[family])]
     memories = spectral_maps(G, functions, gradient_rank(emb, problem.frequencies))
     counts = [capacity(W, emb) for W in memories]
@@ -147,7 +147,7 @@ def measure_spectral_maps(
     }
 
 
-def measure_floors(alpha: float, n_items: int, dim: int, floors: list[float], seed: int, device: str) -> dict:
+def measure_floors(n_items: int, dim: int, alpha: float, floors: list[float], seed: int, device: str) -> dict:
     """Recovered items and the loss at the best learning rate: the best map at every floor, polar, the shipped steps.
 
     Learning rates: 2^k √d, k from 0 to 10 in steps of 1/2, for maps whose largest value is 1. `at_edge` says whether
@@ -157,7 +157,7 @@ def measure_floors(alpha: float, n_items: int, dim: int, floors: list[float], se
     emb = sample_embeddings(problem, seed, runtime.device(device))
     p = problem.frequencies.to(emb.U.device)
     G = initial_gradient(emb, p)
-    law = SpectralLaw.power_law(alpha, theory.bulk_scale(alpha, n_items, dim))
+    law = SpectralLaw.power_law(alpha, theory.bulk_scale(n_items, dim, alpha))
     maps = {"polar": torch.ones_like, "muon5": _iterated(torch.linalg.norm(G).item(), SCHEDULES["muon5"])}
     maps |= {f"floor_{floor:g}": best_map(law, floor) for floor in floors}
     rates = 2.0 ** np.arange(0, 10.1, 0.5) * math.sqrt(dim)
@@ -249,7 +249,7 @@ def _predictions(config: SpectralMapsConfig) -> dict:
     for dim in config.dims:
         problem = Problem.power_law(config.n_items, dim, config.alpha)
         norm = problem.frequencies.norm().item()
-        maps = update_maps(config.alpha, config.n_items, dim, norm, config.lam_over_t0)
+        maps = update_maps(config.n_items, dim, config.alpha, norm, config.lam_over_t0)
         for name, f in maps.items():
             counts[name].append(expected_map_capacity(problem, f))
         counts["sgd"].append(expected_capacity(problem, "sgd"))
@@ -259,13 +259,13 @@ def _predictions(config: SpectralMapsConfig) -> dict:
             crossing = s[(maps[name](s) >= 0.5).nonzero()[0, 0]].item()
             shares[name].append(law.share_below(crossing))
         if dim in config.scan_dims:
-            scans = scanned_schedules(config.alpha, config.n_items, dim, norm, config.steps)
+            scans = scanned_schedules(config.n_items, dim, config.alpha, norm, config.steps)
             for family, schedules in scans.items():
                 iterations = [_iterated(norm, schedule) for schedule in schedules]
                 by_steps[family].append([expected_map_capacity(problem, f) for f in iterations])
     rule = {
         family: [
-            theory.newton_schulz_steps(config.alpha, config.n_items, dim, newton_schulz_coefficients(family)[0])
+            theory.newton_schulz_steps(config.n_items, dim, config.alpha, newton_schulz_coefficients(family)[0])
             for dim in _scan_dims(config)
         ]
         for family in FAMILIES[:2]

@@ -73,8 +73,8 @@ def reach(records: dict) -> dict:
         found[alpha], n_items = {}, config["n_items"]
         for dim in config["scan_dims"]:
             norm = am.Problem.power_law(n_items, dim, alpha).frequencies.norm().item()
-            unit = am.theory.bulk_scale(alpha, n_items, dim) / norm
-            scans = spectral_maps.scanned_schedules(alpha, n_items, dim, norm, config["steps"])
+            unit = am.theory.bulk_scale(n_items, dim, alpha) / norm
+            scans = spectral_maps.scanned_schedules(n_items, dim, alpha, norm, config["steps"])
             for family, runs in scans.items():
                 row = [unit * math.prod(a for a, _, _ in run) for run in runs]
                 found[alpha].setdefault(family, []).append(row)
@@ -111,11 +111,11 @@ def steps_by_dim() -> Table:
         median = equivalents.SpectralLaw.power_law(alpha).quantile(0.5)
         for dim in (64, 256, 1024, 4096):
             case = am.Problem.power_law(32_768, dim, alpha)
-            norm = case.frequencies.norm().item() / am.theory.bulk_scale(alpha, 32_768, dim)
+            norm = case.frequencies.norm().item() / am.theory.bulk_scale(32_768, dim, alpha)
             slopes = [a for a, _, _ in am.spectral.polar_express_coefficients(0.3 / norm, 14)]
             chi, adapted = norm / median, 1 + int(np.argmax(np.cumprod(slopes) >= 2 * norm))
             assert abs(adapted - math.log(4 * chi) / 1.45) < 0.6
-            quintic, cubic = (am.theory.newton_schulz_steps(alpha, 32_768, dim, a) for a in (3.4445, 1.5))
+            quintic, cubic = (am.theory.newton_schulz_steps(32_768, dim, alpha, a) for a in (3.4445, 1.5))
             told = f"{alpha} {median:.2f} {dim} {chi:.0f} {quintic} {cubic} {adapted} {quintic_share(case, 5):.0%}"
             rows.append(told.split())
     head = "α", "median / t₀", "d", "χ", "quintic", "cubic", "Polar Express", "five keep"
@@ -141,7 +141,7 @@ def rounding_laws() -> dict:
     """α, in words ↦ noise / t₀ and the predicted share of polar's items."""
     noises, curves = np.geomspace(0.03, 8, 8), {}
     for alpha in (1.5, 2.0):
-        case, unit = am.Problem.power_law(8192, 256, alpha), am.theory.bulk_scale(alpha, 8192, 256)
+        case, unit = am.Problem.power_law(8192, 256, alpha), am.theory.bulk_scale(8192, 256, alpha)
         kept = [kept_after_rounding(case, x * unit) for x in noises]
         curves[rf"predicted, $\alpha = {alpha:g}$, $d = 256$"] = noises, kept
     return curves
@@ -163,7 +163,7 @@ def rounding() -> dict:
     """Kind of noise ↦ (noise / t₀, share of polar's items), counted at four sizes and held to the prediction."""
     points = {name: [] for name in ("as much noise, spread evenly", *FORMATS)}
     for alpha, dim in ((1.5, 128), (1.5, 256), (2.0, 128), (2.0, 256)):
-        case, unit = am.Problem.power_law(8192, dim, alpha), am.theory.bulk_scale(alpha, 8192, dim)
+        case, unit = am.Problem.power_law(8192, dim, alpha), am.theory.bulk_scale(8192, dim, alpha)
         for name, dtype in FORMATS.items():
             noise, rounded, even = rounded_counts(case, dtype)
             expected = kept_after_rounding(case, noise)

@@ -124,10 +124,10 @@ def train(
 
 
 def measure_training(
-    alpha: float,
-    start: str,
     n_items: int,
     dim: int,
+    alpha: float,
+    start: str,
     steps: int,
     batch: int,
     learning_rate: float,

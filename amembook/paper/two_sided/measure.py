@@ -52,7 +52,7 @@ def measure_items(case: str, dim: int, n_items: int, flat_items: int, seed: int,
 
 
 def measure_losses(
-    alphas: list[float], rates: list[float], loss_items: int, loss_dim: int, seed: int, device: str
+    loss_items: int, loss_dim: int, alphas: list[float], rates: list[float], seed: int, device: str
 ) -> dict:
     """Items, and loss in nats at each rate times √d of steps at the Frobenius norm √d, by step, [alpha]."""
     blocks = SIBLINGS // 2 + 1

@@ -7,6 +7,7 @@ from typing import Annotated
 import numpy as np
 
 from amembook import vocabularies
+from amembook.laws import effective_dimension, expected_covariance_capacity
 from amembook.paper.vocabulary.counts import (
     MAPS,
     SOURCE_MAPS,
@@ -31,7 +32,7 @@ from amembook.run.base import (
     standard_error,
 )
 from amembook.run.claims import SIZES, check, count_band, equivalence, family, numbers
-from amemlib.equivalents import effective_dimension, expected_capacity, expected_covariance_capacity
+from amemlib.equivalents import expected_capacity
 from amemlib.problem import Problem
 from amemlib.sampling import power_law_eigenvalues, sample_minibatch
 from amemlib.scaling import first_crossing, fit_exponent

@@ -42,7 +42,7 @@ def measure_language_batches(
     return result
 
 
-def measure_covariance(alpha: float, n_items: int, dim: int, exponent: float, seed: int, device: str) -> dict:
+def measure_covariance(n_items: int, dim: int, alpha: float, exponent: float, seed: int, device: str) -> dict:
     """Counts of one population step where both sides have covariance eigenvalues a^{−β}, β = `exponent`."""
     problem = Problem.power_law(n_items, dim, alpha)
     emb = sample_embeddings(problem, seed, runtime.device(device), torch.float64)

@@ -53,9 +53,9 @@ def run(
 
 
 def measure_method(
-    alpha: float,
     n_items: int,
     dim: int,
+    alpha: float,
     n_steps: int,
     horizon: float,
     batch_size: int,

@@ -74,7 +74,7 @@ def test_the_best_rate_has_both_neighbours_tried():
 
 
 def test_after_one_step_items_do_not_hang_on_the_rate():
-    found = measure.measure_method(1.5, 96, 8, 1, 24.0, 512, "muon", 1, 2, 0, "cpu")
+    found = measure.measure_method(96, 8, 1.5, 1, 24.0, 512, "muon", 1, 2, 0, "cpu")
     assert found["loss"]["items"] == found["items"]["items"] and found["items"]["rate"] == 8.0
     best = min(loss for _, loss, _ in found["tried"])
     assert any(rate == found["loss"]["rate"] and loss == best for rate, loss, _ in found["tried"])

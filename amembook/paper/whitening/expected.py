@@ -24,7 +24,7 @@ PREDICTED = ("sgd", "polar", "best", "newton", "kfac", "siblings", "matched", "m
 
 def expected_counts(problem: Problem, alpha: float) -> dict[str, float]:
     """Expected items by step on a power law."""
-    best = best_map(SpectralLaw.power_law(alpha, theory.bulk_scale(alpha, problem.n_items, problem.dim)))
+    best = best_map(SpectralLaw.power_law(alpha, theory.bulk_scale(problem.n_items, problem.dim, alpha)))
     return {
         "sgd": expected_capacity(problem, "sgd"),
         "polar": expected_capacity(problem, "polar"),

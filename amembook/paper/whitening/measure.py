@@ -28,14 +28,14 @@ DAMPED = ("kfac", "matched")
 COMMONEST = 8
 
 
-def measure_steps(alphas: list[float], n_items: int, dim: int, seed: int, device: str) -> dict:
+def measure_steps(n_items: int, dim: int, alphas: list[float], seed: int, device: str) -> dict:
     """For every step and every α the recovered items, on one draw."""
     embs = family(n_items, dim, seed, device)
     steps = [one_gradient_steps(alpha, embs) for alpha in alphas]
     return {"counts": {name: [capacity(of[name], embs[0]) for of in steps] for name in STEPS}}
 
 
-def measure_losses(alphas: list[float], rates: list[float], n_items: int, dim: int, seed: int, device: str) -> dict:
+def measure_losses(n_items: int, dim: int, alphas: list[float], rates: list[float], seed: int, device: str) -> dict:
     """For every step and every α the loss, in nats, at each rate times √d, steps at the Frobenius norm √d."""
     embs = family(n_items, dim, seed, device)
     scales = [rate * math.sqrt(dim) for rate in rates]
@@ -48,7 +48,7 @@ def measure_losses(alphas: list[float], rates: list[float], n_items: int, dim: i
 
 
 def measure_damping(
-    alphas: list[float], dampings: list[float], damped_items: int, damped_dim: int, seed: int, device: str
+    damped_items: int, damped_dim: int, alphas: list[float], dampings: list[float], seed: int, device: str
 ) -> dict:
     """Recovered items of K-FAC and of W* by damping, of K-FAC with Σ_u about 0, and of W* by way of float32."""
     problem = Problem.power_law(damped_items, damped_dim, 1.5)
@@ -68,7 +68,7 @@ def measure_damping(
 
 
 def measure_batches(
-    alphas: list[float], batch_sizes: list[int], damped_items: int, damped_dim: int, seed: int, device: str
+    damped_items: int, damped_dim: int, alphas: list[float], batch_sizes: list[int], seed: int, device: str
 ) -> dict:
     """Recovered items of K-FAC, W* and the polar map on a batch, with the counts predicted for its frequencies."""
     from amembook.paper.whitening.expected import expected_of_a_batch
@@ -101,7 +101,7 @@ def one_gradient_steps(alpha: float, embs: list[Embeddings]) -> dict[str, Tensor
     gradients = [initial_gradient(one, p) for one in embs]
     G, matched, both = gradients[0], matched_filter(emb, p), kfac(emb, p)
     newton, muon = whiten(G, right=second_moment(emb.V, p)), polar(G)
-    law = SpectralLaw.power_law(alpha, theory.bulk_scale(alpha, emb.n_items, emb.dim))
+    law = SpectralLaw.power_law(alpha, theory.bulk_scale(emb.n_items, emb.dim, alpha))
     of_siblings = siblings(gradients)[0]
     s, Q = torch.linalg.eigh(sum(one.T @ one for one in gradients))
     with_floor = lambda W, floor: balanced_sum([W, floor], [1, FLOOR])

@@ -28,8 +28,8 @@ def test_every_step_is_what_its_name_says():
 
 
 def test_losses_fall_from_nothing_known_and_items_are_counts():
-    losses = measure.measure_losses([1.5], [0.01, 1.0], 256, 16, 0, "cpu")["losses"]
-    counts = measure.measure_steps([1.5], 256, 16, 0, "cpu")["counts"]
+    losses = measure.measure_losses(256, 16, [1.5], [0.01, 1.0], 0, "cpu")["losses"]
+    counts = measure.measure_steps(256, 16, [1.5], 0, "cpu")["counts"]
     for name in measure.STEPS:
         assert losses[name][0][0] == pytest.approx(torch.tensor(256.0).log().item(), rel=0.05)
         assert 0 <= counts[name][0] <= 256

@@ -98,7 +98,7 @@ def _predicted(config: ZooConfig) -> dict:
     for dim, n_items in zip(config.dims, config.n_items, strict=True):
         for alpha in config.alphas:
             problem = Problem.power_law(n_items, dim, alpha)
-            best = best_map(SpectralLaw.power_law(alpha, theory.bulk_scale(alpha, n_items, dim)))
+            best = best_map(SpectralLaw.power_law(alpha, theory.bulk_scale(n_items, dim, alpha)))
             rows.append(expected_items(problem) | {"best": expected_map_capacity(problem, best)})
     for alpha in config.alphas:
         problem = Problem.power_law(config.loss_items, config.loss_dim, alpha)

@@ -6,14 +6,9 @@ from dataclasses import replace
 import numpy as np
 import torch
 
+from amembook.laws import expected_covariance_capacity
 from amembook.paper.zoo.maps import RANDOM, ROWS, published_maps
-from amemlib.equivalents import (
-    SpectralEquivalent,
-    SpectralLaw,
-    expected_covariance_capacity,
-    expected_map_capacity,
-    expected_map_loss,
-)
+from amemlib.equivalents import SpectralEquivalent, SpectralLaw, expected_map_capacity, expected_map_loss
 from amemlib.problem import Problem
 
 NOTHING = 1e-8

@@ -21,7 +21,7 @@ BALANCED = ("polar", "normuon", "aurora")
 
 
 @cache
-def maps_of(alpha: float, n_items: int, dim: int) -> dict[str, Map]:
+def maps_of(n_items: int, dim: int, alpha: float) -> dict[str, Map]:
     """The published maps for a power law."""
     problem = Problem.power_law(n_items, dim, alpha)
     return published_maps(problem, SpectralLaw.solve(problem.frequencies, dim))
@@ -42,32 +42,32 @@ def steps(G: Float[Tensor, "d d"], maps: dict[str, Map], seed: int) -> dict[str,
     return found
 
 
-def measure_items(alphas: list[float], n_items: int, dim: int, seed: int, device: str) -> dict:
+def measure_items(n_items: int, dim: int, alphas: list[float], seed: int, device: str) -> dict:
     """Recovered items by map, [alpha]."""
     emb = sample_embeddings(Problem.power_law(n_items, dim, 1.5), seed, runtime.device(device))
     counts = {}
     for alpha in alphas:
         G = initial_gradient(emb, Problem.power_law(n_items, dim, alpha).frequencies)
-        for name, W in steps(G, maps_of(alpha, n_items, dim), seed).items():
+        for name, W in steps(G, maps_of(n_items, dim, alpha), seed).items():
             counts.setdefault(name, []).append(capacity(W, emb))
     return {"counts": counts}
 
 
 def measure_losses(
-    alphas: list[float], rates: list[float], loss_items: int, loss_dim: int, seed: int, device: str
+    loss_items: int, loss_dim: int, alphas: list[float], rates: list[float], seed: int, device: str
 ) -> dict:
     """Loss in nats by map, [alpha][rate], of steps at the Frobenius norm √d times the rate times √d."""
     emb = sample_embeddings(Problem.power_law(loss_items, loss_dim, 1.5), seed, runtime.device(device))
     scales, losses = [rate * math.sqrt(loss_dim) for rate in rates], {}
     for alpha in alphas:
         p = Problem.power_law(loss_items, loss_dim, alpha).frequencies.to(emb.U.device)
-        for name, W in steps(initial_gradient(emb, p), maps_of(alpha, loss_items, loss_dim), seed).items():
+        for name, W in steps(initial_gradient(emb, p), maps_of(loss_items, loss_dim, alpha), seed).items():
             along = item_losses_along(balanced_sum([W], [1]), emb, scales)
             losses.setdefault(name, []).append((along @ p).tolist())
     return {"losses": losses}
 
 
-def measure_tall(alphas: list[float], tall_items: int, tall_rows: int, tall_columns: int, seed: int, device: str):
+def measure_tall(tall_items: int, tall_rows: int, tall_columns: int, alphas: list[float], seed: int, device: str):
     """Recovered items on a memory with more outputs' dimensions than inputs': by balancing, [alpha]."""
     generator = torch.Generator().manual_seed(seed)
     draw = lambda dim: torch.randn(tall_items, dim, generator=generator, dtype=torch.float64) / dim**0.5

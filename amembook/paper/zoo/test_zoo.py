@@ -17,7 +17,7 @@ def instance():
 
 def test_every_step_is_what_its_name_says():
     problem, G = instance()
-    found = measure.steps(G, measure.maps_of(1.5, 300, 16), 0)
+    found = measure.steps(G, measure.maps_of(300, 16, 1.5), 0)
     assert tuple(found) == STEPS
     polar, s = am.polar(G), torch.linalg.svdvals(G)
     torch.testing.assert_close(found["polar"], polar)
@@ -25,7 +25,7 @@ def test_every_step_is_what_its_name_says():
     inside = s < top
     value = lambda name: torch.linalg.svdvals(found[name])
     for power in (0.1, 0.25, -0.1, -0.25, -0.5):
-        f = measure.maps_of(1.5, 300, 16)[f"power_{power:g}"](s)[inside].log()
+        f = measure.maps_of(300, 16, 1.5)[f"power_{power:g}"](s)[inside].log()
         slope = f.diff() / s[inside].log().diff()
         torch.testing.assert_close(slope, torch.full_like(slope, power), rtol=1e-9, atol=1e-9)
     torch.testing.assert_close(found["contra"], 1.25 * polar - 0.25 * G / top, atol=0.25 * 0.3, rtol=0)
@@ -34,7 +34,7 @@ def test_every_step_is_what_its_name_says():
         kept = found[name].abs().sum(1) > 0
         assert kept.sum() == rows
         torch.testing.assert_close(found[name][kept], am.polar(G[kept]))
-    assert set(NAMES) == set(measure.maps_of(1.5, 300, 16))
+    assert set(NAMES) == set(measure.maps_of(300, 16, 1.5))
 
 
 def test_kaon_is_its_matrix_iteration():
@@ -60,7 +60,7 @@ def test_normuon_and_aurora_are_muon_on_a_square_and_balance_rows_of_a_tall_one(
 
 
 def test_a_tall_memory_counts_what_it_recovers():
-    counts = measure.measure_tall([1.5], 64, 40, 20, 0, "cpu")["counts"]
+    counts = measure.measure_tall(64, 40, 20, [1.5], 0, "cpu")["counts"]
     assert set(counts) == set(measure.BALANCED) and all(0 < one[0] <= 64 for one in counts.values())
 
 

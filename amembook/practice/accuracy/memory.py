@@ -38,13 +38,13 @@ def share_below(s: Float[Tensor, " k"], slope: float) -> float:
 
 def measure_memory(
     schedule: str,
+    n_items: int,
+    dim: int,
     alpha: float,
     momentum: float,
     lead: float,
     lr_over_root_dim: float,
     steps: int,
-    n_items: int,
-    dim: int,
     probes: Sequence[int],
     seed: int,
     device: str,

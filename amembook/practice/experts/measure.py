@@ -69,7 +69,7 @@ def recovered_by_experts(
 
 
 def measure_experts(
-    alpha: float, n_items: int, dim: int, batch_size: int, layer: str, routing: str, seed: int, device: str
+    n_items: int, dim: int, alpha: float, batch_size: int, layer: str, routing: str, seed: int, device: str
 ) -> dict:
     """Items that a layer of experts recovers after one step, polar and SGD, and what the drawn tokens let expect."""
     experts, top_k = expected.layer_of("layer", layer)
@@ -85,7 +85,7 @@ def measure_experts(
     return {"counts": counts, "sharp": sharp, "busiest": max(tokens), "median": float(np.median(tokens))}
 
 
-def measure_batch(alpha: float, n_items: int, dim: int, batch_size: int, seed: int, device: str) -> dict:
+def measure_batch(n_items: int, dim: int, alpha: float, batch_size: int, seed: int, device: str) -> dict:
     """Items that one memory recovers from a batch, polar and SGD, and what is expected of the drawn frequencies."""
     problem = Problem.power_law(n_items, dim, alpha)
     emb = sample_embeddings(problem, seed, runtime.device(device))
@@ -106,7 +106,7 @@ def momentum_frequencies(
 
 
 def measure_momentum(
-    alpha: float, n_items: int, dim: int, batch_size: int, momentum: float, warm_up: int, seed: int, device: str
+    n_items: int, dim: int, alpha: float, batch_size: int, momentum: float, warm_up: int, seed: int, device: str
 ) -> dict:
     """Items of a polar step on a warm momentum, W having stayed at 0, and what is expected of its weights."""
     problem = Problem.power_law(n_items, dim, alpha)

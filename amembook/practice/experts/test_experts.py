@@ -59,7 +59,7 @@ def test_one_expert_is_the_memory_and_experts_are_read_together():
 
 @pytest.mark.parametrize(("layer", "routing"), [("4/1", "item"), ("4/2", "item"), ("4/2", "random"), ("8/1", "random")])
 def test_layers_meet_their_prediction_at_sizes_that_no_record_has(layer, routing):
-    cells = [measure.measure_experts(1.4, 700, 64, 2000, layer, routing, seed, "cpu") for seed in range(3)]
+    cells = [measure.measure_experts(700, 64, 1.4, 2000, layer, routing, seed, "cpu") for seed in range(3)]
     for name in ("polar", "sgd"):
         found, law = (np.array([cell[kind][name] for cell in cells], float) for kind in ("counts", "sharp"))
         error = max(np.std(found - law, ddof=1), math.sqrt(law.mean()) / 2) / math.sqrt(3)

@@ -37,10 +37,10 @@ def recovered_items(W: Float[Tensor, "m n"], U: Float[Tensor, "N m"], V: Float[T
 
 
 def measure_stack(
-    alpha: float,
     n_items: int,
     rows: int,
     columns: int,
+    alpha: float,
     parts: int,
     kind: str,
     share: float,

@@ -84,7 +84,7 @@ def test_kinds_share_the_inputs_that_they_say():
 
 
 def test_one_part_counts_what_the_library_counts():
-    cell = measure.measure_stack(1.5, 300, 24, 24, 1, "private", 0.0, 1.0, (1,), 0, "cpu")
+    cell = measure.measure_stack(300, 24, 24, 1.5, 1, "private", 0.0, 1.0, (1,), 0, "cpu")
     U, V = measure.sample_stack("private", 0.0, 300, 24, 24, 1, 0, "cpu")
     emb = am.Embeddings(U[0], V[0])
     G = am.initial_gradient(emb, am.Problem.power_law(300, 24, 1.5).frequencies)

@@ -34,7 +34,7 @@ def run_muon(
 
 
 def measure_run(
-    alpha: float, n_items: int, dim: int, n_steps: int, batch_size: int, beta: float, seed: int, device: str
+    n_items: int, dim: int, alpha: float, n_steps: int, batch_size: int, beta: float, seed: int, device: str
 ) -> dict:
     """loss: at the best rate of a ladder of factors of two, in nats; rate: that rate."""
     problem = Problem.power_law(n_items, dim, alpha)
@@ -64,7 +64,7 @@ def least_loss(emb: Embeddings, problem: Problem) -> tuple[Float[Tensor, "d d"],
 
 
 def measure_minimum(
-    alpha: float, n_items: int, dim: int, batch_sizes: list[int], drift_batches: int, seed: int, device: str
+    n_items: int, dim: int, alpha: float, batch_sizes: list[int], drift_batches: int, seed: int, device: str
 ) -> dict:
     """least: the least loss; gradient: its norm there. drift: by batch size, ⟨A, B⟩/d of the means A and B of
     the polar factors of `drift_batches`/2 batch gradients each at that W: 0 in the mean if E polar(G) = 0, 1 at most.

@@ -18,7 +18,7 @@ WARM_STEPS = 4
 """Power iterations on one gradient after which Dion counts as warm."""
 
 
-def measure_sign(alpha: float, n_items: int, dim: int, seed: int, device: str) -> dict:
+def measure_sign(n_items: int, dim: int, alpha: float, seed: int, device: str) -> dict:
     """Items of sign(G) and of G; by octave of rank, the mean own logit of sign(G), and the root mean square of the
     logits between the rarer half of the inputs and the outputs of the octave."""
     problem = Problem.power_law(n_items, dim, alpha)
@@ -37,7 +37,7 @@ def measure_sign(alpha: float, n_items: int, dim: int, seed: int, device: str) -
     }
 
 
-def measure_first(alpha: float, n_items: int, dim: int, optimizers: Sequence[str], seed: int, device: str) -> dict:
+def measure_first(n_items: int, dim: int, alpha: float, optimizers: Sequence[str], seed: int, device: str) -> dict:
     """Items of the first step of every optimizer, and its distance from what it should be.
 
     distance: the largest entry of the step minus polar(G), or minus sign(G) for `adam`, where |G| is above √ε times its
@@ -57,7 +57,7 @@ def measure_first(alpha: float, n_items: int, dim: int, optimizers: Sequence[str
     }
 
 
-def measure_rank(alpha: float, n_items: int, dim: int, fractions: Sequence[float], seed: int, device: str) -> dict:
+def measure_rank(n_items: int, dim: int, alpha: float, fractions: Sequence[float], seed: int, device: str) -> dict:
     """Items of the polar factor of the largest r singular values, and of Dion at rank r: its first step, and the step
     after `WARM_STEPS` power iterations on the same gradient. A list each, for r/d in `fractions`; polar: of all."""
     problem = Problem.power_law(n_items, dim, alpha)

@@ -23,9 +23,9 @@ _STARTS = {"soap": 0.5, "adam": 0.5, "shampoo": 4.0, "one_sided_shampoo": 4.0, "
 
 
 def measure_run(
-    alpha: float,
     n_items: int,
     dim: int,
+    alpha: float,
     n_steps: int,
     horizon: float,
     batch_size: int,

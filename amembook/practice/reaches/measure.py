@@ -16,9 +16,9 @@ SCHEDULE = "jordan"
 
 
 def measure_reach(
-    alpha: float,
     n_items: int,
     dim: int,
+    alpha: float,
     batch_size: int,
     at: list[int],
     beta: float,

@@ -13,14 +13,14 @@ FLAWS = [(("batches_exponent", 0, 2), -0.2, "noise", "not reproduced")]
 
 
 def test_the_first_momentum_is_the_gradient():
-    found = measure.measure_reach(1.5, 100, 16, 0, [1], 0.95, 0.1, 0, "cpu")
+    found = measure.measure_reach(100, 16, 1.5, 0, [1], 0.95, 0.1, 0, "cpu")
     problem = am.Problem.power_law(100, 16, 1.5)
     G = am.initial_gradient(am.sample_embeddings(problem, 0), problem.frequencies)
     assert found["reach"] == pytest.approx([am.diagnose(G).reach["jordan"]], rel=1e-4)
 
 
 def test_the_steps_looked_at_are_those_of_one_run():
-    arguments = (1.5, 100, 16, 32, [1, 2, 6], 0.9, 0.1, 0, "cpu")
+    arguments = (100, 16, 1.5, 32, [1, 2, 6], 0.9, 0.1, 0, "cpu")
     found = measure.measure_reach(*arguments)
     assert {len(values) for values in found.values()} == {3} and found == measure.measure_reach(*arguments)
 

@@ -64,7 +64,7 @@ def best_rate(logits: Float[Tensor, "N N"], p: Float[Tensor, " N"]) -> dict:
     return {"rate": float(RATES[k] * 2 ** (0.5 * shift)), "loss": losses[k], "at_edge": at_edge}
 
 
-def measure_shape(alpha: float, n_items: int, shape: str, seed: int, device: str) -> dict:
+def measure_shape(n_items: int, shape: str, alpha: float, seed: int, device: str) -> dict:
     """Items of polar, of five steps as shipped and of SGD, and the best learning rate of polar, for one shape."""
     rows, columns = pair_of("shape", shape)
     U, V = sample_sides(n_items, rows, columns, seed, device)
@@ -77,7 +77,7 @@ def measure_shape(alpha: float, n_items: int, shape: str, seed: int, device: str
     return {"counts": counts} | best_rate(logits["polar"].float(), p.float())
 
 
-def measure_tiles(alpha: float, n_items: int, tiled: str, tiling: str, seed: int, device: str) -> dict:
+def measure_tiles(n_items: int, tiled: str, alpha: float, tiling: str, seed: int, device: str) -> dict:
     """Items of the polar factors of tiles of one matrix."""
     rows, columns = pair_of("tiled", tiled)
     U, V = sample_sides(n_items, rows, columns, seed, device)
@@ -86,7 +86,7 @@ def measure_tiles(alpha: float, n_items: int, tiled: str, tiling: str, seed: int
     return {"count": recovered_items(V @ W.mT @ U.mT)}
 
 
-def measure_fused(alpha: float, n_items: int, parts_dim: int, scale: float, seed: int, device: str) -> dict:
+def measure_fused(n_items: int, parts_dim: int, alpha: float, scale: float, seed: int, device: str) -> dict:
     """Three square memories of the same inputs and other outputs, the first one's gradient times `scale`.
 
     fused, apart: items of the first from the polar factor of the stack, and of its own; other: of the second, fused.
@@ -106,7 +106,7 @@ def measure_fused(alpha: float, n_items: int, parts_dim: int, scale: float, seed
     }
 
 
-def measure_one_hot(alpha: float, n_items: int, dim: int, seed: int, device: str) -> dict:
+def measure_one_hot(n_items: int, dim: int, alpha: float, seed: int, device: str) -> dict:
     """Items of a head, outputs one-hot, and of an embedding, inputs one-hot, with SGD, polar, equal rows and sign.
 
     equal: the vector of every token brought to one length, rows of a head, columns of an embedding. sign: Adam's first

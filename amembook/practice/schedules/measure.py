@@ -59,9 +59,9 @@ def torch_muon(G: Float[Tensor, "m n"]) -> Float[Tensor, "m n"]:
 
 def measure_schedules(
     schedules: Sequence[str],
-    alpha: float,
     n_items: int,
     dim: int,
+    alpha: float,
     torch_dims: Sequence[int],
     seed: int,
     device: str,

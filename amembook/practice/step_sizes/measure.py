@@ -36,7 +36,7 @@ def best_log_rate(
     return vertex(LOG_RATES, losses)
 
 
-def measure_shape(alpha: float, n_items: int, rows: int, columns: int, seed: int, device: str) -> dict:
+def measure_shape(n_items: int, rows: int, columns: int, alpha: float, seed: int, device: str) -> dict:
     """log₂ of the best rate of a polar step of the population on m outputs and n inputs."""
     generator = torch.Generator().manual_seed(seed)
     draw = lambda dim: torch.randn(n_items, dim, generator=generator, dtype=torch.float64) / dim**0.5
@@ -45,7 +45,7 @@ def measure_shape(alpha: float, n_items: int, rows: int, columns: int, seed: int
     return {"best": best_log_rate(polar((p[:, None] * (U - U.mean(0))).mT @ V), U, V, p)}
 
 
-def measure_step(alpha: float, n_items: int, dim: int, batch_size: int, seed: int, device: str) -> dict:
+def measure_step(n_items: int, dim: int, alpha: float, batch_size: int, seed: int, device: str) -> dict:
     """best: log₂ of the best rate of a polar step on a batch, 0 for all items; law: what is predicted of its items."""
     problem = Problem.power_law(n_items, dim, alpha)
     emb = sample_embeddings(problem, seed, runtime.device(device))
@@ -56,9 +56,9 @@ def measure_step(alpha: float, n_items: int, dim: int, batch_size: int, seed: in
 
 
 def measure_run(
-    alpha: float,
     n_items: int,
     run_dims: list[int],
+    alpha: float,
     run_steps: int,
     horizon: float,
     run_batch: int,

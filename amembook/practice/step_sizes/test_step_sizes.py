@@ -44,8 +44,8 @@ def test_one_step_at_its_best_rate_has_the_least_loss_of_the_library():
 
 
 def test_a_square_shape_is_the_step_of_a_memory_of_all_items():
-    found = [measure.measure_shape(1.5, 256, 32, 32, seed, "cpu")["best"] for seed in range(6)]
-    steps = [measure.measure_step(1.5, 256, 32, 0, seed, "cpu")["best"] for seed in range(6)]
+    found = [measure.measure_shape(256, 32, 32, 1.5, seed, "cpu")["best"] for seed in range(6)]
+    steps = [measure.measure_step(256, 32, 1.5, 0, seed, "cpu")["best"] for seed in range(6)]
     assert np.mean(found) == pytest.approx(np.mean(steps), abs=0.15)
 
 

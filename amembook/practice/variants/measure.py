@@ -27,7 +27,7 @@ def polar_of_rows(G: Float[Tensor, "m n"], rows: Tensor) -> Float[Tensor, "m n"]
     return W
 
 
-def measure_rows(alpha: float, n_items: int, dim: int, fraction: float, seed: int, device: str) -> dict:
+def measure_rows(n_items: int, dim: int, alpha: float, fraction: float, seed: int, device: str) -> dict:
     """Items of the polar factor of all rows, of the longest r, and of r at random; r/d is `fraction`.
 
     length: the mean square of the longest rows over that of all.
@@ -77,7 +77,7 @@ def standard_newton_schulz(
     return X.double()
 
 
-def measure_gram(alpha: float, n_items: int, gram_dim: int, seed: int, device: str) -> dict:
+def measure_gram(n_items: int, gram_dim: int, alpha: float, seed: int, device: str) -> dict:
     """counts[format][iteration]: items on a square memory; −1 where the step is not finite."""
     problem = Problem.power_law(n_items, gram_dim, alpha)
     emb = sample_embeddings(problem, seed, runtime.device(device))
@@ -93,7 +93,7 @@ def measure_gram(alpha: float, n_items: int, gram_dim: int, seed: int, device: s
     return {"counts": counts}
 
 
-def measure_tokens(alpha: float, n_items: int, expert_dim: int, tokens: int, seed: int, device: str) -> dict:
+def measure_tokens(n_items: int, expert_dim: int, alpha: float, tokens: int, seed: int, device: str) -> dict:
     """Items of the polar factor and of the sign, Adam's first step, of a batch gradient; distinct: items seen."""
     problem = Problem.power_law(n_items, expert_dim, alpha)
     emb = sample_embeddings(problem, seed, runtime.device(device))

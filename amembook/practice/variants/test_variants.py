@@ -32,5 +32,5 @@ def test_the_polar_factor_of_some_rows_is_that_of_a_smaller_matrix():
 
 
 def test_all_rows_are_the_whole():
-    found = measure.measure_rows(1.5, 128, 16, 1.0, 0, "cpu")
+    found = measure.measure_rows(128, 16, 1.5, 1.0, 0, "cpu")
     assert found["top"] == found["random"] == found["whole"] and found["length"] == pytest.approx(1)

@@ -48,7 +48,7 @@ def frank_wolfe_gap(W: Float[Tensor, "d d"], G: Float[Tensor, "d d"], radius: fl
 
 
 def measure_bounded(
-    alpha: float, dim: int, items_per_dim: int, radii: list[float], bounded_steps: int, seed: int, device: str
+    dim: int, alpha: float, items_per_dim: int, radii: list[float], bounded_steps: int, seed: int, device: str
 ) -> dict:
     """By R: items, loss, gap and ‖W‖_op/R of Muon with decay 1/R on the population, without momentum; one, one_loss:
     items of the first step and loss of R times it."""
@@ -68,9 +68,9 @@ def measure_bounded(
 
 
 def measure_run(
-    alpha: float,
     run_items: int,
     run_dim: int,
+    alpha: float,
     run_steps: int,
     horizon: float,
     batch_size: int,

@@ -1,7 +1,7 @@
 """The true iterates of an optimizer as one random process an item: the loop that all optimizers share.
 
 Every item has an own logit, its rivals' logits, and a residual weight r_i; what the items have in common is read off
-matrices of a dimension d′ with N d′/d items. `mean_field` and `descent` say what a step does to them. Up to d = 256
+matrices of a dimension d′ with N d′/d items. `mean_field` and `descent` say what a step does to them. Up to d = 768
 d′ is d: own logits are those of the matrix, and only the N² logits of rivals are random processes.
 Equations are those of the chapter "The true iterates".
 """
@@ -16,15 +16,17 @@ from scipy.ndimage import uniform_filter1d
 from scipy.sparse import csr_array
 from scipy.special import log_ndtr, ndtr
 
+from amembook.laws.free_energy import LARGEST_SD, expected_log_partition, mean_tilt
 from amemlib.checks import check_count, check_positive
 from amemlib.equivalents.fixed_point import GAUSS_HERMITE
-from amemlib.equivalents.free_energy import LARGEST_SD, expected_log_partition, mean_tilt
 
 _LEAST_RATE = 1e-6
-_WHOLE_ITEMS = 8
-"""Up to rank 8 d every item of the d′-dimensional matrices stands for d/d′ items; beyond, for more and more."""
+WHOLE_ITEMS = 8.0
+"""Up to rank 8 d, or further where it is asked for, every item of the d′-dimensional matrices stands for d/d′ items;
+beyond, for more and more. Where such rows decide a count it is some 4 % too high."""
 MOST_RIVALS = 65_536
-_RIVAL_LOGITS = 2_000_000
+_RIVAL_LOGITS, _FEWEST_INPUTS = 2_000_000, 150
+"""How many logits of rivals are drawn, but always those of this many inputs."""
 _POOL = 2**20
 _MOST_OUTPUTS, _ALIKE = 32_768, 33
 _GROUPS = 64
@@ -76,9 +78,9 @@ def averaged(courses: list[tuple[np.ndarray, ...]], edges: np.ndarray) -> MeanFi
     )
 
 
-def strata(n_items: int, dim: int, matrix_dim: int) -> np.ndarray:
-    """Edges of the strata of ranks: d/d′ ranks each up to rank 8 d, from there on as many more as the rank grows."""
-    unit, whole = dim / matrix_dim, _WHOLE_ITEMS * matrix_dim
+def strata(n_items: int, dim: int, matrix_dim: int, whole_items: float = WHOLE_ITEMS) -> np.ndarray:
+    """Edges of the strata of ranks: d/d′ ranks each up to rank d `whole_items`, then as many more as the rank grows."""
+    unit, whole = dim / matrix_dim, math.ceil(whole_items * matrix_dim)
     total = n_items / unit
     edges = np.arange(0, min(total, whole), dtype=float)
     if total > whole:
@@ -282,7 +284,7 @@ class Stream:
         norms[np.nonzero(self.single)[0][order]] = uniform_filter1d(lengths, _ALIKE, mode="nearest")
         norms = np.maximum(norms / np.average(norms, weights=self.crowd), LEAST_SQUARE)
         level = np.clip(np.average(tilt, weights=residual), 0, 1) ** 2 * mean / 2 if residual.any() else 0
-        log_weights = level * (1 - 1 / norms)
+        log_weights = level * (1 - 1 / norms) - np.log(norms) / 2
         weights = self.crowd * np.exp(log_weights - log_weights.max())
         weights /= weights.sum()
         return math.sqrt(mean), norms, self._outputs(weights), weights @ norms
@@ -385,7 +387,7 @@ class _SampledRivals:
 
     def __init__(self, n_items: int, ranks: np.ndarray, rng: np.random.Generator):
         self.rng, self.n_rivals = rng, n_items - 1
-        number = min(len(ranks), max(64, _RIVAL_LOGITS // n_items))
+        number = min(len(ranks), max(_FEWEST_INPUTS, _RIVAL_LOGITS // n_items))
         # evenly in the root of the rank: the ranks that are being learnt get most
         chosen = np.unique(np.searchsorted(ranks, np.linspace(0, math.sqrt(ranks[-1]), number) ** 2))
         self.chosen = np.minimum(chosen, len(ranks) - 1)

@@ -9,8 +9,7 @@ import math
 
 import numpy as np
 
-from amemlib.checks import check_instance
-from amemlib.equivalents.stream import (
+from amembook.laws.stream import (
     MOST_RIVALS,
     MeanFieldIterates,
     Move,
@@ -20,6 +19,7 @@ from amemlib.equivalents.stream import (
     check_course,
     strata,
 )
+from amemlib.checks import check_instance
 from amemlib.problem import Problem
 
 

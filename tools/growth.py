@@ -1,0 +1,67 @@
+"""How the laws of the counts grow at dimensions that nobody can draw: `write` solves them into the ledger's growth.csv.
+
+A law's own exponent between two large d says how far the exponents that are counted are from their limit. Each takes
+seconds, all of them about two minutes.
+"""
+
+import csv
+import io
+import math
+import sys
+from pathlib import Path
+
+from amembook.paper.deflation import RULES
+from amemlib import Problem, expected_capacity, theory
+from amemlib.equivalents import thresholded_weights
+
+ROOT = Path(__file__).resolve().parents[1]
+PATH = Path("chapters", "ledger", "growth.csv")
+ALPHA = 1.5
+LAWS = {
+    "polar": (20_000_000, 2**15, 2**16, 1),
+    "smoothed_sign": (20_000_000, 2**14, 2**16, 1),
+    "sgd": (1_000_000, 2**22, 2**24, 1),
+    "polar steps": (4_000_000, 2**11, 2**12, 5),
+    "sgd steps": (4_000_000, 2**16, 2**18, 3),
+}
+"""The law, its N, the two d, and its steps: d as large as a minute allows, N as the last count needs."""
+
+
+def exponents(law: str) -> list[float]:
+    """The exponent in d of the law's counts after each of its steps, between its two d."""
+    n_items, low, high, steps = LAWS[law]
+    few, many = (counts(law, Problem.power_law(n_items, dim, ALPHA), steps) for dim in (low, high))
+    return [math.log(b / a) / math.log(high / low) for a, b in zip(few, many, strict=True)]
+
+
+def counts(law: str, problem: Problem, steps: int) -> list[float]:
+    """The law's counts after 1, …, T steps: of one, or of the thresholded iterates of Theorems 9 and 10."""
+    name, n_items, dim = law.removesuffix(" steps"), problem.n_items, problem.dim
+    if name == law:
+        return [expected_capacity(problem, law, theory.bulk_scale(ALPHA, n_items, dim))]
+    rule = RULES[name]
+    plan = rule.schedule(ALPHA, n_items, dim, steps, 1.0)
+    return list(rule.expected(plan, thresholded_weights(problem.frequencies, plan.removed), dim)["counts"])
+
+
+def text() -> str:
+    """The table: a line a law and a step."""
+    lines = [["law", "alpha", "n_items", "low", "high", "step", "exponent"]]
+    for law, (n_items, low, high, _) in LAWS.items():
+        for step, exponent in enumerate(exponents(law), 1):
+            lines.append([law, ALPHA, n_items, low, high, step, f"{exponent:.5f}"])
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(lines)
+    return out.getvalue()
+
+
+def stored(root: Path) -> dict[tuple[str, int], dict]:
+    """The lines of the table by law and step."""
+    with (root / PATH).open(encoding="utf-8", newline="") as file:
+        return {(line["law"], int(line["step"])): line for line in csv.DictReader(file)}
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] != ["write"]:
+        sys.exit("usage: python tools/growth.py write")
+    (ROOT / PATH).write_text(text(), encoding="utf-8")
