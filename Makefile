@@ -89,7 +89,7 @@ bench: $(SETUP)  ## time the kernels beside their peers (minutes)
 GPU_PYTHON = $(if $(wildcard $(BIN)/python),$(BIN)/python,$(PYTHON))
 # PROFILE=rehearsal is of the first three alone.
 GPU_STUDIES ?= $(if $(filter rehearsal,$(PROFILE)),one-step sharp deflation,one-step sharp deflation interactions \
-  signal loss many-steps trajectory spectral-maps critical-batch optimality race iterates-domain precision lemmas \
+  signal loss many-steps trajectory spectral-maps critical-batch optimality race iterates-domain iterates-ratio precision lemmas \
   vocabulary recall-rates recall recall-capacity)
 BUDGET ?= 540
 RESULTS ?= results
