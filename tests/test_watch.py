@@ -18,7 +18,7 @@ def run(kind, steps=4, every=4, scale=1.0, shapes=((48, 48), (96, 32)), dtype=to
     """Decaying gradients with a falling spectrum; the last logged values, and what was said."""
     params = [torch.nn.Parameter((noise(*shape) / 7).to(dtype)) for shape in shapes]
     optimizer, seen = kind([(f"w{i}", p) for i, p in enumerate(params)], **options), []
-    am.watch(optimizer, every, log or (lambda *pair: seen.append(pair)))
+    am.watch(optimizer, every, (lambda *pair: seen.append(pair)) if log is None else log)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         for t in range(steps):
