@@ -148,37 +148,6 @@ def test_the_least_schedule_is_the_cheapest_that_reaches():
     assert "least" in table and "jordan × " in table
 
 
-def test_watching_tells_what_the_state_holds():
-    first, second = torch.nn.Parameter(noise(24, 16)), torch.nn.Parameter(noise(8))
-    seen = []
-    matrices = am.Muon([("first", first)], schedule="cans", heads=2)
-    vectors = torch.optim.AdamW([first, second])
-    handles = [am.watch(one, 2, lambda *pair: seen.append(pair)) for one in (matrices, vectors)]
-    for _ in range(5):
-        first.grad, second.grad = noise(24, 16), noise(8)
-        matrices.step(), vectors.step()
-    for handle in handles:
-        handle.remove()
-    matrices.step()
-    assert [step for step, _ in seen] == [2, 2, 4, 4]
-    assert list(seen[0][1]) == ["reach/first[0]", "lift/first[0]", "reach/first[1]", "lift/first[1]"]
-    assert list(seen[1][1]) == ["reach/0", "lift/0"]
-    matrices = am.Muon([first], schedule=am.polar)
-    am.watch(matrices, 1, lambda *pair: seen.append(pair))
-    matrices.step()
-    assert seen[-1][0] == 1 and seen[-1][1] == {"lift/0": pytest.approx(1)}
-
-
-def test_watching_torchs_muon_looks_at_its_momentum_with_its_steps():
-    if not hasattr(torch.optim, "Muon"):
-        pytest.skip("this torch has no Muon")
-    [W], seen = [torch.nn.Parameter(noise(24, 16))], []
-    optimizer = torch.optim.Muon([W], ns_steps=3)
-    am.watch(optimizer, 1, lambda *pair: seen.append(pair[1]))
-    W.grad = noise(24, 16)
-    optimizer.step()
-    row = am.diagnose(optimizer.state[W]["momentum_buffer"], {"three": am.spectral.SCHEDULES["jordan"][:3]})
-    assert seen == [{"reach/0": row.reach["three"], "lift/0": row.lift["three"]}]
 
 
 def trained(kind=None, named=False, shapes=((24, 16), (16, 40))):

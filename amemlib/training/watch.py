@@ -19,7 +19,7 @@ from amemlib.training.muon import part_rows, rate_scale
 _KERNEL = 16
 _POWER_STEPS = 8
 _FLAT = 0.3
-"""Steps of momentum SGD and of Adam lie below, those of five steps of Newton–Schulz on a full momentum above 0.5."""
+"""Steps of momentum SGD lie below, those of five steps of Newton–Schulz on a full momentum above 0.5."""
 _LOST = 0.5
 _RESOLVED = 32 * torch.finfo(torch.float32).eps
 
@@ -45,8 +45,9 @@ def watch(
 
             size/NAME = ‖ΔW‖_F / (η √k),   flatness/NAME = ‖ΔW‖_F² / (k ‖ΔW‖₂²),
 
-        1 for a polar factor; Muon's steps have 0.5 or more, momentum SGD's and Adam's below 0.3. And of every momentum
-        in the state (with Nesterov's M = β B + (1 − β) G it is B) reach/NAME and lift/NAME, as `diagnose` has them and
+        1 for a polar factor; Muon's steps have 0.5 or more, momentum SGD's of a falling spectrum below 0.3, Adam's,
+        near a matrix of signs, from 0.1 to 0.5 and several times the size. And of every momentum in the
+        state (with Nesterov's M = β B + (1 − β) G it is B) reach/NAME and lift/NAME, as `diagnose` has them and
         as the step has them: below ε nothing is lifted. NaN where something is not finite; a momentum of zeros, as of
         an expert without gradients, has none. NAME is the parameter's, if the optimizer was given named parameters,
         else its number, with #2, #3, … where two are called alike, and [i] for a part.
