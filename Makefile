@@ -87,12 +87,16 @@ bench: $(SETUP)  ## time the kernels beside their peers (minutes)
 # Nothing is installed: .venv where there is one, else a Python with torch, numpy, scipy, tqdm and jaxtyping. A machine
 # without .git gets its commit by AMEM_COMMIT=$(git rev-parse --short=12 HEAD). The studies stand in the order of their worth.
 GPU_PYTHON = $(if $(wildcard $(BIN)/python),$(BIN)/python,$(PYTHON))
-GPU_STUDIES ?= one-step sharp deflation many-steps trajectory race critical-batch recall-rates recall spectral-maps \
-  signal optimality recall-capacity interactions loss precision vocabulary lemmas
+# PROFILE=rehearsal is of the first three alone.
+GPU_STUDIES ?= $(if $(filter rehearsal,$(PROFILE)),one-step sharp deflation,one-step sharp deflation interactions \
+  signal loss many-steps trajectory spectral-maps critical-batch optimality race iterates-domain iterates-ratio precision lemmas \
+  vocabulary recall-rates recall recall-capacity)
 BUDGET ?= 540
 RESULTS ?= results
 DEVICE ?= auto
 PROFILE ?= gpu
+# Processes that draw beside each other and share the card: four want 60 GB of its memory.
+WORKERS ?=
 gpu:  ## run the gpu profiles for BUDGET seconds; what is done is kept in RESULTS
 	@test "$(BUDGET)" -gt 0 2>/dev/null || { echo "BUDGET must be a positive whole number of seconds, got $(BUDGET)" >&2; exit 2; }
 	@end=$$(($$(date +%s) + $(BUDGET))); \
@@ -102,7 +106,7 @@ gpu:  ## run the gpu profiles for BUDGET seconds; what is done is kept in RESULT
 	  if [ $$left -le 0 ]; then break; fi; \
 	  mkdir -p $(RESULTS)/records/$$name; \
 	  env -u OMP_NUM_THREADS -u MKL_NUM_THREADS -u OPENBLAS_NUM_THREADS $(GPU_PYTHON) -m amembook run $$name \
-	    --profile $(PROFILE) --device $(DEVICE) --budget $$left --results $(RESULTS) --output $$record || test $$? -le 3 || exit; \
+	    --profile $(PROFILE) --device $(DEVICE) $(if $(WORKERS),--workers $(WORKERS)) --budget $$left --results $(RESULTS) --output $$record || test $$? -le 3 || exit; \
 	done; \
 	echo "$$(ls $(RESULTS)/records/*/$(PROFILE).json 2>/dev/null | wc -l) of $(words $(GPU_STUDIES)) records in $(RESULTS)/records"
 

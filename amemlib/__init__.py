@@ -1,6 +1,12 @@
 """amemlib: how spectral optimizers store facts, as a small torch library."""
 
 import os
+import signal
+import sys
+
+if sys.argv[0] == "-m" or os.path.basename(sys.argv[0]).removesuffix(".exe") == "amemlib":
+    # the command: Ctrl-C is one line even while torch is imported, where KeyboardInterrupt would be a traceback
+    signal.signal(signal.SIGINT, lambda *_: (os.write(2, b"amemlib: interrupted\n"), os._exit(130)))
 
 # OpenMP reads this when torch first loads it: threads that wait actively slow a busy machine down many times over
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -23,7 +29,7 @@ from amemlib.gradients import (
 from amemlib.spectral import identity, polar, smoothed_sign, newton_schulz, spectral_map
 from amemlib.whitening import second_moment, whiten, matched_filter, siblings
 from amemlib.optim import step, trajectory, newton_step
-from amemlib.training import Muon, diagnose, watch
+from amemlib.training import Muon, diagnose, schedule, watch
 from amemlib.recovery import margins, recovered, capacity, longest_prefix
 from amemlib.equivalents import expected_capacity, capacity_limit
 from amemlib.scaling import fit_exponent
@@ -58,6 +64,7 @@ __all__ = [
     "Muon",
     "diagnose",
     "watch",
+    "schedule",
     "margins",
     "recovered",
     "capacity",

@@ -1,4 +1,4 @@
-"""`python -m amemlib doctor FILE`; the studies of the book run by `python -m amembook`."""
+"""`python -m amemlib doctor FILE`, or `amemlib doctor FILE`; the book's studies run by `python -m amembook`."""
 
 import sys
 

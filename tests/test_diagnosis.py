@@ -1,8 +1,7 @@
-"""One's own matrices: every number beside an SVD, odd matrices noted and not taken for alarms, files of all makes."""
+"""One's own matrices: every number beside an SVD, odd matrices noted and not taken for alarms."""
 
 import dataclasses
 import json
-import struct
 import subprocess
 import sys
 
@@ -12,7 +11,6 @@ import torch
 
 import amemlib as am
 from amemlib.training.diagnosis import least_schedule, noise_median, slope
-from amemlib.training.doctor import main
 
 FIELDS = ["name", "shape", "rank", "stable_rank", "reach", "lifted", "lift", "noise", "signal", "note"]
 DRAW = torch.Generator().manual_seed(0)
@@ -109,7 +107,7 @@ def test_odd_matrices_have_a_note_and_no_numbers():
     assert [row.note for row in found] == ["zero", "2 of 64 entries not finite", "no entries"]
     assert [row.rank for row in found] == [0, None, None]
     assert all(row.reach["jordan"] is row.lift["jordan"] is row.lifted["jordan"] is row.noise is None for row in found)
-    assert "–" in str(found) and len(str(found).splitlines()) == 4
+    assert "–" in str(found) and max(map(len, str(found).splitlines())) <= 80
     with pytest.raises(ValueError):
         json.dumps(found.as_dicts() + [float("nan")], allow_nan=False)
     assert json.loads(json.dumps(found.as_dicts(), allow_nan=False))[0]["note"] == "zero"
@@ -150,51 +148,6 @@ def test_the_least_schedule_is_the_cheapest_that_reaches():
     assert "least" in table and "jordan × " in table
 
 
-def test_watching_tells_what_the_state_holds():
-    first, second = torch.nn.Parameter(noise(24, 16)), torch.nn.Parameter(noise(8))
-    seen = []
-    matrices = am.Muon([("first", first)], schedule="cans", heads=2)
-    vectors = torch.optim.AdamW([first, second])
-    handles = [am.watch(one, 2, lambda *pair: seen.append(pair)) for one in (matrices, vectors)]
-    for _ in range(5):
-        first.grad, second.grad = noise(24, 16), noise(8)
-        matrices.step(), vectors.step()
-    for handle in handles:
-        handle.remove()
-    matrices.step()
-    assert [step for step, _ in seen] == [2, 2, 4, 4]
-    assert list(seen[0][1]) == ["reach/first[0]", "lift/first[0]", "reach/first[1]", "lift/first[1]"]
-    assert list(seen[1][1]) == ["reach/0", "lift/0"]
-    matrices = am.Muon([first], schedule=am.polar)
-    am.watch(matrices, 1, lambda *pair: seen.append(pair))
-    matrices.step()
-    assert seen[-1][0] == 1 and seen[-1][1] == {"lift/0": pytest.approx(1)}
-
-
-def test_watching_torchs_muon_looks_at_its_momentum_with_its_steps():
-    if not hasattr(torch.optim, "Muon"):
-        pytest.skip("this torch has no Muon")
-    [W], seen = [torch.nn.Parameter(noise(24, 16))], []
-    optimizer = torch.optim.Muon([W], ns_steps=3)
-    am.watch(optimizer, 1, lambda *pair: seen.append(pair[1]))
-    W.grad = noise(24, 16)
-    optimizer.step()
-    row = am.diagnose(optimizer.state[W]["momentum_buffer"], {"three": am.spectral.SCHEDULES["jordan"][:3]})
-    assert seen == [{"reach/0": row.reach["three"], "lift/0": row.lift["three"]}]
-
-
-# the command
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def asked(capsys, *arguments):
-    assert main(["doctor", *arguments, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
 
 
 def trained(kind=None, named=False, shapes=((24, 16), (16, 40))):
@@ -206,140 +159,6 @@ def trained(kind=None, named=False, shapes=((24, 16), (16, 40))):
             p.grad = noise(*p.shape)
         optimizer.step()
     return optimizer
-
-
-@pytest.mark.parametrize("kind", [am.Muon, torch.optim.AdamW, getattr(torch.optim, "Muon", torch.optim.Adam)])
-def test_a_state_of_an_optimizer_is_read_with_its_names(here, capsys, kind):
-    for named, names in ((True, ["layer0.weight", "layer1.weight"]), (False, ["0", "1"])):
-        optimizer = trained(kind, named)
-        torch.save(optimizer.state_dict(), "state.pt")
-        rows = asked(capsys, "state.pt", "--schedule", "jordan", "you")
-        assert [list(row) for row in rows] == [FIELDS] * 2 and [row["name"] for row in rows] == names
-        for row, state in zip(rows, optimizer.state.values(), strict=True):
-            M = state.get("momentum_buffer", state.get("exp_avg"))
-            for schedule in ("jordan", "you"):
-                beside_an_svd(row, M, schedule)
-
-
-def test_an_optimizer_inside_a_checkpoint_wins_over_weights_and_a_list_is_read_whole(here, capsys):
-    matrices, others = trained(named=True), trained(torch.optim.AdamW)
-    checkpoint = {"model": {"w": noise(8, 8)}, "step": 3, "optimizers": [matrices.state_dict(), others.state_dict()]}
-    torch.save(checkpoint, "nested.pth")
-    names = [row["name"] for row in asked(capsys, "nested.pth")]
-    assert names == ["layer0.weight", "layer1.weight", "optimizers.1.0", "optimizers.1.1"]
-    torch.save([matrices.state_dict(), matrices.state_dict()], "list.pt")
-    assert asked(capsys, "list.pt")[2]["name"] == "1.layer0.weight"
-    torch.save({"weights": {"a": noise(8, 8), "bias": noise(8)}}, "weights.pt")
-    assert main(["doctor", "weights.pt", "list.pt", "--json"]) == 0
-    said = capsys.readouterr()
-    assert [row["name"] for row in json.loads(said.out)][:2] == ["weights.pt: weights.a", "list.pt: 0.layer0.weight"]
-    assert "weights.pt" in said.err and "no optimizer" in said.err
-
-
-def test_states_made_by_hand(here, capsys):
-    by_hand = {"zero": torch.zeros(32, 32), "low": low_rank(), "noise": noise(64, 1024), "short": memory().bfloat16()}
-    state = {name: {"step": 1, "exp_avg": M, "exp_avg_sq": M**2} for name, M in by_hand.items()}
-    torch.save({"state": state | {"none": {"momentum_buffer": None}}, "param_groups": []}, "hand.pt")
-    rows = {row["name"]: row for row in asked(capsys, "hand.pt")}
-    assert list(rows) == list(by_hand)
-    assert rows["zero"]["reach"] == {"jordan": None} and rows["zero"]["note"] == "zero"
-    assert rows["low"]["rank"] == 20 and rows["noise"]["note"] == "as white noise"
-    beside_an_svd(rows["short"], by_hand["short"], "jordan")
-    assert main(["doctor", "hand.pt", "--reach", "3"]) == 0
-    table = capsys.readouterr().out
-    assert table.startswith("matrix") and "least" in table and "half batches" in table
-
-
-def safetensors(path, tensors, **changes):
-    """The format by hand, as its specification has it."""
-    header, data = {"__metadata__": {"format": "pt"}}, b""
-    for key, X in tensors.items():
-        raw = X.contiguous().view(torch.uint8).numpy().tobytes()
-        kind = {torch.float32: "F32", torch.bfloat16: "BF16", torch.int64: "I64"}[X.dtype]
-        header[key] = {"dtype": kind, "shape": list(X.shape), "data_offsets": [len(data), len(data) + len(raw)]}
-        header[key] |= changes
-        data += raw
-    text = json.dumps(header).encode()
-    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
-
-
-def test_safetensors_are_read_in_their_plain_format(here, capsys):
-    tensors = {
-        "a.exp_avg": memory().float(),
-        "odd": torch.arange(3),
-        "b.exp_avg": memory().bfloat16(),
-        "w": noise(4, 4),
-    }
-    safetensors(here / "state.safetensors", tensors)
-    rows = asked(capsys, "state.safetensors")
-    assert [row["name"] for row in rows] == ["a.exp_avg", "b.exp_avg"]
-    for row in rows:
-        beside_an_svd(row, tensors[row["name"]], "jordan")
-    safetensors(here / "bad.safetensors", tensors, shape=[5, 5])
-    assert_refused(capsys, ["bad.safetensors"], ["bad.safetensors", "a.exp_avg", "[5, 5]"])
-
-
-def test_split_heads_and_the_other_half(here, capsys):
-    first, second = noise(48, 32), noise(48, 32)
-    torch.save({"blocks.qkv": first + second, "out": first}, "one.pt")
-    torch.save({"blocks.qkv": first - second, "out": first, "more": first}, "two.pt")
-    rows = asked(capsys, "one.pt", "--split", "qkv=3", "--heads", "qkv=2", "--other", "two.pt")
-    assert [row["name"] for row in rows] == [f"blocks.qkv[{i}]" for i in range(6)] + ["out"]
-    assert rows[6]["signal"] == pytest.approx(1) and abs(rows[0]["signal"]) < 0.3 and "±" in rows[0]["note"]
-    assert asked(capsys, "one.pt", "--split", "qkv=16,24,8")[1]["shape"] == [24, 32]
-    assert all(row["signal"] is None for row in asked(capsys, "one.pt", "--heads", "4"))
-
-
-def assert_refused(capsys, arguments, words):
-    try:
-        status = main(["doctor", *arguments])
-    except SystemExit as stopped:
-        status = stopped.code
-    said = capsys.readouterr()
-    assert status == 2 and said.out == "" and all(word in said.err.splitlines()[-1] for word in words), said.err
-    assert "Traceback" not in said.err and said.err.count("\n") == 1
-
-
-class Harm:
-    def __reduce__(self):
-        return (open, ("harm.txt", "w"))
-
-
-def test_bad_input_is_one_line_and_nothing_of_a_pickle_is_run(here, capsys):
-    torch.save({"x": Harm()}, "harm.pt")
-    torch.save({"good": noise(10, 8)}, "good.pt")
-    torch.save({"good": noise(10, 6)}, "other.pt")
-    torch.save({"bias": noise(10), "step": 3}, "empty.pt")
-    (here / "cut.pt").write_bytes((here / "good.pt").read_bytes()[:700])
-    (here / "text.pt").write_text("no checkpoint\n" * 50)
-    (here / "nothing.pt").write_bytes(b"")
-    (here / "nothing.safetensors").write_bytes(b"")
-    (here / "wild.safetensors").write_bytes(b"\xff" * 64)
-    for arguments, words in [
-        (["harm.pt"], ["harm.pt", "open"]),
-        (["cut.pt"], ["cut.pt", "cannot be read"]),
-        (["text.pt"], ["text.pt", "cannot be read"]),
-        (["nothing.pt"], ["nothing.pt", "cannot be read"]),
-        (["nothing.safetensors"], ["nothing.safetensors"]),
-        (["wild.safetensors"], ["wild.safetensors", "header"]),
-        (["absent.pt"], ["absent.pt"]),
-        (["absent.safetensors"], ["absent.safetensors"]),
-        (["."], ["."]),
-        (["empty.pt"], ["empty.pt", "two dimensions"]),
-        (["good.pt", "--schedule", "zolotarev"], ["'zolotarev'", "'jordan'"]),
-        (["good.pt", "--split", "good=3"], ["good.pt", "good", "(10, 8)", "split", "3"]),
-        (["good.pt", "--split", "qkv=3"], ["--split", "'qkv'", "good"]),
-        (["good.pt", "--split", "good=x"], ["--split", "'good=x'"]),
-        (["good.pt", "--heads", "2,3"], ["--heads", "'2,3'"]),
-        (["good.pt", "--other", "other.pt"], ["other.pt", "good", "(10, 8)", "(10, 6)"]),
-        (["good.pt", "--other", "empty.pt"], ["empty.pt"]),
-        (["good.pt", "good.pt", "--other", "good.pt"], ["--other", "one file"]),
-        (["good.pt", "--reach", "-1"], ["reach", "-1"]),
-        (["good.pt", "--plot"], ["--plot"]),
-        ([], ["FILE"]),
-    ]:
-        assert_refused(capsys, arguments, words)
-    assert not (here / "harm.txt").exists()
 
 
 @pytest.mark.parametrize(
@@ -358,17 +177,6 @@ def test_bad_arguments_are_named(call, words):
     with pytest.raises((ValueError, TypeError)) as raised:
         call()
     assert all(word in str(raised.value) for word in words), str(raised.value)
-
-
-@pytest.mark.process
-def test_the_command_runs_from_the_shell(here):
-    torch.save(trained(named=True).state_dict(), "state.pt")
-    run = [sys.executable, "-m", "amemlib", "doctor", "state.pt", "--json"]
-    done = subprocess.run(run, capture_output=True, text=True)
-    assert done.returncode == 0 and [row["name"] for row in json.loads(done.stdout)] == [
-        "layer0.weight",
-        "layer1.weight",
-    ]
 
 
 @pytest.mark.process

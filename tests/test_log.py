@@ -8,14 +8,19 @@ has a reason for each of them in their order, and after these what is odd about 
 """
 
 import csv
+import dataclasses
 import json
 import re
 import subprocess
 from datetime import datetime
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
+
+from amembook.run import studies
+from amembook.run.claims import FEWEST_DRAWS
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORDS = next(path for book in ("amembook", "amemlib") if (path := ROOT / book / "records").is_dir())
@@ -33,6 +38,8 @@ ELSEWHERE = (
     range(6700, 6702),
 )
 """Seeds that were looked at and stand behind no statement."""
+GPU, REHEARSAL = range(20_000, 30_000), range(30_000, 31_000)
+"""Where the blocks of the gpu profiles and of the rehearsals lie: 500 seeds and 100 for a study each."""
 ORDERED = datetime.fromisoformat("2026-11-23T21:27:00+00:00")
 """Since when a rule must be an ancestor of its record, not only older."""
 TOGETHER = {"fusing/confirm", "gradient-limit/confirm", "sharp/elsewhere"}
@@ -40,6 +47,11 @@ TOGETHER = {"fusing/confirm", "gradient-limit/confirm", "sharp/elsewhere"}
 
 with (ROOT / "chapters" / "ledger" / "log.csv").open(encoding="utf-8", newline="") as file:
     LINES = list(csv.DictReader(file))
+
+
+EXPERIMENTS = {name: studies.find_experiment(name) for group in studies.names().values() for name in group}
+EXPLORED = {("recall-rates", name) for name in ("controls", "capacity", "capacity-fixed")}
+"""Profiles that explore: the rates of later records are chosen by them, and nothing is judged."""
 
 
 def split(text):
@@ -130,6 +142,31 @@ def test_what_was_dropped_has_its_reason():
     for line in LINES:
         reasons = split(line["why"])
         assert all(reasons) and len(reasons) >= len(split(line["dropped"])), name(line)
+
+
+def test_no_profile_but_the_first_two_falls_short_of_what_its_rule_asks():
+    owners = {}
+    for name, experiment in EXPERIMENTS.items():
+        for profile, config in experiment.profiles.items():
+            if profile in ("smoke", "cpu") or (name, profile) in EXPLORED:
+                continue
+            assert config.first_seed >= experiment.unseen_from, f"{name} {profile}: seeds were seen before the rule"
+            block, size = {"gpu": (GPU, 500), "rehearsal": (REHEARSAL, 100)}.get(profile, (None, 0))
+            if block is None:
+                continue
+            counts = [getattr(config, field.name) for field in dataclasses.fields(config) if "seeds" in field.name]
+            fewest = np.min(config.seeds)
+            assert fewest >= FEWEST_DRAWS, f"{name} {profile}: {fewest} draws"
+            assert config.first_seed in block and config.first_seed % size == 0, f"{name} {profile}"
+            assert max(map(np.max, counts)) <= size, f"{name} {profile}"
+            assert owners.setdefault((profile, config.first_seed), name) == name
+
+
+def test_every_gpu_profile_is_run_by_the_makefile():
+    text = (ROOT / "Makefile").read_text(encoding="utf-8").replace("\\\n", " ")
+    listed = re.search(r"^GPU_STUDIES \?= .*?deflation,(.*)\)$", text, re.M)[1].split()
+    assert sorted(listed) == sorted(name for name, one in EXPERIMENTS.items() if "gpu" in one.profiles)
+    assert sorted(name for name, one in EXPERIMENTS.items() if "rehearsal" in one.profiles) == sorted(listed[:3])
 
 
 def test_no_seed_is_one_that_is_never_used():

@@ -96,21 +96,40 @@ def test_list_names_every_study_by_group(capsys):
 
 def test_a_statement_is_drawn_again_on_seeds_of_ones_own(here, capsys, monkeypatch):
     small = dataclasses.replace(reproduce.STATEMENTS["Sharp capacity"], sizes={"n_items": 200, "dim": 8, "draws": 4})
-    studied = reproduce.Again(
-        "one-step/confirm-alpha-1.5", {"dims": (8, 16), "n_items": 100, "seeds": 2} | SMALL_SGD, ("sgd",), 0
-    )
+    sgd = {"sgd_dims": (256, 512), "sgd_items": 5, "sgd_seeds": 2}
+    idle = {"parts": ("sgd_step",)}
+    studied = reproduce.Again("one-step/confirm-alpha-1.5", sgd, ("sgd",), 0, idle=idle, **reproduce.at_sgd_dims)
     monkeypatch.setattr(reproduce, "STATEMENTS", {"Sharp capacity": small, "Theorem 5": studied})
     for name in reproduce.STATEMENTS:
-        assert main(["reproduce", *name.lower().split(), "--seed", "11"]) == 0
+        assert main(["reproduce", *name.lower().split(), "--seed", "90011"]) == 0
         said = capsys.readouterr().out
-        assert all(word in said for word in ("stored", "fresh", "predicted", "verdict:", "'first_seed': 11"))
-        assert main(["reproduce", name, "--seed", "11", "--json"]) == 0
+        assert all(word in said for word in ("stored", "fresh", "predicted", "band", "verdict:", "'first_seed': 90011"))
+        assert "entry" not in said and "the book quotes the record" in said
+        assert main(["reproduce", name, "--seed", "90011", "--json"]) == 0
         found = json.loads(capsys.readouterr().out)
         documented = {"experiment", "config", "measured", "predicted", "verdict", "device", "seconds", "stored"}
-        assert documented <= set(found) and found["statement"] == name and found["config"]["first_seed"] == 11
+        assert documented <= set(found) and found["statement"] == name and found["config"]["first_seed"] == 90011
         assert found["verdict"] in WORDS
+        assert set(found["outcome"]) == set(found["band"]) == set(found["measured"])
         assert set(found["stored"]) == set(found["measured"]) == set(found["predicted"]) == set(found["interval"])
         assert all(low <= found["measured"][key] <= high for key, (low, high) in found["interval"].items())
+
+
+@pytest.mark.parametrize("low, high, said", [
+    (0.99, 1.02, "met"), (1.04, 1.09, "missed"), (0.96, 1.05, "too wide"), (1.02, 1.08, "leans out"),
+    (None, None, "not judged"),
+])  # fmt: skip
+def test_a_number_is_met_missed_or_says_what_it_lacks(low, high, said):
+    middle = None if low is None else (low + high) / 2
+    one = {"measured": middle, "low": low, "high": high, "law": 1.0, "limit": None, "band": 0.03}
+    assert reproduce.outcome(one | {"scale": "ratio", "draws": 8}, 1) == said
+
+
+def test_no_smaller_run_leaves_out_a_verdict_that_it_is_asked_for():
+    for again in reproduce.STATEMENTS.values():
+        assert not set(again.sizes) & set(again.idle)
+    counted = reproduce.STATEMENTS["Theorem 9"]
+    assert set(counted.idle["rules"]) == set(counted.keys)
 
 
 def test_every_statement_that_can_be_drawn_again_has_its_row_and_its_record():
@@ -122,15 +141,18 @@ def test_every_statement_that_can_be_drawn_again_has_its_row_and_its_record():
         assert again.minutes > 0
         experiment = studies.find_experiment(record["experiment"])
         if again.keys:
-            dataclasses.replace(config_of(experiment, record["config"]), **again.sizes)
+            stored = config_of(experiment, record["config"])
+            for sizes in (again.sizes, {}):
+                experiment.grids(dataclasses.replace(stored, **sizes, **again.idle))
 
 
-@pytest.mark.parametrize("wrong", (["Theorem 4"], [], ["Theorem 3", "--seed", "-1"]))
+@pytest.mark.parametrize("wrong", (["Theorem 4"], [], ["Theorem 3", "--seed", "-1"], ["Theorem 3", "--seed", "5"]))
 def test_an_unknown_statement_is_one_line_with_the_others(here, capsys, wrong):
     assert main(["reproduce", *wrong]) == 2
     said = capsys.readouterr()
     assert said.out == "" and said.err.count("\n") == 1
-    assert "seed" in said.err if "--seed" in wrong else all(name in said.err for name in reproduce.STATEMENTS)
+    assert len(said.err) < 200 and ("seed" if "--seed" in wrong else "--list") in said.err
+    assert wrong != ["Theorem 4"] or "Theorem 5" in said.err
     assert main(["reproduce", "--list"]) == 0
     listed = capsys.readouterr().out
     assert all(name in listed for name in reproduce.STATEMENTS) and "minutes" in listed

@@ -1,6 +1,8 @@
 """The optimizer: torch's own bit for bit on its defaults, every part as if it were its own parameter, its state."""
 
 import copy
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -181,3 +183,197 @@ def test_what_is_no_matrix_is_refused_and_nothing_is_added():
         with pytest.raises(ValueError, match="matrices"):
             optimizer.add_param_group({"params": weights([shape])})
     assert len(optimizer.param_groups) == 1
+
+
+@peer
+@pytest.mark.parametrize(
+    "options", [{}, {"adjust_lr_fn": "match_rms_adamw", "ns_steps": 3, "eps": 1e-3, "nesterov": False}]
+)
+def test_torchs_states_go_both_ways_with_all_options(options):
+    pairs = [
+        (TORCH, am.Muon, options),
+        (am.Muon, TORCH, {"lr": 0.05, "adjust_lr": "rms", "schedule": (2.0, -1.5, 0.5)}),
+    ]
+    for source, target, settings in pairs:
+        params = weights()
+        saved = source(params, **settings)
+        middle = run(saved, params, 3)
+        again = [torch.nn.Parameter(W) for W in middle]
+        resumed = target(again)
+        resumed.load_state_dict(copy.deepcopy(saved.state_dict()))
+        assert same(run(resumed, again, 3, first=3), run(saved, params, 3, first=3))
+
+
+@peer
+@pytest.mark.parametrize(
+    "options", [{"schedule": "cans"}, {"split": 2}, {"adjust_lr": "spectral"}, {"schedule": am.polar}]
+)
+def test_torch_refuses_what_it_lacks(options):
+    params = weights([(8, 8)])
+    state = am.Muon(params, **options).state_dict()
+    theirs = TORCH(params)
+    theirs.load_state_dict(state)
+    params[0].grad = torch.ones(8, 8)
+    with pytest.raises(ValueError, match="exactly 3 values"):
+        theirs.step()
+    assert next(iter(options)) in theirs.param_groups[0]["ns_coefficients"]
+
+
+@peer
+def test_flattened_states_go_to_torch_and_back_only_whole():
+    from torch.distributed.checkpoint.state_dict import (
+        StateDictOptions,
+        get_optimizer_state_dict,
+        set_optimizer_state_dict,
+    )
+
+    def flattened(optimizer):
+        return get_optimizer_state_dict(model, optimizer, options=StateDictOptions(flatten_optimizer_state_dict=True))
+
+    model = torch.nn.Linear(8, 8, bias=False)
+    params, options = list(model.parameters()), StateDictOptions(flatten_optimizer_state_dict=True)
+    ours = am.Muon(params, adjust_lr="rms")
+    run(ours, params, 3)
+    start, state, resumed = model.weight.detach().clone(), copy.deepcopy(flattened(ours)), []
+    for kind in (am.Muon, TORCH):
+        model.weight.data.copy_(start)
+        again = kind(params)
+        set_optimizer_state_dict(model, again, state, options=options)
+        resumed.append(run(again, params, 3, first=3))
+    assert same(*resumed) and not torch.equal(resumed[0][0], start)
+    with pytest.raises(KeyError, match="schedule"):
+        set_optimizer_state_dict(model, am.Muon(params), flattened(TORCH(params)), options=options)
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"adjust_lr": "zzz"}, ["adjust_lr", "zzz"]),
+        ({"split": 5}, ["params[0]", "(8, 8)", "split", "5"]),
+        ({"heads": 0}, ["params[0]", "heads", "0"]),
+        ({"nesterov": "False"}, ["nesterov", "'False'"]),
+        ({"lr": -1}, ["lr", "-1"]),
+        ({"schedule": None, "adjust_lr": None, "ns_coefficients": (1, 2), "ns_steps": 5}, ["coefficients"]),
+        ({"ns_dtype": torch.int8}, ["ns_dtype", "int8"]),
+    ],
+)
+def test_a_loaded_state_is_checked_before_anything_changes(options, words):
+    params = weights([(8, 8)])
+    optimizer = am.Muon(params)
+    run(optimizer, params, 1)
+    state = copy.deepcopy(optimizer.state_dict())
+    if "ns_coefficients" in options:
+        state["param_groups"][0] = {"params": [0]} | options
+        del state["param_groups"][0]["schedule"], state["param_groups"][0]["adjust_lr"]
+    else:
+        state["param_groups"][0] |= options
+    with pytest.raises((ValueError, TypeError)) as raised:
+        optimizer.load_state_dict(state)
+    assert all(word in str(raised.value) for word in words), str(raised.value)
+    assert optimizer.param_groups[0]["lr"] == 1e-3
+
+
+def test_states_of_others_are_refused_with_their_keys():
+    params = weights([(8, 8)])
+    adam = torch.optim.AdamW(params)
+    run(adam, params, 1)
+    ours = am.Muon([("layer.weight", params[0])])
+    with pytest.raises(ValueError, match="layer.weight.*momentum_buffer.*exp_avg"):
+        ours.load_state_dict(adam.state_dict())
+    state = {"state": {0: {"momentum_buffer": torch.ones(3, 3)}}, "param_groups": ours.state_dict()["param_groups"]}
+    with pytest.raises(ValueError, match=r"layer.weight.*\(8, 8\).*\(3, 3\)"):
+        ours.load_state_dict(state)
+
+
+def test_a_copy_says_that_it_has_no_watch():
+    optimizer = am.Muon(weights([(8, 8)]))
+    am.watch(optimizer)
+    with pytest.warns(UserWarning, match="watch it anew"):
+        copy.deepcopy(optimizer)
+
+
+def test_more_dimensions_are_flattened_as_it_is_said():
+    stack, kernel = weights([(3, 8, 6), (8, 4, 3, 3)])
+    apart = [torch.nn.Parameter(X.clone()) for X in (*stack.detach(), kernel.detach().flatten(1))]
+    groups = [{"params": [stack], "flatten": 2, "split": 3}, {"params": [kernel], "flatten": 1}]
+    options = {"lr": 0.1, "schedule": am.polar}
+    ours, theirs = am.Muon(groups, **options), am.Muon(apart, **options)
+    for p in (stack, kernel):
+        p.grad = torch.randn(p.shape, generator=torch.Generator().manual_seed(1))
+    for p, grad in zip(apart, (*stack.grad, kernel.grad.flatten(1)), strict=True):
+        p.grad = grad.clone()
+    ours.step(), theirs.step()
+    for p, whole in zip(apart, (*stack, kernel.flatten(1)), strict=True):
+        torch.testing.assert_close(whole, p, atol=1e-6, rtol=0)
+    with pytest.raises(ValueError, match=r"flatten=1 for a convolution.*conv"):
+        am.Muon([("conv", weights([(4, 4, 3, 3)])[0])])
+    with pytest.raises(ValueError, match="norm.weight"):
+        am.Muon([("norm.weight", weights([(4,)])[0])])
+    with pytest.raises(ValueError, match="flatten must be below"):
+        am.Muon(weights([(4, 4)]), flatten=2)
+
+
+@pytest.mark.parametrize("dtype, most", [(torch.float32, 1e-5), (torch.float16, 0.02)])
+def test_its_steps_may_be_made_in_another_format(dtype, most):
+    [M] = weights([(24, 16)])
+    exact = am.newton_schulz(M.detach())
+    for scale in (1.0, 1e-6):
+        ours = am.schedule("jordan", ns_dtype=dtype)(scale * M.detach())
+        assert ours.dtype == dtype and (ours.double() - exact).abs().max() < most
+
+
+def test_a_schedule_is_a_function_as_others_call_one():
+    M = torch.randn(5, 24, 16, generator=torch.Generator().manual_seed(0))
+    function = am.schedule("cans")
+    stacked, apart = function(M, epsilon=torch.tensor(1e-7)), torch.stack([function(X) for X in M])
+    assert (stacked.float() - apart.float()).abs().max() < 0.05
+    exact = torch.stack([am.newton_schulz(X, coefficients="cans") for X in M])
+    assert (apart - exact).abs().max() < 0.05
+    assert function(1e-9 * M[0], epsilon=1.0).abs().max() < 1e-5
+    ours, theirs = weights([(24, 16)]), weights([(24, 16)])
+    assert same(run(am.Muon(ours, schedule=function), ours, 2), run(am.Muon(theirs, schedule="cans"), theirs, 2))
+    for options in ({"eps": -1.0}, {"ns_dtype": torch.int32}):
+        with pytest.raises(ValueError, match=next(iter(options))):
+            am.schedule("cans", **options)
+
+
+TWO = """
+import sys, torch, torch.distributed as dist
+from torch.distributed.tensor import Replicate, Shard, distribute_tensor, init_device_mesh
+import amemlib as am
+
+dist.init_process_group("gloo", rank=int(sys.argv[1]), world_size=2, store=dist.FileStore(sys.argv[2], 2))
+mesh = init_device_mesh("cpu", (2,))
+draw = lambda seed, *shape: torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+cases = [{}, {"split": (31, 9, 5), "adjust_lr": "rms"}, {"heads": 3, "schedule": am.polar, "nesterov": False}]
+for options in cases:
+    for placement in (Shard(0), Shard(1), Replicate()):
+        shard = lambda X: distribute_tensor(X.clone(), mesh, [placement])
+        first, plain = draw(0, 45, 20), draw(1, 45, 20)
+        one = [torch.nn.Parameter(X.clone()) for X in (first, plain)]
+        two = [torch.nn.Parameter(shard(first)), torch.nn.Parameter(plain.clone())]
+        apart, together = am.Muon(one, lr=0.1, **options), am.Muon(two, lr=0.1, **options)
+        am.watch(together, 1, lambda step, values: seen.update(values))
+        seen = {}
+        for t in range(2):
+            grads = [draw(2 + t, 45, 20), draw(4 + t, 45, 20)]
+            for p, grad in zip(one, grads):
+                p.grad = grad
+            two[0].grad, two[1].grad = shard(grads[0]), grads[1].clone()
+            apart.step(), together.step()
+        moved = (one[0] - first).norm()
+        assert moved > 0.3 and (two[0].full_tensor() - one[0]).norm() < 1e-6 * moved, (options, placement)
+        assert (two[1] - one[1]).norm() < 1e-6 * moved and any(key.startswith("size/0") for key in seen)
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.process
+def test_two_processes_step_as_one(tmp_path):
+    command = [sys.executable, "-c", TWO]
+    both = [
+        subprocess.Popen([*command, str(rank), str(tmp_path / "store")], stderr=subprocess.PIPE, text=True)
+        for rank in range(2)
+    ]
+    for process in both:
+        assert process.wait(timeout=300) == 0, process.stderr.read()

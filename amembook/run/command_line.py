@@ -114,7 +114,8 @@ def _reproduce(options) -> None:
         lines = [f"{name:44s} {count:4.1f} minutes" for name, count in minutes.items()]
         print(json.dumps(minutes) if options.json else "\n".join(lines))
         return
-    found = reproduce.reproduce(" ".join(options.statement), options.seed, options.results, options.device)
+    name = " ".join(options.statement)
+    found = reproduce.reproduce(name, options.seed, options.results, options.device, full=options.full)
     print(json.dumps(found) if options.json else reproduce.table(found))
 
 
@@ -201,6 +202,7 @@ def _parser() -> argparse.ArgumentParser:
     again = command("reproduce", _reproduce, "one statement again, in minutes, on draws of your own")
     again.add_argument("statement", nargs="*", metavar="STATEMENT", help="its name in the ledger")
     again.add_argument("--seed", type=int, default=10_000, help="the first of the seeds (default: 10000)")
+    again.add_argument("--full", action="store_true", help="at the sizes and with the draws of the record itself")
     again.add_argument("--list", action="store_true", help="the statements that can be asked for, with their minutes")
     again.add_argument("--device", default="auto", help="auto, cpu or cuda")
     again.add_argument("--results", default="results", help="folder of finished cells (default: results)")

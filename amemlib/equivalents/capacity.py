@@ -16,6 +16,8 @@ from amemlib.equivalents.whitened import KFAC, whitened_recovery_probabilities
 from amemlib.problem import Problem, seen_frequencies
 
 _SGD_BIN_WIDTH = 0.05
+_LARGEST_RATIO = 1e70
+"""The laws square products of two frequencies, and float64 ends at 10³⁰⁸."""
 
 
 def _solved(law: SpectralEquivalent | NewtonEquivalent | MatchedFilterEquivalent) -> tuple[np.ndarray, np.ndarray]:
@@ -53,9 +55,10 @@ def expected_capacity(
     matched_filter: the same with `MatchedFilterEquivalent`, within about 3 % for d ≥ 128.
     kfac: Σ_u⁻¹ G Σ_v⁻¹ of `whitening.kfac`, within about 5 %; other whitenings: `expected_whitened_capacity`.
     sgd: the rivals' own terms q_j ⟨v_j, v_i⟩ are kept one by one, see `sgd_recovery_probabilities`.
-    Raises `ValueError` for an unknown map, a λ < 0, a λ ≠ 0 for a map without one, or frequencies of the wrong length.
+    Raises `ValueError` for an unknown map, a λ < 0, a λ ≠ 0 for a map without one, frequencies of the wrong length, or
+    numbers so far apart that float64 loses the powers of their ratios.
     """
-    counts, chances = _recovery_chances(problem, spectral_map, lam, frequencies)
+    counts, chances = _finite_chances(problem, spectral_map, lam, frequencies)
     return float(counts @ chances)
 
 
@@ -68,7 +71,7 @@ def expected_prefix(
     at least m with probability S_m = Π_{i≤m} P_i: mean Σ_m S_m, second moment Σ_m (2m − 1) S_m. Nothing is fitted.
     Arguments and errors are those of `expected_capacity`.
     """
-    counts, chances = _recovery_chances(problem, spectral_map, lam, frequencies)
+    counts, chances = _finite_chances(problem, spectral_map, lam, frequencies)
     q = (problem.frequencies if frequencies is None else frequencies).double().numpy(force=True)
     by_rank = np.empty(problem.n_items)
     # the classes come in decreasing frequency, and those of a minibatch are not in the order of the ranks
@@ -77,6 +80,26 @@ def expected_prefix(
     mean = survival.sum()
     second = (2 * np.arange(1, len(survival) + 1) - 1) @ survival
     return float(mean), float(np.sqrt(max(second - mean**2, 0.0)))
+
+
+def _finite_chances(
+    problem: Problem, spectral_map: str, lam: float, frequencies: Tensor | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """What `_recovery_chances` says, or a `ValueError` where rounding has the better of it."""
+    q = seen_frequencies(problem, frequencies)
+    ratio = (q.max() / q[q > 0].min()).item()
+    if ratio <= _LARGEST_RATIO or spectral_map == "sgd":
+        try:
+            # an exp that overflows in a denominator is the zero that it stands for
+            with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+                counts, chances = _recovery_chances(problem, spectral_map, lam, frequencies)
+            if np.isfinite(chances).all():
+                return counts, chances
+        except (OverflowError, ZeroDivisionError):
+            pass
+    allowed = f"a factor of {_LARGEST_RATIO:g} apart at most, less where few items meet a small dim"
+    got = f"{ratio:.3g} with dim {problem.dim}, lam {lam!r}"
+    raise ValueError(f"frequencies must be {allowed}, for {spectral_map!r} to be solved, got {got}")
 
 
 def _recovery_chances(

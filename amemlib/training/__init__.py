@@ -5,14 +5,14 @@ Nothing else in amemlib imports this package; it imports the schedules of `ameml
 
 # ruff: isort: skip_file
 # a reader's order, which the reference follows
-from amemlib.training.muon import Muon, part_rows
+from amemlib.training.muon import Muon, schedule, part_rows, parameter_names, rate_scale
 from amemlib.training.diagnosis import (
     Diagnosis,
     Diagnoses,
     diagnose,
-    watch,
     momentum_of,
     slope,
     least_schedule,
     noise_median,
 )
+from amemlib.training.watch import watch

@@ -9,6 +9,8 @@ slope Λ = f′(0), the product of its first coefficients:
 import functools
 import itertools
 import math
+import re
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import InitVar, asdict, dataclass
 
@@ -17,7 +19,7 @@ import torch
 from torch import Tensor
 
 from amemlib.arithmetic import unit_scale
-from amemlib.checks import check_count, check_function, check_instance, check_positive
+from amemlib.checks import check_count, check_positive
 from amemlib.spectral import SCHEDULES, compose_quintics, newton_schulz_schedule
 from amemlib.training.muon import part_rows
 
@@ -47,7 +49,8 @@ class Diagnosis:
     noise: the median over that of white noise with the same shape and ‖M‖_F (Marchenko and Pastur).
     signal: the share of ‖(A + B)/2‖_F² that the A and B of two half batches have in common, 2r / (1 + r) with
         r = ⟨A, B⟩ / ‖A‖_F ‖B‖_F.
-    plateau: by schedule the mean of f² over the directions that are lifted; an attribute, no field.
+    plateau: by schedule the mean of f² over the directions that are lifted; broken: why no step of use can be made of
+        the matrix, or nothing. Both are attributes, no fields.
     """
 
     name: str
@@ -61,9 +64,11 @@ class Diagnosis:
     signal: float | None
     note: str
     plateau: InitVar[dict[str, float | None] | None] = None
+    broken: InitVar[str] = ""
 
-    def __post_init__(self, plateau: dict | None) -> None:
+    def __post_init__(self, plateau: dict | None, broken: str) -> None:
         object.__setattr__(self, "plateau", plateau or dict.fromkeys(self.lift))
+        object.__setattr__(self, "broken", broken)
 
 
 class Diagnoses(tuple):
@@ -73,26 +78,38 @@ class Diagnoses(tuple):
         """A dict for every matrix, its values as JSON has them."""
         return [asdict(one) | {"shape": list(one.shape)} for one in self]
 
-    def table(self, reach: float | None = None) -> str:
-        """The table; with a `reach`, also the shortest schedule that has it and its matrix products."""
-        schedules, least = list(self[0].lift) if self else [], ["least"] * (reach is not None)
-        heads = [head for name in schedules for head in (f"{name}: reach", "lifted", "lift", "of plateau")]
-        rows = [["matrix", *heads, *least, "rank", "stable", "noise", "signal", "shape", "note"]]
+    def table(self, reach: float | None = None, width: int = 80) -> str:
+        """The table in `width` columns, 60 or more; with a `reach`, also the shortest schedule that has it."""
+        names = list(dict.fromkeys(name for one in self for name in one.reach))
+        count = max((len(one.reach) for one in self), default=1)
+        several = [name for name in names if count > 1]
+        signal = any(one.signal is not None for one in self)
+        heads = [f"{name}: reach" for name in several] or ["reach"]
+        heads += ["lifted", "lift"] * (not several) + ["least"] * (reach is not None)
+        rows = [["matrix", *heads, "rank", "noise", *["signal"] * signal, "shape"]]
         for one in self:
-            numbers = []
-            for name in schedules:
-                share = one.plateau[name] and one.lift[name] / one.plateau[name]
-                numbers += [(one.reach[name], ".3g")] + [(x, ".2f") for x in (one.lifted[name], one.lift[name], share)]
+            values = [one.reach.get(name) for name in several] or list(one.reach.values())
+            numbers = [(value, ".3g") for value in values]
+            if not several:
+                numbers += [(*one.lifted.values(), ".2f"), (*one.lift.values(), ".2f")]
             if reach is not None:
                 cheap = one.rank and least_schedule(one.noise * noise_median(one.rank, max(one.shape)), reach)
                 numbers.append(("{}, {}".format(*cheap) if cheap else None, ""))
-            numbers += [(one.rank, "d"), (one.stable_rank, ".3g"), (one.noise, ".2f"), (one.signal, ".2f")]
+            numbers += [(one.rank, "d"), (one.noise, ".2f"), *[(one.signal, ".2f")] * signal]
             cells = ["–" if number is None else format(number, form) for number, form in numbers]
-            rows.append([one.name, *cells, " × ".join(map(str, one.shape)), one.note])
+            rows.append([printable(one.name), *cells, "×".join(map(str, one.shape))])
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        adjust = [str.ljust] + [str.rjust] * (len(widths) - 3) + [str.ljust] * 2
-        line = lambda row: "  ".join(f(cell, w) for f, cell, w in zip(adjust, row, widths, strict=True)).rstrip()
-        return "\n".join(map(line, rows))
+        widths[0] = max(min(widths[0], width - sum(widths[1:]) - 2 * len(widths[1:])), 12)
+        lines = []
+        for row, note in zip(rows, ["", *(one.note for one in self)], strict=True):
+            cells = [shortened(row[0], widths[0]).ljust(widths[0])]
+            cells += [cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True)]
+            line = "  ".join(cells).rstrip()
+            if len(line) + 2 + len(note) <= width:
+                lines.append(f"{line}  {note}".rstrip())
+            else:
+                lines += [line, *textwrap.wrap(note, width, initial_indent="    ", subsequent_indent="    ")]
+        return "\n".join(lines)
 
     __str__ = __repr__ = table
 
@@ -104,17 +121,20 @@ def diagnose(
     *,
     split: int | Iterable[int] | Mapping | None = None,
     heads: int | Mapping | None = None,
+    eps: float = 1e-7,
     progress: Callable[[str], None] | None = None,
 ) -> Diagnosis | Diagnoses:
     """Reach, lifted share, lift, rank, noise and signal of one's own matrix, or of each in a mapping of names.
 
     matrix: what the optimizer orthogonalises, (m, n) of any floating-point format, on any device: a momentum, or a
         gradient. A stack (…, m, n) is taken matrix by matrix, a convolution's (out, in, …) flattened behind `out`:
-        four dimensions or more, or three with a kernel below 16. A DTensor is gathered.
+        four dimensions or more, or three with a kernel below 16, or whose matrices would be vectors. A DTensor is
+        gathered.
     schedules: names of `spectral.SCHEDULES` or `spectral.NEWTON_SCHULZ_COEFFICIENTS`, or a mapping of names to tables.
     other: the same from another half batch, for `signal`; its error stands in the note, for noise whose rows and
         columns are as correlated as A's and B's are. Share of both halves together, as if the batch were whole.
     split, heads: parts of the rows as in `Muon`, or a mapping of a piece of a name to them: {"qkv": 3}.
+    eps: the ε of a step, which divides M by max(‖M‖_F, ε): the lift is that step's, and a note says where ‖M‖_F < ε.
     progress: called with a line before each matrix that takes more than a blink.
     Returns a `Diagnosis`, or `Diagnoses`, a tuple of them, for a mapping, a stack or parts. Up to min(m, n) = 512 by
     an SVD, beyond by the Gram matrix's eigenvalues in float64, which resolve s / s_1 down to 10⁻⁷. NaN, zero matrices
@@ -139,45 +159,62 @@ def diagnose(
         for (called, M, note), (_, half, _) in zip(_matrices(name, X, *cut), halves, strict=False):
             if progress is not None and min(M.shape) > _LARGEST_SVD:
                 progress(f"{called} {' × '.join(map(str, M.shape))}")
-            found.append(_diagnosis(called, M, tables, half, note))
+            found.append(_diagnosis(called, M, tables, half, note, eps))
     return found[0] if len(found) == 1 and not isinstance(matrix, Mapping) else Diagnoses(found)
-
-
-def watch(
-    optimizer: torch.optim.Optimizer, every: int = 100, log: Callable[[int, dict[str, float]], None] = print
-) -> torch.utils.hooks.RemovableHandle:
-    """Reach and lift of every momentum while training: `log(step, values)` after each `every`-th step of an optimizer.
-
-    values: {"reach/NAME": x, "lift/NAME": ‖O‖_F² / min(m, n)}, as `diagnose` has them, of the momentum in the
-        optimizer's state (with Nesterov's M = β B + (1 − β) G it is B), where they have a meaning. NAME is the
-        parameter's, if the optimizer was given named parameters, else its number.
-    The schedule, `split` and `heads` are those of the group, of `Muon` or torch.optim.Muon; any other optimizer is
-    looked at as if it had Jordan's. Of a schedule that is a function only the lift is known, by applying it.
-    log: `lambda step, values: wandb.log(values, step=step)`, say, or `lambda *pair: seen.append(pair)`.
-    Costs the eigenvalues of a Gram matrix each, on the parameter's device; `remove()` of what it returns ends it.
-    """
-    check_instance("optimizer", optimizer, torch.optim.Optimizer)
-    check_count("every", every), check_function("log", log)
-    steps = itertools.count(1)
-
-    def look(optimizer, args, kwargs) -> None:
-        if (step := next(steps)) % every:
-            return
-        values, numbers = {}, itertools.count()
-        for group in optimizer.param_groups:
-            own = [str(next(numbers)) for _ in group["params"]]
-            for p, name in zip(group["params"], group.get("param_names") or own, strict=True):
-                M = momentum_of(optimizer.state.get(p, {}))
-                if M is not None and M.ndim > 1:
-                    values |= _watched(name, M, group)
-        log(step, values)
-
-    return optimizer.register_step_post_hook(look)
 
 
 def momentum_of(state: Mapping) -> Tensor | None:
     """The momentum in an optimizer's state of one parameter: the first of `MOMENTA` that is a tensor."""
     return next((state[key] for key in MOMENTA if isinstance(state.get(key), Tensor)), None)
+
+
+def schedule_of(group: Mapping) -> tuple[str, tuple, str]:
+    """Name and table of the schedule that an optimizer's group says, ours or torch's; and where they are from.
+
+    The names are those of `spectral.SCHEDULES`, or "jordan × 8" for torch's `ns_steps=8`.
+    """
+    if group.get("schedule") is not None and not callable(group["schedule"]):
+        return *named_schedule(group["schedule"]), "from the file"
+    if "schedule" in group:
+        return *named_schedule("jordan"), "assumed, for a function is not saved"
+    rows = next((group[key] for key in ("ns_coefficients", "ns_coeffs") if group.get(key) is not None), None)
+    steps = next((group[key] for key in ("ns_steps", "num_ns_steps") if group.get(key) is not None), None)
+    if rows is None and steps is None:
+        return *named_schedule("jordan"), "assumed"
+    rows = SCHEDULES["jordan"][0] if rows is None else rows
+    one = not any(np.ndim(row) for row in rows)
+    return *named_schedule(newton_schulz_schedule(rows, steps if one else None)), "from the file"
+
+
+def named_schedule(schedule: str | Iterable) -> tuple[str, tuple]:
+    """A name and the table of a schedule: of a name, of "jordan × 6", or of a table, which is looked up."""
+    repeated = re.fullmatch(r"(\w+?)\s*[×x*]\s*(\d{1,2})", schedule) if isinstance(schedule, str) else None
+    if repeated:
+        rows = newton_schulz_schedule(repeated[1])[:1] * int(repeated[2])
+        return named_schedule(rows)
+    table = newton_schulz_schedule(schedule)
+    if isinstance(schedule, str):
+        return schedule, table
+    known = {SCHEDULES["jordan"][:1] * n: f"jordan × {n}" for n in range(1, 21)} | {t: n for n, t in SCHEDULES.items()}
+    known[SCHEDULES["jordan"]] = "jordan"
+    # optax keeps its table in float32
+    alike = lambda other: len(other) == len(table) and np.allclose(other, table, rtol=1e-6, atol=0)
+    own = f"table of {len(table)}, slope {slope(table):.3g}", table
+    return next(((name, other) for other, name in known.items() if alike(other)), own)
+
+
+def printable(text: str) -> str:
+    """A text as a terminal may have it: controls, escapes, marks of direction and lone surrogates are shown."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def shortened(text: str, width: int) -> str:
+    """A text in so many columns, its middle left out."""
+    return (
+        text
+        if len(text) <= width
+        else text[: (width - 1) // 3] + "…" + text[len(text) - width + 1 + (width - 1) // 3 :]
+    )
 
 
 def slope(schedule: str | Iterable) -> float:
@@ -230,7 +267,7 @@ def _whole(name: str, X) -> Tensor:
 
 def _matrices(name: str, X: Tensor, split, heads) -> Iterator[tuple[str, Tensor, str]]:
     """The matrices in a tensor: their names, themselves, and what was done to get them."""
-    kernel = X.ndim > 3 or X.ndim == 3 and X.shape[2] < _KERNEL
+    kernel = X.ndim > 3 or X.ndim == 3 and (X.shape[2] < _KERNEL or X.shape[1] == 1)
     note = f"convolution {' × '.join(map(str, X.shape))}, flattened" if kernel else ""
     X = X.flatten(1) if kernel else X
     for at in np.ndindex(*X.shape[:-2]):
@@ -243,22 +280,25 @@ def _matrices(name: str, X: Tensor, split, heads) -> Iterator[tuple[str, Tensor,
             yield name + (f"[{', '.join(map(str, index))}]" if len(index) else ""), part, note
 
 
-def _diagnosis(name: str, M: Tensor, tables: dict[str, tuple], half: Tensor | None, note: str) -> Diagnosis:
-    X, notes, shape = M.double(), [note] * bool(note), tuple(M.shape)
-    wrong = X.numel() - int(torch.isfinite(X).sum())
-    if not X.numel() or wrong or not X.any():
-        notes.append(f"{wrong} of {X.numel()} entries not finite" if wrong else "zero" if X.numel() else "no entries")
+def _diagnosis(name: str, M: Tensor, tables: dict[str, tuple], half: Tensor | None, note: str, eps: float) -> Diagnosis:
+    notes, shape = [note] * bool(note), tuple(M.shape)
+    wrong = M.numel() - sum(int(torch.isfinite(rows.double()).sum()) for rows in M.split(_ROWS))
+    if not M.numel() or wrong or not any(rows.double().any() for rows in M.split(_ROWS)):
+        notes.append(f"{wrong} of {M.numel()} entries not finite" if wrong else "zero" if M.numel() else "no entries")
         rank, nothing = 0 if notes[-1] == "zero" else None, dict.fromkeys(tables)
-        return Diagnosis(name, shape, rank, None, nothing, nothing, nothing, None, None, "; ".join(notes))
-    s = _relative_singular_values(X)
+        broken = "not finite" if wrong else ""
+        return Diagnosis(name, shape, rank, None, nothing, nothing, nothing, None, None, "; ".join(notes), None, broken)
+    s, size = _relative_singular_values(M)
     level = torch.finfo(M.dtype).eps
-    rank = _rank(s, X.shape, level)
+    rank = _rank(s, shape, level)
     median = float(np.median(s[:rank]))
-    noise = median / noise_median(rank, max(X.shape))
-    edge = (math.sqrt(X.shape[0]) + math.sqrt(X.shape[1])) / math.sqrt(X.numel())
+    noise = median / noise_median(rank, max(shape))
+    edge = (math.sqrt(shape[0]) + math.sqrt(shape[1])) / math.sqrt(M.numel())
+    if size < eps:
+        notes.append(f"‖M‖ = {size:.1e} is below ε = {eps:g}: no orthogonalization")
     if rank < len(s):
         notes.append(f"rank {rank} of {len(s)}: reach of these {rank}")
-    elif 2 * (coarse := _rank(s, X.shape, torch.finfo(torch.bfloat16).eps)) < len(s):
+    elif 2 * (coarse := _rank(s, shape, torch.finfo(torch.bfloat16).eps)) < len(s):
         notes.append(f"a gap after {coarse} of {len(s)} at bfloat16's rounding: noise, if gradients were made in it")
     if median < _ROUNDING * level * edge:
         notes.append(f"the median is rounding of {str(M.dtype)[6:]}")
@@ -266,35 +306,42 @@ def _diagnosis(name: str, M: Tensor, tables: dict[str, tuple], half: Tensor | No
         notes.append("as white noise")
     signal = None
     if half is not None:
-        signal, error = _signal(X, half.double())
+        signal, error = _signal(M.double(), half.double())
         notes.append("the other half is zero or not finite" if signal is None else f"signal ± {error:.2g}")
     reach, lifted, lift, plateau = ({}, {}, {}, {})
     for schedule, table in tables.items():
         Lambda = slope(table)
         square, beyond = compose_quintics(torch.from_numpy(s), table).numpy() ** 2, s * Lambda > 1
-        reach[schedule], lifted[schedule], lift[schedule] = Lambda * median, float(beyond.mean()), float(square.mean())
         plateau[schedule] = float(square[beyond].mean()) if beyond.any() else None
-    stable = float(s[0] ** -2)
-    return Diagnosis(name, shape, rank, stable, reach, lifted, lift, noise, signal, "; ".join(notes), plateau)
+        if size < eps:
+            square = compose_quintics(torch.from_numpy(s * (size / eps)), table).numpy() ** 2
+        reach[schedule], lifted[schedule], lift[schedule] = Lambda * median, float(beyond.mean()), float(square.mean())
+    stable, note = float(s[0] ** -2), "; ".join(notes)
+    broken = "below ε" if size < eps else ""
+    return Diagnosis(name, shape, rank, stable, reach, lifted, lift, noise, signal, note, plateau, broken)
 
 
-def _relative_singular_values(X: Tensor) -> np.ndarray:
-    """s / ‖X‖_F, decreasing."""
-    X = X * unit_scale(X)
-    X = X / torch.linalg.vector_norm(X)
-    X = X.mT if X.shape[0] < X.shape[1] else X
-    if X.shape[1] <= _LARGEST_SVD:
-        return torch.linalg.svdvals(X).cpu().numpy()
-    gram = X.new_zeros(X.shape[1], X.shape[1])
-    for rows in X.split(_ROWS):
+def _relative_singular_values(M: Tensor) -> tuple[np.ndarray, float]:
+    """s / ‖M‖_F, decreasing, and ‖M‖_F; beyond `_LARGEST_SVD` in pieces, so that no copy in float64 is made."""
+    scale = min(unit_scale(rows.double()) for rows in M.split(_ROWS))
+    M = M.mT if M.shape[0] < M.shape[1] else M
+    size = math.hypot(*(float(torch.linalg.vector_norm(rows.double() * scale)) for rows in M.split(_ROWS)))
+    if M.shape[1] <= _LARGEST_SVD:
+        s = torch.linalg.svdvals(M.double() * scale / size).cpu().numpy()
+        return s, size / float(scale)
+    gram = torch.zeros(M.shape[1], M.shape[1], dtype=torch.float64, device=M.device)
+    for rows in M.split(_ROWS // 8):
+        rows = rows.double() * scale / size
         gram.addmm_(rows.mT, rows)
-    return torch.linalg.eigvalsh(gram).flip(0).clamp(min=0).sqrt().cpu().numpy()
+    s = torch.linalg.eigvalsh(gram).flip(0).clamp(min=0).sqrt().cpu().numpy()
+    return s, size / float(scale)
 
 
 def _rank(s: np.ndarray, shape: tuple[int, int], eps: float) -> int:
     """How many s / ‖M‖_F stand above the first gap of `_GAP` that ends below what rounding puts in the rest."""
     ranks = np.arange(1, len(s))
-    left = sum(np.sqrt(np.maximum(side - ranks - 1, 0)) for side in shape)
+    # one less, but in float32 and float64: the least value of a full bfloat16 square is often as small as rounding
+    left = sum(np.sqrt(np.maximum(side - ranks - (eps > 1e-5), 0)) for side in shape)
     floor = s[0] * (_GRAM_FLOOR if len(s) > _LARGEST_SVD else _GRAM_FLOOR**2)
     level = _SLACK[eps < 1e-5] * _ROUNDING * eps * left / math.sqrt(math.prod(shape)) + floor
     gaps = np.flatnonzero((s[1:] <= level) & (s[:-1] >= _GAP * s[1:]))
@@ -315,15 +362,3 @@ def _signal(A: Tensor, B: Tensor) -> tuple[float | None, float | None]:
     # ‖ABᵀ‖_F² without its matrix, which has the long side twice
     squares = torch.linalg.vector_norm(A.mT @ B) ** 2 * ((A.mT @ A) * (B.mT @ B)).sum()
     return 2 * r / (1 + abs(r)), 2 * (1 - abs(r)) / (1 + abs(r)) * math.sqrt(squares.item())
-
-
-def _watched(name: str, M: Tensor, group: dict) -> dict[str, float]:
-    torchs = [group["ns_coefficients"]] * group["ns_steps"] if "ns_coefficients" in group else "jordan"
-    schedule = group.get("schedule", torchs)
-    split, heads = group.get("split"), group.get("heads")
-    if callable(schedule):
-        parts = list(_matrices(name, _whole(name, M), split, heads))
-        return {f"lift/{n}": schedule(X).double().square().sum().item() / min(X.shape) for n, X, _ in parts}
-    found = diagnose({name: M}, {"": schedule}, split=split, heads=heads)
-    pairs = {f"{key}/{one.name}": getattr(one, key)[""] for one in found for key in ("reach", "lift")}
-    return {key: value for key, value in pairs.items() if value is not None}

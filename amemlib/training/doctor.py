@@ -1,35 +1,56 @@
-"""`python -m amemlib doctor FILE`: `diagnose` for the momenta in a checkpoint. Nothing is executed from a pickle."""
+"""`python -m amemlib doctor FILE`: what to do about the momenta in a checkpoint. Nothing of a file is executed."""
 
 import argparse
-import itertools
+import csv
+import io
 import json
 import math
+import os
 import re
+import shutil
 import sys
-import zipfile
+import textwrap
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from dataclasses import dataclass
+from importlib import import_module
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from amemlib.spectral import newton_schulz_schedule
-from amemlib.training.diagnosis import MOMENTA, Diagnoses, diagnose, momentum_of
+from amemlib.checks import check_positive
+from amemlib.training.checkpoints import Contents, Momentum, read_contents, read_weights
+from amemlib.training.diagnosis import (
+    Diagnoses,
+    Diagnosis,
+    diagnose,
+    least_schedule,
+    named_schedule,
+    printable,
+    schedule_of,
+    shortened,
+    slope,
+)
 
-_FORMATS = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
-_FORMATS |= {"F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2"}
+_KNEE, _AMPLE, _ROWS = 3.0, 12.0, 5
+_SKIPPED = 0.2
+"""Flatness of a step that no Newton–Schulz was made for; those of a short reach have 0.2 to 0.5."""
+_LONGEST = 8
+"""Steps that bfloat16 resolves."""
+_PLAIN = {"‖": "|", "–": "-", "×": "x", "÷": "/", "…": "...", "≥": ">=", "√": "sqrt ", "ε": "eps", "η": "lr", "²": "^2"}
+_PLAIN |= {"Λ": "slope", "Δ": "d", "≤": "<=", "±": "+-", "−": "-"}
 MEANING = """
 reach    slope of the schedule at 0 × median singular value ÷ ‖M‖_F;
          five steps on white noise d × d have 392 ÷ √d
 lifted   share of the directions with a singular value above ‖M‖_F ÷ slope:
          reach > 1 means more than half
-lift     ‖O‖_F² ÷ min(m, n) of what the schedule makes of M; then the same
-         over the mean of what is lifted
+lift     ‖O‖_F² ÷ min(m, n) of what a step makes of M, its ε included
 rank     directions above a gap that ends at rounding; the others are dropped
-stable   ‖M‖_F² ÷ largest value²
 noise    median singular value over that of white noise of this shape and norm
 signal   share of ‖M‖_F² that two half batches have in common; needs --other
+stable_rank, in --json and --csv: ‖M‖_F² ÷ largest value²
 What a longer schedule can gain, from one language model of width 64 (records
 of knee; chapter "Why training may not notice"), of what orthogonalizing gains:
 at a reach of 3 nothing was seen; from 3 down to 1 up to a tenth (after 800
@@ -37,133 +58,429 @@ steps 96% kept at 1.2); down to 0.3 up to four tenths (59% at 0.32); below, it
 depends on the length of the run: 56% kept at 0.13 after 200 steps, 9% at 0.07
 after 800. Whether a direction below the reach is worth lifting no spectrum
 says; where `signal` is small most of it is batch noise."""
+_BANDS = (
+    (0.3, "half of what orthogonalizing gains, or more in a long run"),
+    (1.0, "up to four tenths of what orthogonalizing gains"),
+    (_KNEE, "at most a tenth of what orthogonalizing gains"),
+)
+_SURE = "one language model of width 64; whether these directions are signal, --other says"
+
+
+@dataclass(frozen=True)
+class _Row:
+    one: Diagnosis
+    group: Mapping
+    table: tuple
+    source: str
+
+    @property
+    def reach(self) -> float | None:
+        return next(iter(self.one.reach.values()))
+
+    @property
+    def schedule(self) -> str:
+        return next(iter(self.one.reach))
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command. The exit status: 0; 2 with one line on stderr for bad input."""
+    """Run the command. The exit status: 0; 1 for a broken momentum; 2 with one line on stderr for bad input."""
+    options = _parser().parse_args(arguments)
     try:
-        options = _parser().parse_args(arguments)
-        found, plain = _examine(options)
-        rows = ",\n ".join(map(json.dumps, found.as_dicts()))
-        print(f"[{rows}]" if options.json else f"{found.table(options.reach)}\n{MEANING}")
-        for path in plain:
-            print(f"amemlib: {path} holds no optimizer's state: its tensors are taken as they are", file=sys.stderr)
-    except (ValueError, TypeError, OSError, MemoryError, RuntimeError) as error:
-        print(f"amemlib: {' '.join(str(error).split()) or type(error).__name__}", file=sys.stderr)
+        return _compare(options) if options.lr is not None else _report(options)
+    except BrokenPipeError:
+        # the reader of the pipe has gone: nothing can be written at the end either
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (ValueError, TypeError, OSError, MemoryError, RuntimeError, ImportError) as error:
+        _say(f"amemlib: {printable(' '.join(str(error).split())) or type(error).__name__}", sys.stderr)
         return 2
-    return 0
 
 
-def read_matrices(path: str) -> tuple[dict[str, Tensor], bool]:
-    """The momenta of every optimizer state in a file, by the names of their parameters; and whether there is a state.
-
-    path: what torch.save wrote, read with weights_only, or a .safetensors file. Where no optimizer's state is found,
-    every floating-point tensor counts: a file of gradients, of momenta, or of weights.
-    Names are the state's `param_names` where it has them, else the place in the file and the parameter's number.
-    Raises `ValueError` with the file's name for what cannot be read.
-    """
-    loaded = _read_safetensors(path) if str(path).endswith(".safetensors") else _read_torch(path)
-    found = [one for one in _walk((), loaded) if one[1].is_floating_point()]
-    states = [one for one in found if one[2]]
-    found = [one for one in states or found if one[1].ndim > 1]
-    if not found:
-        raise ValueError(f"{path} holds no {'momentum' if states else 'tensor'} of numbers with two dimensions or more")
-    often = Counter(name for name, *_ in found)
-    return {name if often[name] == 1 else f"{place}.{name}": X for name, X, _, place in found}, bool(states)
-
-
-def _examine(options: argparse.Namespace) -> tuple[Diagnoses, list[str]]:
-    schedules = options.schedule or ["jordan"]
-    for name in schedules:
-        newton_schulz_schedule(name)
+def _report(options: argparse.Namespace) -> int:
     if options.other and len(options.files) > 1:
         raise ValueError(f"--other must be given with one file, got {len(options.files)}")
-    of_files = {path: read_matrices(path) for path in options.files}
-    named = lambda path, name: f"{path}: {name}" if len(of_files) > 1 else name
-    matrices = {named(path, name): X for path, (found, _) in of_files.items() for name, X in found.items()}
-    theirs = read_matrices(options.other)[0] if options.other else None
-    cut = {key: dict(_cut(key, text, matrices) for text in getattr(options, key)) for key in ("split", "heads")}
-    try:
-        found = diagnose(matrices, schedules, theirs, **cut, progress=lambda line: print(line, file=sys.stderr))
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"{', '.join([*of_files, *[options.other] * bool(theirs)])}: {error}") from None
-    return found, [path for path, (_, of_state) in of_files.items() if not of_state]
+    schedules = dict(named_schedule(name) for name in options.schedule or ())
+    if options.reach is not None:
+        check_positive("--reach", options.reach)
+    read = lambda path: read_contents(path, tuple(options.key), tuple(options.names))
+    contents = [read(path) for path in options.files]
+    theirs = {one.name: one for one in read(options.other).momenta} if options.other else None
+    names = [one.name for content in contents for one in content.momenta]
+    cuts = {key: dict(_cut(key, text, names) for text in getattr(options, key)) for key in ("split", "heads")}
+    rows, done, start = [], 0, time.monotonic()
+    for content in contents:
+        for momentum in content.momenta:
+            label = f"{content.path}: {momentum.name}" if len(contents) > 1 else momentum.name
+            try:
+                rows += _examine(label, momentum, theirs, schedules, cuts, options)
+            except Exception as error:  # a file that lies raises whatever its bytes lead to
+                where = ", ".join([content.path, *[options.other] * bool(options.other)])
+                why = str(error) if momentum.name in str(error) else f"{momentum.name}: {error}"
+                raise ValueError(f"{where}: {why}") from None
+            done += 1
+            if time.monotonic() - start > 1 and done < len(names):
+                start = time.monotonic()
+                _say(f"{done} of {len(names)}", sys.stderr, "\r" if sys.stderr.isatty() else "\n")
+    found = Diagnoses(row.one for row in _sorted(rows, options.sort))
+    found = Diagnoses(found[: options.top]) if options.top else found
+    width = max(60, shutil.get_terminal_size((80, 24)).columns) if sys.stdout.isatty() else 80
+    if options.plot:
+        _plot(rows, options.plot)
+    if options.json:
+        text = ",\n ".join(map(json.dumps, found.as_dicts()))
+        _say(f"[{text}]")
+    elif options.csv:
+        _say(_as_csv(found))
+    else:
+        _say(_verdict(rows, contents, width))
+        if options.all or options.top or options.sort or options.reach is not None or len(schedules) > 1:
+            _say("\n" + found.table(options.reach, width))
+        if options.explain:
+            _say(MEANING)
+    for content in contents:
+        if not content.of_state:
+            _say(
+                f"amemlib: {printable(content.path)} holds no optimizer's state: its tensors are taken as they are",
+                sys.stderr,
+            )
+    return int(any(row.one.broken for row in rows))
 
 
-def _walk(place: tuple[str, ...], node) -> Iterator[tuple[str, Tensor, bool, str]]:
-    """The tensors in what was loaded: name, tensor, whether it is a momentum, and where it stands."""
-    where = ".".join(place)
-    if isinstance(node, Tensor):
-        yield where or "matrix", node, not {*MOMENTA}.isdisjoint(where.split(".")), where
-    elif isinstance(node, Mapping) and isinstance(node.get("state"), Mapping) and "param_groups" in node:
-        groups = [group for group in node["param_groups"] or () if isinstance(group, Mapping)]
-        numbered = [zip(group.get("params", ()), group.get("param_names") or (), strict=False) for group in groups]
-        names = dict(itertools.chain(*numbered))
-        for key, state in node["state"].items():
-            if isinstance(state, Mapping) and (M := momentum_of(state)) is not None:
-                yield str(names.get(key, ".".join((*place, str(key))))), M, True, where
-    elif isinstance(node, Mapping | list | tuple):
-        for key, value in node.items() if isinstance(node, Mapping) else enumerate(node):
-            yield from _walk((*place, str(key)), value)
+def _examine(label: str, momentum: Momentum, theirs, schedules, cuts, options) -> Iterator[_Row]:
+    X, group = momentum.stored.read(), momentum.group
+    if theirs is not None and momentum.name not in theirs:
+        raise ValueError(f"no such name in {options.other}")
+    Y = theirs[momentum.name].stored.read() if theirs is not None else None
+    if Y is not None and Y.shape != X.shape:
+        raise ValueError(f"{tuple(X.shape)}, but {tuple(Y.shape)} in {options.other}")
+    name, table, source = schedule_of(group)
+    tables = schedules or {name: table}
+    source = "asked for" if schedules else source
+    of_name = lambda key: next((to for piece, to in cuts[key].items() if piece in label), group.get(key))
+    split, heads = of_name("split"), of_name("heads")
+    eps = group.get("eps")
+    eps = float(eps) if isinstance(eps, float | int) and eps >= 0 else 1e-7
+    columns = split[1] if isinstance(split, tuple) and split[:1] == ("cols",) else None
+    halves = _pieces(label, Y, columns, options) if Y is not None else None
+    for called, M in _pieces(label, X, columns, options):
+        other = {called: next(halves)[1]} if halves else None
+        parts = {"split": None if columns else split, "heads": heads}
+        for one in diagnose({called: M}, tables, other, **parts, eps=eps):
+            yield _Row(one, group, next(iter(tables.values())), source)
 
 
-def _read_torch(path: str):
-    try:
-        # mapped, so that of a large checkpoint only the momenta are read
-        return torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
-    except OSError:
-        raise
-    except Exception as error:  # a damaged file raises whatever its bytes lead to
-        why = f"{type(error).__name__} in torch.load"
-        if asked := re.search(r"GLOBAL (\S+)", str(error)):
-            why = f"it asks for {asked[1]}, and no code of a file is run"
-        raise ValueError(f"{path} cannot be read: {why}; save tensors, as state_dict() has them") from None
+def _pieces(name: str, X: Tensor, columns, options) -> Iterator[tuple[str, Tensor]]:
+    """A tensor as --conv, --stack and --split cols:3 take it apart."""
+    if X.ndim > 2 and options.conv:
+        X = (X.movedim(-1, 0) if options.conv == "hwio" else X).flatten(1)
+    stack = np.ndindex(*X.shape[:-2]) if X.ndim > 2 and options.stack else [()]
+    for at in stack:
+        M, index = X[at], [*at]
+        if columns is None:
+            yield name + (f"[{', '.join(map(str, index))}]" if index else ""), M
+            continue
+        sizes = [M.shape[-1] // columns[0]] * columns[0] if len(columns) == 1 and columns[0] else list(columns)
+        if sum(sizes) != M.shape[-1]:
+            raise ValueError(f"{tuple(M.shape)}: cols must divide or sum to the columns, got {columns}")
+        for i, part in enumerate(M.split(sizes, -1)):
+            yield f"{name}[{', '.join(map(str, [*index, i]))}]", part
 
 
-def _read_safetensors(path: str) -> dict[str, Tensor]:
-    """The plain format: eight bytes with the length of a JSON header, it, and the numbers; integers are left out."""
-    raw = torch.from_file(str(path), size=Path(path).stat().st_size, dtype=torch.uint8)
-    tensors, key = {}, "header"
-    try:
-        start = 8 + int.from_bytes(bytes(raw[:8].tolist()), "little")
-        for key, entry in json.loads(bytes(raw[8:start].tolist())).items():
-            if key != "__metadata__" and entry["dtype"] in _FORMATS:
-                dtype, (first, last) = getattr(torch, _FORMATS[entry["dtype"]]), entry["data_offsets"]
-                size, rest = math.prod(entry["shape"]) * dtype.itemsize, len(raw) - start
-                if not 0 <= first <= last <= rest or last - first != size:
-                    raise ValueError(f"shape {entry['shape']} does not fit bytes {first} to {last} of {rest}")
-                # a copy, for a view needs an address that is a multiple of the number's size
-                tensors[key] = raw[start + first : start + last].clone().view(dtype).reshape(entry["shape"])
-    except (ValueError, TypeError, KeyError, AttributeError, RuntimeError) as error:
-        raise ValueError(f"{path} cannot be read: {key}: {error}") from None
-    return tensors
+def _sorted(rows: list[_Row], key: str | None) -> list[_Row]:
+    if key is None:
+        return rows
+    value = {
+        "name": lambda row: row.one.name,
+        "reach": lambda row: -math.inf if row.reach is None else row.reach,
+        "lift": lambda row: next(iter(row.one.lift.values())) or 0.0,
+        "noise": lambda row: row.one.noise or 0.0,
+        "rank": lambda row: row.one.rank or 0,
+    }
+    return sorted(rows, key=value[key])
 
 
-def _cut(option: str, text: str, matrices: Mapping) -> tuple[str, int | tuple[int, ...]]:
-    """A piece of names and their parts, from qkv=3, qkv=512,64,64 or, for all, 3."""
-    piece, _, numbers = text.rpartition("=")
-    if not re.fullmatch(r"\d+" if option == "heads" else r"\d+(,\d+)*", numbers):
-        rows = "" if option == "heads" else ", NAME=ROWS,ROWS,…"
-        raise ValueError(f"--{option} must be NAME=NUMBER{rows} or NUMBER, got {text!r}")
-    if not any(piece in name for name in matrices):
-        raise ValueError(
-            f"--{option} must name a matrix, got {piece!r}, which is in none of {', '.join(matrices)}"[:400]
+# what to do
+
+
+def _verdict(rows: list[_Row], contents: list[Contents], width: int) -> str:
+    """One line, and at most five findings, worst first."""
+    of = [row for row in rows if row.reach is not None and not row.one.broken]
+    broken = [row for row in rows if row.one.broken]
+    look = sorted((row for row in of if row.reach < _KNEE), key=lambda row: row.reach)
+    weakest = lambda row: f"{printable(row.one.name)}, {row.reach:.2g}"
+    if not any(content.of_state for content in contents):
+        text = f"No optimizer's state: {len(rows)} taken as momenta; of weights a reach means nothing."
+    elif broken:
+        text = f"BROKEN: {len(broken)} of {len(rows)} momenta; first {printable(broken[0].one.name)}."
+    elif look:
+        text = f"Look: {len(look)} of {len(rows)} matrices reach below 3; weakest {weakest(look[0])}."
+    elif of:
+        least = min(of, key=lambda row: row.reach)
+        text = f"Nothing to do: {len(of)} matrices reach 3 or more; weakest {weakest(least)}."
+    else:
+        text = f"Nothing to do: {len(rows)} momenta are zero, so that no step was taken yet."
+    lines = [shortened(text, width)]
+    used = Counter(f"{row.schedule}, {row.source}" for row in rows)
+    lines.append(
+        "Schedule: " + "; ".join(f"{name} ({count})" if len(used) > 1 else name for name, count in used.items())
+    )
+    findings = [*_broken_findings(broken), *_look_findings(look)]
+    for i, (head, members, says) in enumerate(findings[:_ROWS], 1):
+        names = [f"{printable(row.one.name)}{_number(row)}" for row in members]
+        lines += ["", *_wrapped(f"{i}. {head}: {_few(names, width)}", width, "   ")]
+        for key, text in says.items():
+            lines += _wrapped(f"   {key:6s} {text}", width, " " * 10)
+    lines += [""] * bool(findings)
+    for text in _remarks(rows, of, contents):
+        lines += _wrapped(text, width, "  ")
+    return "\n".join(lines)
+
+
+def _number(row: _Row) -> str:
+    return f" {row.reach:.2g}" if row.reach is not None else ""
+
+
+def _few(names: list[str], width: int) -> str:
+    return ", ".join(shortened(name, width // 2) for name in names[:3]) + f" and {len(names) - 3} more" * (
+        len(names) > 3
+    )
+
+
+def _wrapped(text: str, width: int, indent: str) -> list[str]:
+    return textwrap.wrap(text, width, subsequent_indent=indent) or [""]
+
+
+def _broken_findings(rows: list[_Row]) -> Iterator[tuple[str, list[_Row], dict[str, str]]]:
+    bad = [row for row in rows if row.one.broken == "not finite"]
+    if bad:
+        yield (
+            f"{len(bad)} hold NaN or inf",
+            bad,
+            {
+                "do": "go back to the last checkpoint without, and stop at a gradient that is not finite",
+                "costs": "the steps since",
+                "worth": "the run: a NaN never leaves a momentum",
+                "sure": "certain",
+                "paste": "torch.nn.utils.clip_grad_norm_(params, 1e9, error_if_nonfinite=True)",
+            },
         )
-    return piece, tuple(map(int, numbers.split(","))) if "," in numbers else int(numbers)
+    small = [row for row in rows if row.one.broken == "below ε"]
+    if small:
+        lift = min(value for row in small for value in row.one.lift.values())
+        yield (
+            f"{len(small)} are smaller than ε, so that a step does not orthogonalize them",
+            small,
+            {
+                "do": "a smaller ε, or gradients that are not scaled down so far",
+                "costs": "nothing",
+                "worth": f"the step: its lift is {lift:.1g}, about 0.8 when orthogonalized",
+                "sure": "computed from this file",
+                "paste": 'for g in optimizer.param_groups: g["eps"] = 1e-30',
+            },
+        )
+
+
+def _look_findings(rows: list[_Row]) -> Iterator[tuple[str, list[_Row], dict[str, str]]]:
+    low = 0.0
+    for high, worth in _BANDS:
+        members = [row for row in rows if low <= row.reach < high]
+        if members:
+            head = f"{len(members)} reach " + (f"{low:g} to {high:g}" if low else f"below {high:g}")
+            yield head, members, _remedy(members[0]) | {"worth": worth, "sure": _SURE}
+        low = high
+
+
+def _remedy(row: _Row) -> dict[str, str]:
+    """What brings the weakest of a band to 3, or as near as eight steps come."""
+    own = sum(3 if c else 2 for _, _, c in row.table)
+    if len(set(row.table)) == 1 and "schedule" not in row.group:
+        growth = row.table[0][0]
+        steps = min(len(row.table) + math.ceil(math.log(_KNEE / row.reach, growth)), max(_LONGEST, len(row.table)))
+        products, name = steps * own // len(row.table), f"{steps} steps instead of {len(row.table)}"
+        reach = row.reach * growth ** (steps - len(row.table))
+        paste = f'for g in optimizer.param_groups: g["ns_steps"] = {steps}'
+    else:
+        median = row.reach / slope(row.table)
+        # of what reaches 3 the cheapest; where nothing in eight steps does, what reaches farthest in them
+        name, products = least_schedule(median, _KNEE) or ("deepseekv4", 30)
+        name = "jordan × 8" if products > 3 * _LONGEST else name
+        name, table = named_schedule(name)
+        products, reach = sum(3 if c else 2 for _, _, c in table), median * slope(table)
+        steps = re.fullmatch(r"jordan × (\d+)", name)
+        value = f"[(3.4445, -4.775, 2.0315)] * {steps[1]}" if steps else f'"{name}"'
+        paste = f'for g in optimizer.param_groups: g["schedule"] = {value}'
+    more = f"{products} matrix products a step instead of {own}" if products != own else "nothing"
+    if reach <= row.reach:
+        return {"do": "nothing in bfloat16: eight steps are used already", "costs": "–"}
+    return {
+        "do": f"{name}: a reach of {reach:.2g} for the weakest",
+        "costs": f"{more}; tune the rate again, for steps get longer",
+        "worth": "",
+        "sure": "",
+        "paste": paste,
+    }
+
+
+def _remarks(rows: list[_Row], of: list[_Row], contents: list[Contents]) -> Iterator[str]:
+    zero = [row for row in rows if row.one.note.endswith("zero")]
+    if zero:
+        yield f"{len(zero)} zero, as of experts without a gradient: {_few([printable(r.one.name) for r in zero], 80)}."
+    ample = [row for row in of if row.reach > _AMPLE]
+    if ample:
+        yield f"{len(ample)} reach above 12: fewer steps may do as well, which was not measured yet."
+    fused = [
+        row
+        for row in rows
+        if re.search(r"qkv|c_attn|in_proj|Wqkv|query_key_value", row.one.name)
+        and "[" not in row.one.name
+        and max(row.one.shape) >= 2 * min(row.one.shape)
+    ]
+    if fused:
+        yield f"{printable(fused[0].one.name)} looks fused: if your optimizer cuts it, say so: --split NAME=3 (cols:3)."
+    for content in contents:
+        left = "; ".join(f"{count} {printable(reason)}" for reason, count in content.left.items())
+        if left:
+            yield f"Left out: {left}."
+        if content.names:
+            yield f"Names: {content.names}."
+    yield "--all shows every matrix, --explain the words."
+
+
+# other outputs
+
+
+def _say(text: str, stream=None, end: str = "\n") -> None:
+    """Print in whatever the stream can encode."""
+    stream = stream or sys.stdout
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeError:
+        for sign, plain in _PLAIN.items():
+            try:
+                sign.encode(encoding)
+            except UnicodeError:
+                text = text.replace(sign, plain)
+        text = text.encode(encoding, "backslashreplace").decode(encoding)
+    print(text, file=stream, end=end, flush=True)
+
+
+def _as_csv(found: Diagnoses) -> str:
+    names = list(dict.fromkeys(name for one in found for name in one.reach))
+    plain = ("name", "shape", "rank", "stable_rank", "noise", "signal", "note")
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*plain, *(f"{key} {name}" for name in names for key in ("reach", "lifted", "lift"))])
+    for row in found.as_dicts():
+        row["shape"] = "x".join(map(str, row["shape"]))
+        row |= {"name": printable(row["name"]), "note": printable(row["note"])}
+        writer.writerow([row[k] for k in plain] + [row[k].get(n) for n in names for k in ("reach", "lifted", "lift")])
+    return out.getvalue().rstrip("\n")
+
+
+def _plot(rows: list[_Row], path: str) -> None:
+    """Reach by layer, a line for every kind of matrix: names that differ in their first number alone."""
+    try:
+        pyplot = import_module("matplotlib.pyplot")
+    except ImportError:
+        raise ValueError("--plot needs matplotlib: pip install matplotlib") from None
+    kinds: dict[str, list] = {}
+    for row in rows:
+        if row.reach is not None:
+            number = re.search(r"\d+", row.one.name)
+            kind = re.sub(r"\d+", "*", row.one.name, count=1).replace("$", r"\$")
+            kinds.setdefault(printable(kind)[:40], []).append((int(number[0]) if number else 0, row.reach))
+    figure, axes = pyplot.subplots(figsize=(7, 4), layout="constrained")
+    for kind, points in kinds.items():
+        axes.plot(*zip(*sorted(points), strict=True), "o-", ms=4, label=kind)
+    axes.axhline(_KNEE, color="grey", ls="--")
+    axes.set(xlabel="layer", ylabel="reach", yscale="log")
+    axes.legend(fontsize="small", ncols=1 + len(kinds) // 12)
+    figure.savefig(path, dpi=150)
+    pyplot.close(figure)
+
+
+def _compare(options: argparse.Namespace) -> int:
+    """Two checkpoints, a step apart: whether the step was orthogonal, and of which size."""
+    lr = check_positive("--lr", options.lr)
+    if len(options.files) != 2:
+        raise ValueError(f"--lr must be given with two files, before and after, got {len(options.files)}")
+    before, after = (read_weights(path, tuple(options.names)) for path in options.files)
+    rows = []
+    for name, (stored, is_muons, decay) in after.items():
+        if name in before and before[name][0].shape == stored.shape:
+            W, D = before[name][0].read().double(), stored.read().double()
+            # without what decay took
+            D = D - W * (1 - lr * decay)
+            rows.append((name, D.shape, *_step_size(D, lr), is_muons))
+    if not rows:
+        raise ValueError(f"{' and '.join(options.files)} have no matrix of weights in common")
+    known = any(row[4] for row in rows)
+    judged = [row for row in rows if row[4] or not known]
+    skipped = [row for row in judged if not row[3] > _SKIPPED]
+    if options.json:
+        keys = ("name", "shape", "size", "flatness")
+        _say(json.dumps([dict(zip(keys, (row[0], list(row[1]), *row[2:4]), strict=True)) for row in judged]))
+    else:
+        text = f"{len(skipped)} of {len(judged)} steps are not orthogonal" if skipped else "Nothing to do"
+        _say(f"{'BROKEN: ' * bool(skipped and known)}{text}: flatness above 0.5 is a Muon step, below 0.2 none.")
+        _say(f"{'matrix':40s} {'size':>8s}  flatness  shape")
+        for name, shape, size, flat, _ in sorted(judged, key=lambda row: row[3]):
+            _say(f"{shortened(printable(name), 40):40s} {size:8.3g}  {flat:8.2f}  {'×'.join(map(str, shape))}")
+    return int(bool(skipped and known))
+
+
+def _step_size(D: Tensor, lr: float) -> tuple[float, float]:
+    """‖ΔW‖_F / (η √k) and the flatness ‖ΔW‖_F² / (k ‖ΔW‖₂²), whose largest singular value is by power iteration."""
+    k, square = min(D.shape), float(D.square().sum())
+    x = D[D.square().sum(1).argmax()]
+    for _ in range(50):
+        x = D.mT @ (D @ (x / x.norm().clamp(min=1e-300)))
+    top = float(torch.linalg.vector_norm(D @ (x / x.norm().clamp(min=1e-300))))
+    return math.sqrt(square / k) / lr, square / (k * top**2) if top else 0.0
+
+
+def _cut(option: str, text: str, names: list[str]) -> tuple[str, int | tuple]:
+    """A piece of names and their parts, from qkv=3, qkv=512,64,64, c_attn=cols:3 or, for all, 3."""
+    piece, _, numbers = text.rpartition("=")
+    form = r"[1-9]\d*" if option == "heads" else r"(cols:)?[1-9]\d*(,[1-9]\d*)*"
+    if not re.fullmatch(form, numbers):
+        rows = "" if option == "heads" else ", NAME=ROWS,ROWS,… or NAME=cols:NUMBER"
+        raise ValueError(f"--{option} must be NAME=NUMBER{rows} or NUMBER, got {text!r}")
+    if not any(piece in name for name in names):
+        raise ValueError(f"--{option} must name a matrix, got {piece!r}, which is in none of {', '.join(names)}"[:400])
+    sizes = tuple(map(int, numbers.removeprefix("cols:").split(",")))
+    if numbers.startswith("cols:"):
+        return piece, ("cols", sizes)
+    return piece, sizes if len(sizes) > 1 else sizes[0]
 
 
 def _parser() -> argparse.ArgumentParser:
-    text = "Reach, lifted share, rank and noise of the momenta in checkpoints. The studies: python -m amembook."
-    parser = argparse.ArgumentParser(prog="python -m amemlib", description=text)
+    text = "What to do about the momenta of Muon in a checkpoint. The studies of the book: python -m amembook."
+    end = "Exit status: 0; 1 for a broken momentum (NaN, or smaller than ε); 2 for what cannot be read."
+    parser = argparse.ArgumentParser(prog="amemlib", description=text, epilog=end.replace("ε", "eps"))
     # one line, without the usage before it
-    parser.error = lambda message: parser.exit(2, f"amemlib: {' '.join(message.split())}\n")
-    several = {"nargs": "+", "action": "extend"}
-    parser.add_argument("command", choices=["doctor"])
-    parser.add_argument("files", nargs="+", metavar="FILE", help=".pt, .pth or .safetensors")
-    parser.add_argument("--schedule", **several, metavar="NAME", help="default: jordan")
-    parser.add_argument("--split", **several, default=[], metavar="NAME=PARTS", help="qkv=3, or rows: qkv=512,64,64")
-    parser.add_argument("--heads", **several, default=[], metavar="NAME=NUMBER", help="cuts each part again: qkv=12")
-    parser.add_argument("--other", metavar="FILE", help="the same momenta from another half batch")
-    parser.add_argument("--reach", type=float, metavar="X", help="tell the shortest schedule that reaches so far")
-    parser.add_argument("--json", action="store_true", help="print a list of objects instead of a table")
+    parser.error = lambda message: parser.exit(2, f"amemlib: {printable(' '.join(message.split()))}\n")
+    several = {"nargs": "+", "action": "extend", "default": []}
+    add = parser.add_argument
+    add("command", choices=["doctor"])
+    add("files", nargs="+", metavar="FILE", help="a file or folder of a checkpoint: .pt, .safetensors, .npz, DCP, ...")
+    add("--all", action="store_true", help="a row for every matrix, after the verdict")
+    add("--schedule", **several, metavar="NAME", help="default: the file's; a name, or 'jordan x 6'")
+    add("--split", **several, metavar="NAME=PARTS", help="qkv=3, rows qkv=512,64,64, columns c_attn=cols:3")
+    add("--heads", **several, metavar="NAME=NUMBER", help="cuts each part again: qkv=12")
+    add("--names", **several, metavar="PATTERN", help="only these matrices: attn, or blocks.*.mlp")
+    add("--key", **several, metavar="NAME", help="what the state calls its momentum")
+    add("--stack", action="store_true", help="three dimensions or more are stacks of matrices")
+    add("--conv", choices=["oihw", "hwio"], help="three dimensions or more are convolutions, of torch or of JAX")
+    add("--other", metavar="FILE", help="the same momenta from another half batch")
+    add("--reach", type=float, metavar="X", help="tell the shortest schedule that reaches so far")
+    add("--lr", type=float, metavar="X", help="compare two checkpoints, a step at this rate apart")
+    add("--sort", choices=["reach", "lift", "noise", "rank", "name"], help="order of --all, smallest first")
+    add("--top", type=int, metavar="N", help="only the first N rows")
+    add("--explain", action="store_true", help="what the columns mean, and where the thresholds are from")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="a list of objects instead of words")
+    form.add_argument("--csv", action="store_true", help="the same as a table for other programs")
+    add("--plot", metavar="FILE.png", help="reach by layer and kind, by matplotlib")
     return parser

@@ -573,7 +573,8 @@ EXPERIMENT = Experiment(
         "gpu": CriticalBatchConfig(
             dims=(128, 181, 256, 362, 512, 724, 1024, 1448, 2048),
             n_items=131_072,
-            seeds=2,
+            seeds=4,
+            first_seed=23_500,
             batch_sizes=tuple(2**k for k in range(2, 23)),
             sgd_dims=tuple(2**k for k in range(12, 21, 2)),
             sgd_items=2048,

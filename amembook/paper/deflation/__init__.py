@@ -210,6 +210,14 @@ def run_schedule(plan: theory.Schedule, emb: Embeddings, frequencies: Iterable[T
     return [recovered(W, emb) for W in iterates]
 
 
+@functools.lru_cache(1)
+def last_draw(n_items: int, dim: int, seed: int, device: str) -> Embeddings:
+    """The embeddings of a seed, kept for the next rule: to draw them takes longer than a GPU needs for the steps."""
+    return sample_embeddings(
+        Problem(torch.full((n_items,), 1 / n_items, dtype=torch.float64), dim), seed, runtime.device(device)
+    )
+
+
 def measure_deflation(
     rule: str, n_items: int, dim: int, alpha: float, steps: int, constant: float, seed: int, device: str
 ) -> dict:
@@ -219,7 +227,7 @@ def measure_deflation(
     t steps that still are after t + 1.
     """
     problem = Problem.power_law(n_items, dim, alpha)
-    emb = sample_embeddings(problem, seed, runtime.device(device))
+    emb = last_draw(problem.n_items, dim, seed, device)
     plan = RULES[rule].schedule(n_items, dim, alpha, steps, constant)
     masks = run_schedule(plan, emb, [problem.frequencies] * steps)
     return {
@@ -246,7 +254,7 @@ def measure_batches(
     recovered and in no batch so far.
     """
     problem = Problem.power_law(n_items, dim, alpha)
-    emb = sample_embeddings(problem, seed, runtime.device(device))
+    emb = last_draw(problem.n_items, dim, seed, device)
     plan = RULES[rule].schedule(n_items, dim, alpha, steps, constant, batch_size)
     batches = torch.stack([sample_minibatch(problem, batch_size, _MOST_STEPS * seed + t) for t in range(steps)])
     masks, seen = run_schedule(plan, emb, batches), batches.cumsum(0) > 0
@@ -380,10 +388,10 @@ def deflation_grids(config: DeflationConfig) -> dict[str, Grid]:
     rules, seeds = rule_arguments(config), draws(config)
     own = {rule: rules[rule] for rule in RULES if rule in config.rules}
     grids = {
-        "population": Grid(measure_deflation, {"rule": own, "dim": config.dims, "seed": seeds}),
+        "population": Grid(measure_deflation, {"dim": config.dims, "seed": seeds, "rule": own}),
         "batches": Grid(
             measure_batches,
-            {"rule": {rule: rules[rule] for rule in BATCH_RULES}, "batch_size": config.batch_sizes, "seed": seeds},
+            {"batch_size": config.batch_sizes, "seed": seeds, "rule": {rule: rules[rule] for rule in BATCH_RULES}},
             dim=config.batch_dim,
         ),
         "lemmas": Grid(measure_step_lemmas, {"dim": config.dims, "seed": seeds}),
@@ -606,12 +614,22 @@ EXPERIMENT = Experiment(
             first_seed=44_900,
         ),
         "gpu": DeflationConfig(
-            dims=(128, 181, 256, 362, 512, 724, 1024, 1448, 2048),
+            dims=(256, 512, 1024, 2048),
             n_items=262_144,
-            seeds=4,
+            seeds=6,
             sgd_steps=5,
             batch_dim=512,
             batch_sizes=(256, 4096, 65_536, 1_048_576),
+            first_seed=21_000,
+        ),
+        "rehearsal": DeflationConfig(
+            dims=(128, 256),
+            n_items=16_384,
+            seeds=6,
+            batch_sizes=(4096, 65_536),
+            parts=("population", "batches"),
+            rules=("polar", "sgd_half"),
+            first_seed=30_500,
         ),
     },
     grids=deflation_grids,

@@ -197,7 +197,7 @@ EXPERIMENT = Experiment(
         "smoke": InteractionsConfig(dims=(64, 128), n_items=1024, seeds=2),
         "cpu": InteractionsConfig(),
         "confirm": InteractionsConfig(seeds=8, first_seed=4400),
-        "gpu": InteractionsConfig(dims=(128, 256, 512, 1024, 2048, 4096), n_items=16_384, seeds=4),
+        "gpu": InteractionsConfig(dims=(128, 256, 512, 1024, 2048, 4096), n_items=16_384, seeds=4, first_seed=27_000),
     },
     grids=interactions_grids,
     summarise=interactions_summary,

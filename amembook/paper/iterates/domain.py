@@ -140,7 +140,7 @@ EXPERIMENT = Experiment(
         "ends-192": DomainConfig(dims=(192,), n_items=3840, first_seed=41_050, **ENDS),
         "ends-384": DomainConfig(dims=(384,), n_items=7680, first_seed=41_100, **ENDS | {"looks": (1, 2, 3, 4, 5)}),
         "ends-768": DomainConfig(dims=(768,), n_items=15_360, first_seed=41_150, **ENDS | {"looks": (1, 2, 3, 4, 5)}),
-        "gpu": DomainConfig(dims=(128, 192, 256), n_items=16_384, looks=(1, 2, 3, 4, 5, 10, 20)),
+        "gpu": DomainConfig(dims=(128, 192, 256), n_items=16_384, looks=(1, 2, 3, 4, 5, 10, 20), first_seed=22_500),
     },
     grids=domain_grids,
     summarise=domain_summary,

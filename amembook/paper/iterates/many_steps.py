@@ -499,6 +499,8 @@ EXPERIMENT = Experiment(
         "gpu": ManyStepsConfig(
             dims=(128, 181, 256, 362, 512, 724, 1024),
             n_items=131_072,
+            seeds=4,
+            first_seed=21_500,
             lr_over_root_dim=1.5,
             trend_dims=(512, 1024, 2048),
             trend_items=131_072,

@@ -122,7 +122,7 @@ EXPERIMENT = Experiment(
     profiles={
         "smoke": RaceConfig(alphas=(1.25, 2.0), dim=24, n_items=256, seeds=2, steps=4),
         "cpu": RaceConfig(),
-        "gpu": RaceConfig(dim=256, n_items=16_384),
+        "gpu": RaceConfig(dim=256, n_items=16_384, first_seed=23_000),
     },
     grids=race_grids,
     summarise=race_summary,

@@ -175,7 +175,7 @@ EXPERIMENT = Experiment(
         "confirm": RatioConfig(first_seed=42_000),
         # another octave: N = 131,072, some five hours of one core a draw
         "far": RatioConfig(dims=(384, 768, 1536), seeds=6, last_seeds=4, first_seed=42_100),
-        "gpu": RatioConfig(dims=(96, 192, 384, 768, 1536)),
+        "gpu": RatioConfig(dims=(96, 192, 384, 768, 1536), first_seed=29_500),
     },
     grids=ratio_grids,
     summarise=ratio_summary,

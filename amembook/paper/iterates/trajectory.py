@@ -188,7 +188,7 @@ EXPERIMENT = Experiment(
         "late": TrajectoryConfig(
             alpha=1.4, seeds=4, rates=(0.5, 2.0), far_dims=(1000, 3162), far_items=10**6, far_steps=1, first_seed=6550
         ),
-        "gpu": TrajectoryConfig(dims=(192, 384, 768), n_items=32_768),
+        "gpu": TrajectoryConfig(dims=(192, 384, 768), n_items=32_768, first_seed=22_000),
     },
     grids=trajectory_grids,
     summarise=trajectory_summary,

@@ -417,7 +417,7 @@ EXPERIMENT = Experiment(
     profiles={
         "smoke": LemmasConfig(dims=(32, 64), n_items=256, seeds=1),
         "cpu": LemmasConfig(),
-        "gpu": LemmasConfig(dims=(64, 128, 256, 512), n_items=4096),
+        "gpu": LemmasConfig(dims=(64, 128, 256, 512), n_items=4096, first_seed=29_000),
     },
     grids=lemmas_grids,
     summarise=lemmas_summary,

@@ -236,7 +236,7 @@ EXPERIMENT = Experiment(
             lr_over_root_dim=(0.1768, 0.25, 0.3536, 0.5, 2.0, 2.3784, 2.8284, 8.0),
             first_seed=46_100,
         ),
-        "gpu": LossConfig(dims=(64, 128, 256, 512, 1024, 2048), n_items=16_384, seeds=6),
+        "gpu": LossConfig(dims=(64, 128, 256, 512, 1024, 2048), n_items=16_384, seeds=6, first_seed=27_500),
     },
     grids=loss_grids,
     summarise=loss_summary,

@@ -38,7 +38,7 @@ from amemlib import theory
 from amemlib.equivalents import expected_capacity, expected_prefix
 from amemlib.gradients import gradient_rank, initial_gradient
 from amemlib.problem import Problem
-from amemlib.recovery import capacity, longest_prefix, recovered
+from amemlib.recovery import longest_prefix, recovered, recovered_by_sgd
 from amemlib.sampling import sample_embeddings, sample_reduced_embeddings
 from amemlib.scaling import fit_exponent
 from amemlib.spectral import polar, smoothed_sign
@@ -91,20 +91,18 @@ def measure_sgd_step(n_items: int, dim: int, alpha: float, seed: int) -> dict:
     """
     problem = Problem.power_law(n_items, dim, alpha)
     draws = [sample_reduced_embeddings(problem, 2 * seed + half) for half in (0, 1)]
-    return {"sgd": {"count": sum(capacity(initial_gradient(emb, problem.frequencies), emb) for emb in draws) / 2}}
+    grams = [(emb.U @ emb.U.T, emb.V @ emb.V.T) for emb in draws]
+    return {"sgd": {"count": sum(int(recovered_by_sgd(*pair, problem.frequencies).sum()) for pair in grams) / 2}}
 
 
 def one_step_grids(config: OneStepConfig) -> dict[str, Grid]:
-    """Every draw, the cheap SGD draws first."""
+    """Every draw, what a GPU does before what its host does alone."""
+    sgd = {"dim": config.sgd_dims, "seed": draws(config, config.sgd_seeds)}
     grids = {
-        "sgd_step": Grid(
-            measure_sgd_step,
-            {"dim": config.sgd_dims, "seed": draws(config, config.sgd_seeds)},
-            n_items=config.sgd_items,
-        ),
         "one_step": Grid(measure_one_step, {"dim": config.dims, "seed": draws(config)}),
+        "sgd_step": Grid(measure_sgd_step, sgd, n_items=config.sgd_items),
     }
-    return {part: grids[part] for part in PARTS if part in config.parts}
+    return {part: grid for part, grid in grids.items() if part in config.parts}
 
 
 def one_step_summary(config: OneStepConfig, results: Results) -> tuple[dict, dict]:
@@ -232,11 +230,20 @@ EXPERIMENT = Experiment(
             dims=(256, 512, 1024), seeds=40, parts=("one_step",), growth=("ends",), first_seed=43_000
         ),
         "gpu": OneStepConfig(
-            dims=(128, 181, 256, 362, 512, 724, 1024, 1448, 2048, 2896, 4096, 8192),
-            n_items=262_144,
-            seeds=2,
+            dims=(256, 512, 1024, 2048, 4096, 8192),
+            n_items=131_072,
+            seeds=8,
             sgd_dims=(4096, 16_384, 65_536, 262_144, 1_048_576),
-            sgd_seeds=64,
+            sgd_items=1024,
+            first_seed=20_000,
+        ),
+        "rehearsal": OneStepConfig(
+            dims=(64, 128, 256),
+            n_items=8192,
+            seeds=40,
+            sgd_dims=(1024, 4096, 16_384),
+            sgd_items=512,
+            first_seed=30_300,
         ),
     },
     grids=one_step_grids,

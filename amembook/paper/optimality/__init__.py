@@ -453,6 +453,7 @@ EXPERIMENT = Experiment(
             n_items=65_536,
             spectrum_dims=(32, 64, 128, 256, 512),
             spectrum_items=16_384,
+            first_seed=26_500,
         ),
     },
     grids=optimality_grids,

@@ -130,7 +130,7 @@ EXPERIMENT = Experiment(
     profiles={
         "smoke": PrecisionConfig(dims=(32, 64), n_items=1024, seeds=2),
         "cpu": PrecisionConfig(),
-        "gpu": PrecisionConfig(dims=(128, 512, 1024), n_items=65_536),
+        "gpu": PrecisionConfig(dims=(128, 512, 1024), n_items=65_536, seeds=4, first_seed=28_000),
     },
     grids=precision_grids,
     summarise=precision_summary,

@@ -378,6 +378,7 @@ EXPERIMENT = Experiment(
         "confirm": RecallConfig(seeds=8, first_seed=4600),
         "gpu": RecallConfig(
             dims=(64, 128, 256, 512), batch_sizes=(32, 64, 128), alphas=(0.0, 1.5), dim=128, seeds=8,
+            first_seed=24_500,
         ),
     },
     grids=recall_grids,

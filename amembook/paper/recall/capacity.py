@@ -222,7 +222,7 @@ EXPERIMENT = Experiment(
         "cpu": CapacityConfig(),
         "confirm": CapacityConfig(seeds=5, first_seed=4620),
         "gpu": CapacityConfig(
-            n_items=4096, dims=(64, 128), fixed_dims=(64, 128, 256), seeds=5,
+            n_items=4096, dims=(64, 128), fixed_dims=(64, 128, 256), seeds=5, first_seed=25_000,
             lr_adamw=(0.002, 0.002), lr_sgd=(0.04, 0.04), lr_sgd_fixed=(0.04, 0.04, 0.04),
         ),
     },

@@ -117,6 +117,7 @@ EXPERIMENT = Experiment(
             rates_muon=(0.00125, 0.0025, 0.005, 0.01, 0.02),
         ),
         "gpu": RatesConfig(
+            seeds=4, first_seed=24_000,
             dim=128, rates_muon=(0.005, 0.01, 0.02), rates_adamw=(5e-4, 1e-3, 2e-3), rates_sgd=(0.01, 0.02, 0.04),
         ),
     },

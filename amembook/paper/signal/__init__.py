@@ -173,7 +173,7 @@ EXPERIMENT = Experiment(
     profiles={
         "smoke": SignalConfig(dims=(64, 128), n_items=2048, seeds=2, n_probes=64),
         "cpu": SignalConfig(),
-        "gpu": SignalConfig(dims=(128, 256, 512, 1024, 2048, 4096), n_items=131_072, seeds=4),
+        "gpu": SignalConfig(dims=(128, 256, 512, 1024, 2048, 4096), n_items=131_072, seeds=4, first_seed=26_000),
     },
     grids=signal_grids,
     summarise=signal_summary,

@@ -323,6 +323,7 @@ EXPERIMENT = Experiment(
             dims=(128, 256, 512, 1024, 2048, 4096),
             n_items=131_072,
             seeds=4,
+            first_seed=25_500,
             steps=(4, 6, 8, 10, 12, 14, 16),
             scan_dims=(128, 256, 512, 1024, 2048),
             loss_dims=(256, 512, 1024, 2048),

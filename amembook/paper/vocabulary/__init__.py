@@ -270,7 +270,9 @@ EXPERIMENT = Experiment(
             table_items=512,
         ),
         "cpu": VocabularyConfig(),
-        "gpu": VocabularyConfig(n_items=100_000, dims=(128, 256, 512, 1024), covariance_items=50_000),
+        "gpu": VocabularyConfig(
+            n_items=100_000, dims=(128, 256, 512, 1024), covariance_items=50_000, first_seed=28_500
+        ),
     },
     grids=vocabulary_grids,
     summarise=vocabulary_summary,

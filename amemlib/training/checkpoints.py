@@ -1,0 +1,464 @@
+"""The momenta in what people have: files and folders of torch, accelerate, transformers, safetensors and optax."""
+
+import io
+import json
+import math
+import re
+import stat
+import struct
+import zipfile
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from amemlib.training.diagnosis import MOMENTA
+from amemlib.training.unpickling import (
+    Inert,
+    Stored,
+    children,
+    is_folder_of_torch,
+    read_archive,
+    read_distributed,
+    stored_array,
+    stored_bytes,
+)
+
+_FORMATS = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I64": "int64", "I32": "int32"}
+_FORMATS |= {"F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2", "I16": "int16", "I8": "int8", "U8": "uint8"}
+_SECOND = {"exp_avg_sq", "variance", "max_exp_avg_sq"}
+"""What Adam's kind keeps beside a momentum, in its shape."""
+_FULL = "; save a whole state: get_optimizer_state_dict with StateDictOptions(full_state_dict=True), or a DCP folder"
+_MODEL = re.compile(r"model|module|net|network|weights|(model_)?state_dict|model_state(_dict)?")
+
+
+@dataclass(frozen=True)
+class Momentum:
+    """A momentum in a file: its parameter's name, where its numbers are, and the options of its group."""
+
+    name: str
+    stored: Stored
+    group: Mapping = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a file holds. left: how many tensors are no rows, by reason; of_state: whether it has an optimizer's state.
+
+    names: where the names come from if not from the state itself.
+    """
+
+    path: str
+    momenta: tuple[Momentum, ...]
+    left: Mapping[str, int]
+    of_state: bool
+    names: str = ""
+
+
+def read_contents(path: str, keys: tuple[str, ...] = (), names: tuple[str, ...] = ()) -> Contents:
+    """The momenta in a file or folder, whose numbers are read later, one matrix at a time.
+
+    keys: further names of a momentum in a state, before `MOMENTA`. names: patterns, of which one must fit.
+    A momentum of Adam's, beside a second moment of its shape, is left out and counted, unless `keys` names it; so are
+    vectors and what is not floating. Without an optimizer's state every floating-point tensor counts.
+    Raises `ValueError`, which begins with the path, for what cannot be read or holds no matrix.
+    """
+    shown, tree = _tree(path)
+    try:
+        return _contents(shown, tree, keys, names)
+    except (TypeError, KeyError, AttributeError, RecursionError) as error:  # no state as torch writes it
+        raise ValueError(f"{shown} cannot be read: {type(error).__name__} in its state: {error}"[:400]) from None
+
+
+def read_weights(path: str, names: tuple[str, ...] = ()) -> dict[str, tuple[Stored, bool, float]]:
+    """The matrices in a file that are no optimizer's; whether a momentum has their name, and its group's decay."""
+    shown, tree = _tree(path)
+    leaves, states = _leaves(tree)
+    try:
+        momenta = {one.name: one.group for one in _contents(shown, tree, (), ()).momenta} if states else {}
+    except ValueError:
+        momenta = {}
+    weights = {}
+    for place, stored in leaves:
+        inside = any(place[: len(node)] == node for node in states) or {*MOMENTA} & {*_words(place)}
+        if not inside and len(stored.shape) == 2 and min(stored.shape) > 1 and stored.read is not None:
+            words = _words(place)
+            name = ".".join(words[1:] if len(words) > 1 and _MODEL.fullmatch(words[0]) else words) or "matrix"
+            floating = isinstance(stored.dtype, torch.dtype) and stored.dtype.is_floating_point
+            if floating and (not names or any(fnmatchcase(name, f"*{p}*") for p in names)):
+                decay = momenta.get(name, {}).get("weight_decay", 0.0)
+                weights[name] = stored, name in momenta, decay if isinstance(decay, float | int) else 0.0
+    if not weights:
+        raise ValueError(f"{shown} holds no matrix of weights")
+    return weights
+
+
+def _tree(path: str) -> tuple[str, object]:
+    shown = path.encode("utf-8", "backslashreplace").decode()
+    try:
+        return shown, _read(Path(path))
+    except FileNotFoundError:
+        raise ValueError(f"{shown}: no such file") from None
+    except Exception as error:  # a damaged file raises whatever its bytes lead to
+        why = " ".join(str(getattr(error, "strerror", None) or error).split())[:300] or type(error).__name__
+        raise ValueError(f"{shown} cannot be read: {why}") from None
+
+
+def _contents(path: str, tree, keys: tuple[str, ...], patterns: tuple[str, ...]) -> Contents:
+    leaves, states = _leaves(tree)
+    kinds = (*keys, *MOMENTA)
+    muon_of_optax = any("ns_coeffs" in _words(place) for place, _ in leaves)
+    seconds = _SECOND | ({"nu"} if muon_of_optax else set())
+    shapes: dict[tuple, set] = {}
+    for place, stored in leaves:
+        shapes.setdefault(_words(place), set()).add(stored.shape)
+    tables = {_words(place)[:-1]: stored for place, stored in leaves if _words(place)[-1] == "ns_coeffs"}
+    best: dict[tuple, tuple] = {}
+    for place, stored in leaves:
+        words = _words(place)
+        at = next((i for i in reversed(range(len(words))) if words[i] in kinds), None)
+        if at is not None:
+            # of one parameter's momenta the first kind
+            rest = (*map(_hashable, place[:-1]), *words[:at], *words[at + 1 :])
+            if rest not in best or kinds.index(words[at]) < kinds.index(best[rest][2][best[rest][3]]):
+                best[rest] = (place, stored, words, at)
+    if not best and (states or any("param_groups" in _words(place) for place, _ in leaves)):
+        raise ValueError(_no_momentum(path, leaves, states))
+    left, rows = Counter(), []
+    source = best.values() if best else [(place, stored, _words(place), None) for place, stored in leaves]
+    for place, stored, words, at in source:
+        twins = () if at is None else [shapes.get((*words[:at], word, *words[at + 1 :]), ()) for word in seconds]
+        if any(stored.shape in twin for twin in twins) and words[at] not in keys:
+            left["of Adam's kind"] += 1
+        else:
+            rows.append((place, stored, words, at))
+    of_model, named_by = _names_of_the_model(leaves, states, best.values()) if states else {}, ""
+    found = []
+    for place, stored, words, at in rows:
+        if stored.reason:
+            left[stored.reason] += 1
+        elif not isinstance(stored.dtype, torch.dtype) or not stored.dtype.is_floating_point:
+            left[f"{str(stored.dtype).removeprefix('torch.')}, no floating point"] += 1 if at is not None else 0
+        elif len(stored.shape) < 2 or math.prod(stored.shape) in stored.shape:
+            left["vectors"] += 1
+        else:
+            name, where, group = _called(place, words, at, states, tables)
+            if id(stored) in of_model:
+                name, named_by = of_model[id(stored)], "by shape and order from the model beside it"
+            found.append((name, where, stored, group))
+    if not found:
+        why = "; ".join(f"{count} {reason}" for reason, count in left.items())
+        kind = "momentum" if best else "tensor"
+        shards = _FULL * any("a shard" in reason for reason in left)
+        raise ValueError(
+            f"{path} holds no {kind} of numbers with two dimensions or more" + f" ({why})" * bool(why) + shards
+        )
+    fit = [one for one in found if not patterns or any(fnmatchcase(one[0], f"*{p}*") for p in patterns)]
+    if not fit:
+        raise ValueError(f"{path}: --names must fit a matrix, got {', '.join(patterns)}, of {found[0][0]} …")
+    momenta = [Momentum(name, stored, group) for name, (_, _, stored, group) in zip(_distinct(fit), fit, strict=True)]
+    return Contents(path, tuple(momenta), {k: n for k, n in left.items() if n}, bool(best), named_by)
+
+
+def _leaves(tree) -> tuple[list[tuple[tuple, Stored]], dict[tuple, dict]]:
+    """The tensors with their places, each container once; and the optimizers' states with theirs."""
+    leaves, states, stack, seen = [], {}, [((), tree)], set()
+    while stack:
+        place, node = stack.pop()
+        node = getattr(node, "stored", node) if not isinstance(node, Inert) else node
+        # an array of numpy or of JAX
+        node = stored_array(np.asarray(node)) if hasattr(node, "__array__") else node
+        if isinstance(node, Stored):
+            leaves.append((place, node))
+        elif isinstance(node, dict | list | tuple | Inert) and id(node) not in seen and len(place) < 200:
+            seen.add(id(node))
+            inside = children(node)
+            if isinstance(inside.get("state"), dict) and "param_groups" in inside:
+                states[place] = inside
+            stack += [((*place, key), value) for key, value in reversed(list(inside.items()))]
+    return leaves, states
+
+
+def _hashable(key):
+    return key if not isinstance(key, Stored | Inert) else id(key)
+
+
+def _words(place: tuple) -> tuple[str, ...]:
+    """A place in words, with those of flat names that are joined by points or slashes."""
+    text = (key if isinstance(key, str) else str(_hashable(key)) for key in place)
+    return tuple(word for key in text for word in re.split(r"[./]", key))
+
+
+def _groups(state: dict) -> list[dict]:
+    groups = state["param_groups"]
+    groups = children(groups).values() if isinstance(groups, dict | list | tuple | Inert) else ()
+    return [group for group in groups if isinstance(group, dict)]
+
+
+def _called(place: tuple, words: tuple[str, ...], at: int | None, states: dict, tables: dict) -> tuple[str, str, dict]:
+    """A momentum's name, what tells it from another of that name, and the options of its group."""
+    node = max((p for p in states if place[: len(p) + 1] == (*p, "state")), key=len, default=None)
+    if node is not None and len(place) > len(node) + 2:
+        key, rest = place[len(node) + 1], place[len(node) + 2 :]
+        where = ".".join(map(str, map(_hashable, node)))
+        for group in _groups(states[node]):
+            params = group.get("params")
+            for i, p in enumerate(params if isinstance(params, list | tuple) else ()):
+                if p is key or (type(p), p) == (type(key), key):
+                    named = group.get("param_names")
+                    named = named[i] if isinstance(named, list | tuple) and i < len(named) else None
+                    named = named if named is not None else key if isinstance(key, str) else None
+                    number = i if isinstance(key, Stored | Inert) else key
+                    name = str(named) if named is not None else ".".join(filter(None, (where, str(number))))
+                    return name, where, group
+        inner = [str(part) for part in rest[:-1]]
+        alone = isinstance(key, str) and not inner
+        return key if alone else ".".join(filter(None, (where, str(_hashable(key)), *inner))), where, {}
+    if at is None:
+        return ".".join(words) or "matrix", "", {}
+    start, flat = ".".join(words[:at]), words[:at]
+    if "state" in flat:
+        start = ".".join(flat[flat.index("state") + 1 :])
+    name = ".".join(words[at + 1 :]) or (start if "state" in flat else ".".join(words))
+    table = tables.get(words[:at])
+    return name or start, start, {"ns_coefficients": table.read().tolist()} if table is not None else {}
+
+
+def _distinct(found: list[tuple]) -> list[str]:
+    """Names of which no two are equal: with their optimizer, and then a number."""
+    often = Counter(name for name, *_ in found)
+    names = [f"{where}.{name}" if often[name] > 1 and where else name for name, where, *_ in found]
+    taken, again = set(), Counter(names)
+    numbers: Counter = Counter()
+    for i, name in enumerate(names):
+        if again[name] > 1:
+            numbers[name] += 1
+            while (named := f"{name} ({numbers[name]})") in again or named in taken:
+                numbers[name] += 1
+            names[i] = named
+        taken.add(names[i])
+    return names
+
+
+def _no_momentum(path: str, leaves: list, states: dict) -> str:
+    seen = Counter(_words(place)[-1] for place, _ in leaves if "state" in _words(place)[:-1])
+    if not seen:
+        return f"{path} holds an optimizer's state before its first step, without a momentum: save after a step"
+    keys = ", ".join(list(seen)[:8])
+    return f"{path} holds an optimizer's state without any of {', '.join(MOMENTA)}; found {keys}: name one by --key"
+
+
+def _names_of_the_model(leaves: list, states: dict, momenta) -> dict[int, str]:
+    """Names for numbered momenta: where one group holds all of a shape, in the order of the model's matrices."""
+    model: dict[tuple, dict] = {}
+    tops = [p[0] for p, _ in leaves if p and not any(p[: len(node)] == node for node in states)]
+    top = next((t for t in dict.fromkeys(tops) if isinstance(t, str) and _MODEL.fullmatch(t)), None)
+    for place, stored in leaves:
+        if top is not None and place[0] == top and len(stored.shape) > 1:
+            # tied weights are one parameter
+            tied = stored.place or (id(stored),)
+            model.setdefault(stored.shape, {}).setdefault(tied, ".".join(map(str, place[1:])))
+    ours: dict[tuple, list] = {}
+    for place, stored, *_ in momenta:
+        node = max((p for p in states if place[: len(p) + 1] == (*p, "state")), key=len, default=None)
+        if node is None or not isinstance(place[len(node) + 1], int):
+            return {}
+        key = place[len(node) + 1]
+        groups = _groups(states[node])
+        group = next((i for i, g in enumerate(groups) if key in g.get("params", ())), None)
+        if group is None or groups[group].get("param_names"):
+            return {}
+        ours.setdefault(stored.shape, []).append((node, group, key, stored))
+    names = {}
+    for shape, found in ours.items():
+        known = list(model.get(shape, {}).values())
+        if len(known) == len(found) and len({one[:2] for one in found}) == 1:
+            names |= {id(one[3]): name for one, name in zip(sorted(found, key=lambda x: x[2]), known, strict=True)}
+    return names
+
+
+# files and folders
+
+
+def _read(path: Path):
+    mode = path.stat().st_mode
+    if stat.S_ISDIR(mode):
+        return _read_folder(path)
+    if not stat.S_ISREG(mode):
+        raise ValueError("it is no regular file")
+    with open(path, "rb") as file:
+        head = file.read(8)
+    if path.suffix == ".safetensors":
+        return _read_safetensors(path)
+    if path.name.endswith(".index.json"):
+        files = sorted(set(json.loads(path.read_text())["weight_map"].values()))
+        return _merged([_read(path.parent / Path(name).name) for name in files])
+    if path.suffix == ".msgpack":
+        return _Message(path.read_bytes()).tree()
+    if head.startswith(b"\x93NUMPY") or path.suffix == ".npz":
+        return _read_numpy(path)
+    if head.startswith(b"\x1f\x8b"):
+        raise ValueError("it is compressed by gzip: gunzip it first")
+    if not head.startswith((b"PK", b"\x80")):
+        raise ValueError("it is none of .pt, .safetensors, .npz, .msgpack, a pickle or a folder of a checkpoint")
+    return read_archive(str(path))
+
+
+def _read_folder(path: Path):
+    if is_folder_of_torch(path):
+        return read_distributed(path)
+    if any((path / name).exists() for name in ("_CHECKPOINT_METADATA", "manifest.ocdbt", "_METADATA")):
+        try:
+            orbax = import_module("orbax.checkpoint")
+        except ImportError:
+            raise ValueError("orbax wrote it: pip install orbax-checkpoint, or save the state as .npz") from None
+        return orbax.PyTreeCheckpointer().restore(path.absolute())
+    inside = sorted(path.iterdir())
+    found = [p for p in inside if "optim" in p.name and (p.suffix in _ENDINGS or p.is_dir() and is_folder_of_torch(p))]
+    found = found or [p for p in inside if p.suffix == ".safetensors"]
+    if not found:
+        seen = ", ".join(p.name for p in inside[:6])
+        raise ValueError(
+            f"the folder holds no .metadata and no optimizer.pt, .bin or .safetensors, but {seen or 'nothing'}"
+        )
+    trees = {p.name: _read(p) for p in found}
+    models = [p for p in inside if p.name in ("model.safetensors", "pytorch_model.bin", "model.pt")]
+    trees |= {"model": _read(models[0])} if models and models[0].name not in trees else {}
+    return trees if len(trees) > 1 else next(iter(trees.values()))
+
+
+_ENDINGS = {".pt", ".pth", ".bin", ".ckpt", ".safetensors", ".npz", ".msgpack"}
+
+
+def _merged(trees: list[dict]) -> dict:
+    return {key: value for tree in trees for key, value in tree.items()}
+
+
+def _read_safetensors(path: Path) -> dict[str, Stored]:
+    """The plain format: eight bytes with the length of a JSON header, it, and the numbers without a hole."""
+    size, key = path.stat().st_size, "header"
+    try:
+        with open(path, "rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            if not 2 <= length <= size - 8:
+                raise ValueError(f"{length} bytes of a header, in a file of {size}")
+            header = json.loads(file.read(length), object_pairs_hook=_once)
+        tensors, ranges, rest = {}, [], size - 8 - length
+        for key, entry in header.items():
+            if key == "__metadata__":
+                continue
+            first, last = entry["data_offsets"]
+            shape, kind = tuple(entry["shape"]), _FORMATS.get(entry["dtype"])
+            if not all(isinstance(n, int) and n >= 0 for n in (*shape, first, last)):
+                raise ValueError(f"shape {entry['shape']}, bytes {first} to {last}")
+            dtype = getattr(torch, kind or "", entry["dtype"])
+            if not 0 <= first <= last <= rest or kind and last - first != math.prod(shape) * dtype.itemsize:
+                raise ValueError(f"shape {entry['shape']} does not fit bytes {first} to {last} of {rest}")
+            ranges.append((first, last, key))
+            at = 8 + length + first
+            tensors[key] = (
+                stored_bytes(str(path), at, shape, dtype, None, math.prod(shape)) if kind else Stored(shape, dtype)
+            )
+        at = 0
+        for first, last, key in sorted(ranges):  # noqa: B007, named by the error
+            if first != at:
+                raise ValueError(f"bytes {first} to {last} where {at} is next: ranges overlap or leave a hole")
+            at = last
+        if at != rest:
+            raise ValueError(f"{rest - at} bytes behind the last tensor")
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise ValueError(f"{key}: {error}") from None
+    return tensors
+
+
+def _once(pairs: list[tuple]) -> dict:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError(f"the key {Counter(key for key, _ in pairs).most_common(1)[0][0]!r} stands twice")
+    return found
+
+
+def _read_numpy(path: Path) -> dict[str, Stored]:
+    if path.suffix != ".npz" and not zipfile.is_zipfile(path):
+        return {"matrix": _lazy_array(path, None)}
+    with zipfile.ZipFile(path) as archive:
+        return {name.removesuffix(".npy"): _lazy_array(path, name) for name in archive.namelist()}
+
+
+def _lazy_array(path: Path, entry: str | None) -> Stored:
+    def opened():
+        return open(path, "rb") if entry is None else zipfile.ZipFile(path).open(entry)
+
+    with opened() as file:
+        version = np.lib.format.read_magic(file)
+        header = {(1, 0): np.lib.format.read_array_header_1_0}.get(version, np.lib.format.read_array_header_2_0)
+        shape, _, dtype = header(file)
+    kind = stored_array(np.empty(0, dtype)).dtype
+
+    def read():
+        with opened() as file:
+            return stored_array(np.lib.format.read_array(file, allow_pickle=False)).read()
+
+    return Stored(tuple(shape), kind, read)
+
+
+class _Message:
+    """MessagePack as flax writes it, where arrays are (shape, format, bytes) in extension 1."""
+
+    def __init__(self, raw: bytes):
+        self.file, self.left = io.BytesIO(raw), len(raw)
+
+    def tree(self):
+        return self._value(0)
+
+    def _number(self, form: str):
+        return struct.unpack(">" + form, self._raw(struct.calcsize(form)))[0]
+
+    def _raw(self, size: int) -> bytes:
+        raw = self.file.read(size)
+        if len(raw) < size:
+            raise ValueError("its last value is cut off")
+        return raw
+
+    def _value(self, depth: int):
+        kind = self._raw(1)[0]
+        if kind < 0x80 or kind >= 0xE0:
+            return kind if kind < 0x80 else kind - 256
+        if kind < 0x90 or kind in (0xDE, 0xDF):
+            size = kind & 15 if kind < 0x90 else self._number("HI"[kind - 0xDE])
+            found = {self._value(depth + 1): self._value(depth + 1) for _ in range(size)}
+            return self._chunks(found) if "__msgpack_chunked_array__" in found else found
+        if kind < 0xA0 or kind in (0xDC, 0xDD):
+            size = kind & 15 if kind < 0xA0 else self._number("HI"[kind - 0xDC])
+            return [self._value(depth + 1) for _ in range(size)]
+        if kind < 0xC0 or kind in (0xD9, 0xDA, 0xDB):
+            return self._raw(kind & 31 if kind < 0xC0 else self._number("BHI"[kind - 0xD9])).decode("utf-8", "replace")
+        if kind in (0xC0, 0xC2, 0xC3):
+            return {0xC0: None, 0xC2: False, 0xC3: True}[kind]
+        if kind in (0xC4, 0xC5, 0xC6):
+            return self._raw(self._number("BHI"[kind - 0xC4]))
+        if kind in (0xC7, 0xC8, 0xC9) or 0xD4 <= kind <= 0xD8:
+            size = self._number("BHI"[kind - 0xC7]) if kind < 0xCA else 1 << (kind - 0xD4)
+            return self._extension(self._number("b"), self._raw(size))
+        return self._number("fdBHIQbhiq"[kind - 0xCA])
+
+    def _extension(self, code: int, raw: bytes):
+        if code not in (1, 3):
+            return None
+        shape, kind, numbers = _Message(raw).tree()
+        kind = kind.decode() if isinstance(kind, bytes) else kind
+        dtype = getattr(torch, {"bool": "uint8"}.get(kind, kind), kind)
+        if not isinstance(dtype, torch.dtype):
+            return Stored(tuple(shape), str(kind))
+        return stored_bytes(numbers, 0, tuple(shape), dtype, None, len(numbers) // dtype.itemsize)
+
+    def _chunks(self, found: dict) -> Stored:
+        shape = tuple(found["shape"][str(i)] for i in range(len(found["shape"])))
+        parts = [found["chunks"][str(i)] for i in range(len(found["chunks"]))]
+        read = lambda: torch.cat([part.read().flatten() for part in parts]).reshape(shape)
+        return Stored(shape, parts[0].dtype, read)

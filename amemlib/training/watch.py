@@ -1,0 +1,256 @@
+"""What an optimizer does while it trains: the size and flatness of its steps, reach and lift of its momenta."""
+
+import itertools
+import math
+import statistics
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from amemlib.checks import check_count, check_instance, shown
+from amemlib.spectral import compose_quintics, newton_schulz_schedule
+from amemlib.training.diagnosis import MOMENTA, diagnose, momentum_of, slope
+from amemlib.training.muon import part_rows, rate_scale
+
+_KERNEL = 16
+_POWER_STEPS = 8
+_FLAT = 0.3
+"""Steps of momentum SGD lie below, those of five steps of Newton–Schulz on a full momentum above 0.5."""
+_LOST = 0.5
+_RESOLVED = 32 * torch.finfo(torch.float32).eps
+
+_NOT_ORTHOGONAL = "this step is not orthogonal"
+_LOST_STEP = "this step is shorter than momentum and rate say: lost in the weights' rounding, clipped, or another rate"
+_STEP_NOT_FINITE = "this step is not finite"
+_MOMENTUM_NOT_FINITE = "the momentum is not finite"
+_BELOW = "‖M‖ is below ε: the momentum is hardly orthogonalised"
+_UNSEEN = f"the momentum cannot be seen, there is no tensor {', '.join(MOMENTA)} of numbers and the weight's shape"
+
+
+def watch(
+    optimizer: torch.optim.Optimizer,
+    every: int = 100,
+    log: Callable[[int, dict[str, float]], None] | str = print,
+    *,
+    start: int = 0,
+) -> torch.utils.hooks.RemovableHandle:
+    """Is this Muon running? `log(step, values)` after each `every`-th step of any optimizer of torch.
+
+    values: of the step ΔW that a matrix (m, n), k = min(m, n), has just made, one matrix a step in turn and each at
+        most once between two logs, without its decoupled decay:
+
+            size/NAME = ‖ΔW‖_F / (η √k),   flatness/NAME = ‖ΔW‖_F² / (k ‖ΔW‖₂²),
+
+        1 for a polar factor; Muon's steps have 0.5 or more, momentum SGD's of a falling spectrum below 0.3, Adam's,
+        near a matrix of signs, from 0.1 to 0.5 and several times the size. And of every momentum in the
+        state (with Nesterov's M = β B + (1 − β) G it is B) reach/NAME and lift/NAME, as `diagnose` has them and
+        as the step has them: below ε nothing is lifted. NaN where something is not finite; a momentum of zeros, as of
+        an expert without gradients, has none. NAME is the parameter's, if the optimizer was given named parameters,
+        else its number, with #2, #3, … where two are called alike, and [i] for a part.
+    optimizer: one of torch, or what wraps one as its `optimizer`. Schedule, `split`, `heads`, `flatten` and ε are those
+        of the group, of `Muon` or torch.optim.Muon; any other optimizer is looked at as if it had Jordan's. Of a
+        schedule that is a function only the lift is known, by applying it.
+    log: a function gets all values; "wandb" or a `SummaryWriter` of TensorBoard a few a group, group0/size/min and
+        group0/size/median and so on, and those of the matrix in turn.
+    start: how many steps went before; after a resume the number of the last one.
+
+    In words, as a warning, once a matrix and cause: a step that is not orthogonal though the momentum is, or that is
+    shorter than momentum and rate say (weights in bfloat16 round it away, a clipped update, a rate set elsewhere), what
+    is not finite or below ε, and once what cannot be seen: a momentum under another name. Copies and pickles of an
+    optimizer have no watch. `remove()` of what it returns ends it.
+    Cost: a copy and 16 products with vectors for the matrix in turn, at each `every`-th step a Gram matrix and its
+    eigenvalues for each momentum, in float32; on a CPU in float64 where a reach is below what those resolve, about 1,
+    which elsewhere is then an upper bound. By default below 1 % of a training step.
+    """
+    while not hasattr(optimizer, "_optimizer_step_post_hooks") and hasattr(optimizer, "optimizer"):
+        optimizer = optimizer.optimizer
+    check_instance("optimizer", optimizer, torch.optim.Optimizer)
+    check_count("every", every), check_count("start", start, 0)
+    send, whole = _sender(log)
+    steps, at, told = itertools.count(start + 1), 0, set()
+    kept: tuple | None = None
+    looks: dict[str, list[_Look]] = {}
+
+    def before(optimizer, args, kwargs) -> None:
+        nonlocal at, kept
+        matrices = [one for one in _named(optimizer) if one.p.grad is not None and one.group["lr"]]
+        turn = [
+            i for i in (*range(at, len(matrices)), *range(at)) if i < len(matrices) and matrices[i].name not in looks
+        ]
+        kept = None
+        if turn:
+            at, one = turn[0] + 1, matrices[turn[0]]
+            kept = one, one.p.detach().clone(), float(one.group["lr"])
+
+    def after(optimizer, args, kwargs) -> None:
+        nonlocal kept
+        if kept is not None:
+            looks[kept[0].name] = _steps_of(*kept)
+            kept = None
+        if (step := next(steps)) % every:
+            return
+        rows, causes = [], []
+        for one in _named(optimizer):
+            lifts = _momentum_rows(one, momentum_of(optimizer.state.get(one.p, {})), rows, causes)
+            if one.p in optimizer.state and lifts is None:
+                causes.append((_UNSEEN, one.name))
+            for look in looks.get(one.name, ()):
+                _step_rows(one, look, (lifts or {}).get(look.part), rows, causes)
+        turn = next(reversed(looks), None)
+        looks.clear()
+        for cause in dict.fromkeys(cause for cause, _ in causes):
+            names = [name for c, name in causes if c == cause and (c, name) not in told]
+            told.update((cause, name) for name in names)
+            if names:
+                more = f" and {len(names) - 4} more" * (len(names) > 4)
+                warnings.warn(f"step {step}, {', '.join(names[:4])}{more}: {cause}", stacklevel=2)
+        send(step, {f"{key}/{part}": x for _, _, key, part, x in rows} if whole else _few(rows, turn))
+
+    first, handle = optimizer.register_step_pre_hook(before), optimizer.register_step_post_hook(after)
+    end = handle.remove
+    handle.remove = lambda: (first.remove(), end())[1]
+    return handle
+
+
+class _Matrix(NamedTuple):
+    name: str
+    p: Tensor
+    group: dict
+    number: int
+
+    @property
+    def muon(self) -> bool:
+        return "schedule" in self.group or "ns_coefficients" in self.group
+
+    def parts(self, X: Tensor) -> list[tuple[str, Tensor]]:
+        """The matrices that a tensor of this parameter's shape is cut into, with their names."""
+        X = X.full_tensor() if hasattr(X, "full_tensor") else X
+        flatten, split, heads = (self.group.get(key) for key in ("flatten", "split", "heads"))
+        if flatten is None and X.ndim == 3 and X.shape[2] >= _KERNEL:
+            flatten, split = 2, X.shape[0]
+        X = X.reshape(math.prod(X.shape[: flatten or 1]), -1)
+        parts = X.split(part_rows(len(X), split, heads))
+        return [(f"{self.name}[{i}]" if len(parts) > 1 else self.name, part) for i, part in enumerate(parts)]
+
+
+class _Look(NamedTuple):
+    part: str
+    shape: tuple[int, int]
+    size: Tensor
+    flatness: Tensor
+
+
+def _named(optimizer: torch.optim.Optimizer) -> Iterator[_Matrix]:
+    """What has two dimensions or more, with names that differ."""
+    numbers, times = itertools.count(), Counter()
+    for i, group in enumerate(optimizer.param_groups):
+        own = [str(next(numbers)) for _ in group["params"]]
+        for p, name in zip(group["params"], group.get("param_names") or own, strict=True):
+            times[name] += 1
+            if p.ndim > 1 and p.numel():
+                yield _Matrix(name if times[name] == 1 else f"{name}#{times[name]}", p, group, i)
+
+
+def _steps_of(one: _Matrix, W: Tensor, lr: float) -> list[_Look]:
+    change = one.p.detach().float() - W.float()
+    # a decoupled decay is no part of the step that momentum makes
+    change = change + lr * one.group["weight_decay"] * W.float() if one.muon else change
+    looks = []
+    for part, X in one.parts(change):
+        norm, k = torch.linalg.vector_norm(X), min(X.shape)
+        X = X / norm
+        v = torch.randn(X.shape[1], generator=torch.Generator().manual_seed(0)).to(X)
+        for _ in range(_POWER_STEPS):
+            v = X.mT @ (X @ v)
+            v = v / torch.linalg.vector_norm(v)
+        largest = torch.linalg.vector_norm(X @ v)
+        looks.append(_Look(part, tuple(X.shape), norm / (lr * math.sqrt(k)), 1 / (k * largest**2)))
+    return looks
+
+
+def _step_rows(one: _Matrix, look: _Look, lift: float | None, rows: list, causes: list) -> None:
+    size, flatness = look.size.item(), look.flatness.item()
+    rows.append((one.number, one.name, "size", look.part, size))
+    # of a momentum of zeros the step is the rounding of the decay
+    moved = size and not (one.muon and lift is None)
+    if moved:
+        rows.append((one.number, one.name, "flatness", look.part, flatness))
+    known = one.muon and lift is not None and math.isfinite(lift)
+    if not math.isfinite(size):
+        causes.append((_STEP_NOT_FINITE, look.part))
+    elif flatness < (min(_FLAT, lift / 3) if known else _FLAT) and moved:
+        causes.append((_NOT_ORTHOGONAL, look.part))
+    elif known and size < _LOST * rate_scale(one.group, *look.shape) * math.sqrt(lift):
+        causes.append((_LOST_STEP, look.part))
+
+
+def _momentum_rows(one: _Matrix, M: Tensor | None, rows: list, causes: list) -> dict[str, float] | None:
+    """Lift by part, None where there is no momentum to look at; its rows and what is wrong with it."""
+    if M is None or not M.is_floating_point() or M.shape != one.p.shape:
+        return None
+    torchs = (one.group["ns_coefficients"],) * one.group["ns_steps"] if "ns_coefficients" in one.group else "jordan"
+    schedule, eps = one.group.get("schedule", torchs), one.group["eps"] if one.muon else 0.0
+    lifts = {}
+    for part, X in one.parts(M):
+        peak = X.abs().max()
+        if not torch.isfinite(peak):
+            reach = lift = math.nan
+            causes.append((_MOMENTUM_NOT_FINITE, part))
+        elif not peak:
+            continue
+        elif callable(schedule):
+            reach, lift = None, schedule(X).double().square().sum().item() / min(X.shape)
+        else:
+            norm = (torch.linalg.vector_norm((X / peak).float()) * peak.double().item()).item()
+            if norm < eps:
+                causes.append((_BELOW, part))
+            reach, lift = _reach_and_lift(
+                X / peak, newton_schulz_schedule(schedule), min(1.0, norm / eps if eps else 1.0)
+            )
+        lifts[part] = lift
+        rows += [(one.number, one.name, key, part, x) for key, x in (("reach", reach), ("lift", lift)) if x is not None]
+    return lifts
+
+
+def _reach_and_lift(X: Tensor, table: tuple, shrink: float) -> tuple[float, float]:
+    """As `diagnose` has them, of ‖M‖_F / max(‖M‖_F, ε) = `shrink` times the matrix."""
+    Y = X.float() / torch.linalg.vector_norm(X.float())
+    squares = torch.linalg.eigvalsh(Y @ Y.mT if len(Y) < Y.shape[1] else Y.mT @ Y).clamp(min=0)
+    if X.device.type == "cpu" and squares.median() < _RESOLVED and shrink == 1:
+        found = diagnose({"": X}, {"": table})[0]
+        return found.reach[""], found.lift[""]
+    s = (
+        squares.clamp(min=_RESOLVED).sqrt().cpu().double()
+        if squares.median() < _RESOLVED
+        else squares.sqrt().cpu().double()
+    )
+    lift = compose_quintics(s * shrink, table).square().mean().item()
+    return slope(table) * shrink * s.quantile(0.5).item(), lift
+
+
+def _few(rows: list, turn: str | None) -> dict[str, float]:
+    """Least and median of a group, and all of the matrix in turn: what a dashboard bears."""
+    few = {}
+    for number, key in dict.fromkeys((number, key) for number, _, key, _, _ in rows):
+        values = [x for n, _, k, _, x in rows if (n, k) == (number, key)]
+        bad = not all(map(math.isfinite, values))
+        few[f"group{number}/{key}/min"] = math.nan if bad else min(values)
+        few[f"group{number}/{key}/median"] = math.nan if bad else statistics.median(values)
+    return few | {f"{key}/{part}": x for _, name, key, part, x in rows if name == turn}
+
+
+def _sender(log) -> tuple[Callable[[int, dict[str, float]], None], bool]:
+    """What takes a step's values, and whether it wants all of them."""
+    if isinstance(log, str) and log == "wandb":
+        import wandb
+
+        return lambda step, values: wandb.log(values, step=step), False
+    if hasattr(log, "add_scalar"):
+        return lambda step, values: [log.add_scalar(key, x, step) for key, x in values.items()], False
+    if not callable(log):
+        raise TypeError(f"log must be a function, a SummaryWriter or 'wandb', got {shown(log)}")
+    return log, True

@@ -1,0 +1,552 @@
+"""The doctor as a command: files of all makes, what it says of them, and what it does in bad hands."""
+
+import argparse
+import collections
+import copy
+import io
+import json
+import os
+import pathlib
+import pickle
+import struct
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from test_diagnosis import FIELDS, beside_an_svd, low_rank, memory, noise
+
+import amemlib as am
+from amemlib.training.doctor import main
+
+# the command
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def asked(capsys, *arguments):
+    assert main(["doctor", *arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def trained(kind=None, named=False, shapes=((24, 16), (16, 40))):
+    kind = kind or am.Muon
+    params = [torch.nn.Parameter(noise(*shape)) for shape in shapes]
+    optimizer = kind([(f"layer{i}.weight", p) for i, p in enumerate(params)] if named else params)
+    for _ in range(3):
+        for p in params:
+            p.grad = noise(*p.shape)
+        optimizer.step()
+    return optimizer
+
+
+@pytest.mark.parametrize("kind", [am.Muon, getattr(torch.optim, "Muon", am.Muon)])
+def test_a_state_of_an_optimizer_is_read_with_its_names(here, capsys, kind):
+    for named, names in ((True, ["layer0.weight", "layer1.weight"]), (False, ["0", "1"])):
+        optimizer = trained(kind, named)
+        torch.save(optimizer.state_dict(), "state.pt")
+        rows = asked(capsys, "state.pt", "--schedule", "jordan", "you")
+        assert [list(row) for row in rows] == [FIELDS] * 2 and [row["name"] for row in rows] == names
+        for row, state in zip(rows, optimizer.state.values(), strict=True):
+            for schedule in ("jordan", "you"):
+                beside_an_svd(row, state["momentum_buffer"], schedule)
+
+
+def test_an_optimizer_inside_a_checkpoint_wins_over_weights_and_a_list_is_read_whole(here, capsys):
+    matrices, others = trained(named=True), trained(torch.optim.AdamW)
+    checkpoint = {"model": {"w": noise(8, 8)}, "step": 3, "optimizers": [matrices.state_dict(), others.state_dict()]}
+    torch.save(checkpoint, "nested.pth")
+    names = [row["name"] for row in asked(capsys, "nested.pth")]
+    assert names == ["layer0.weight", "layer1.weight"]
+    assert main(["doctor", "nested.pth"]) == 0 and "Left out: 2 of Adam's kind" in capsys.readouterr().out
+    assert len(asked(capsys, "nested.pth", "--key", "exp_avg")) == 4
+    torch.save([matrices.state_dict(), copy.deepcopy(matrices.state_dict())], "list.pt")
+    assert asked(capsys, "list.pt")[2]["name"] == "1.layer0.weight"
+    torch.save({"weights": {"a": noise(8, 8), "bias": noise(8)}}, "weights.pt")
+    assert main(["doctor", "weights.pt", "list.pt", "--json"]) == 0
+    said = capsys.readouterr()
+    assert [row["name"] for row in json.loads(said.out)][:2] == ["weights.pt: weights.a", "list.pt: 0.layer0.weight"]
+    assert "weights.pt" in said.err and "no optimizer" in said.err
+
+
+def test_states_made_by_hand(here, capsys):
+    by_hand = {"zero": torch.zeros(32, 32), "low": low_rank(), "noise": noise(64, 1024), "short": memory().bfloat16()}
+    state = {name: {"step": 1, "exp_avg": M, "max": M**2} for name, M in by_hand.items()}
+    torch.save({"state": state | {"none": {"momentum_buffer": None}}, "param_groups": []}, "hand.pt")
+    rows = {row["name"]: row for row in asked(capsys, "hand.pt")}
+    assert list(rows) == list(by_hand)
+    assert rows["zero"]["reach"] == {"jordan": None} and rows["zero"]["note"] == "zero"
+    assert rows["low"]["rank"] == 20 and rows["noise"]["note"] == "as white noise"
+    beside_an_svd(rows["short"], by_hand["short"], "jordan")
+    assert main(["doctor", "hand.pt", "--reach", "3"]) == 0
+    table = capsys.readouterr().out
+    assert table.startswith("Look: 1 of 4") and "least" in table and max(map(len, table.splitlines())) <= 80
+    assert main(["doctor", "hand.pt", "--explain"]) == 0 and "half batches" in capsys.readouterr().out
+
+
+def safetensors(path, tensors, **changes):
+    """The format by hand, as its specification has it."""
+    header, data = {"__metadata__": {"format": "pt"}}, b""
+    for key, X in tensors.items():
+        raw = X.contiguous().view(torch.uint8).numpy().tobytes()
+        kind = {torch.float32: "F32", torch.bfloat16: "BF16", torch.int64: "I64"}[X.dtype]
+        header[key] = {"dtype": kind, "shape": list(X.shape), "data_offsets": [len(data), len(data) + len(raw)]}
+        header[key] |= changes
+        data += raw
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+def test_safetensors_are_read_in_their_plain_format(here, capsys):
+    tensors = {
+        "a.exp_avg": memory().float(),
+        "odd": torch.arange(3),
+        "b.exp_avg": memory().bfloat16(),
+        "w": noise(4, 4),
+    }
+    safetensors(here / "state.safetensors", tensors)
+    rows = asked(capsys, "state.safetensors")
+    assert [row["name"] for row in rows] == ["a.exp_avg", "b.exp_avg"]
+    for row in rows:
+        beside_an_svd(row, tensors[row["name"]], "jordan")
+    safetensors(here / "bad.safetensors", tensors, shape=[5, 5])
+    assert_refused(capsys, ["bad.safetensors"], ["bad.safetensors", "a.exp_avg", "[5, 5]"])
+
+
+def test_split_heads_and_the_other_half(here, capsys):
+    first, second = noise(48, 32), noise(48, 32)
+    torch.save({"blocks.qkv": first + second, "out": first}, "one.pt")
+    torch.save({"blocks.qkv": first - second, "out": first, "more": first}, "two.pt")
+    rows = asked(capsys, "one.pt", "--split", "qkv=3", "--heads", "qkv=2", "--other", "two.pt")
+    assert [row["name"] for row in rows] == [f"blocks.qkv[{i}]" for i in range(6)] + ["out"]
+    assert rows[6]["signal"] == pytest.approx(1) and abs(rows[0]["signal"]) < 0.3 and "±" in rows[0]["note"]
+    assert asked(capsys, "one.pt", "--split", "qkv=16,24,8")[1]["shape"] == [24, 32]
+    assert all(row["signal"] is None for row in asked(capsys, "one.pt", "--heads", "4"))
+
+
+def assert_refused(capsys, arguments, words):
+    try:
+        status = main(["doctor", *arguments])
+    except SystemExit as stopped:
+        status = stopped.code
+    said = capsys.readouterr()
+    assert status == 2 and said.out == "" and all(word in said.err.splitlines()[-1] for word in words), said.err
+    assert "Traceback" not in said.err and said.err.count("\n") == 1
+
+
+class Harm:
+    def __reduce__(self):
+        return (open, ("harm.txt", "w"))
+
+
+def test_bad_input_is_one_line_and_nothing_of_a_pickle_is_run(here, capsys):
+    torch.save({"x": Harm()}, "harm.pt")
+    torch.save({"good": noise(10, 8)}, "good.pt")
+    torch.save({"good": noise(10, 6)}, "other.pt")
+    torch.save({"bias": noise(10), "step": 3}, "empty.pt")
+    (here / "cut.pt").write_bytes((here / "good.pt").read_bytes()[:700])
+    (here / "text.pt").write_text("no checkpoint\n" * 50)
+    (here / "nothing.pt").write_bytes(b"")
+    (here / "nothing.safetensors").write_bytes(b"")
+    (here / "wild.safetensors").write_bytes(b"\xff" * 64)
+    for arguments, words in [
+        (["harm.pt"], ["harm.pt", "no tensor"]),
+        (["cut.pt"], ["cut.pt", "cannot be read"]),
+        (["text.pt"], ["text.pt", "cannot be read"]),
+        (["nothing.pt"], ["nothing.pt", "cannot be read"]),
+        (["nothing.safetensors"], ["nothing.safetensors"]),
+        (["wild.safetensors"], ["wild.safetensors", "header"]),
+        (["absent.pt"], ["absent.pt"]),
+        (["absent.safetensors"], ["absent.safetensors"]),
+        (["."], ["."]),
+        (["empty.pt"], ["empty.pt", "two dimensions"]),
+        (["good.pt", "--schedule", "zolotarev"], ["'zolotarev'", "'jordan'"]),
+        (["good.pt", "--split", "good=3"], ["good.pt", "good", "(10, 8)", "split", "3"]),
+        (["good.pt", "--split", "qkv=3"], ["--split", "'qkv'", "good"]),
+        (["good.pt", "--split", "good=x"], ["--split", "'good=x'"]),
+        (["good.pt", "--heads", "2,3"], ["--heads", "'2,3'"]),
+        (["good.pt", "--other", "other.pt"], ["other.pt", "good", "(10, 8)", "(10, 6)"]),
+        (["good.pt", "--other", "empty.pt"], ["empty.pt"]),
+        (["good.pt", "good.pt", "--other", "good.pt"], ["--other", "one file"]),
+        (["good.pt", "--reach", "-1"], ["reach", "-1"]),
+        (["good.pt", "--plot"], ["--plot"]),
+        ([], ["FILE"]),
+    ]:
+        assert_refused(capsys, arguments, words)
+    assert not (here / "harm.txt").exists()
+
+
+@pytest.mark.process
+def test_the_command_runs_from_the_shell(here):
+    torch.save(trained(named=True).state_dict(), "state.pt")
+    run = [sys.executable, "-m", "amemlib", "doctor", "state.pt", "--json"]
+    done = subprocess.run(run, capture_output=True, text=True)
+    assert done.returncode == 0 and [row["name"] for row in json.loads(done.stdout)] == [
+        "layer0.weight",
+        "layer1.weight",
+    ]
+
+
+@pytest.mark.process
+def test_an_interrupt_is_one_line(here):
+    """While torch is imported too."""
+    import signal
+    import time
+
+    torch.save({"a": noise(1500, 1500)}, "large.pt")
+    for pause in (1.0, 4.0):
+        command = [sys.executable, "-m", "amemlib", "doctor", *["large.pt"] * 40]
+        run = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        time.sleep(pause)
+        run.send_signal(signal.SIGINT)
+        said = run.communicate()[1].splitlines()
+        assert run.returncode == 130 and said[-1] == "amemlib: interrupted" and "Traceback" not in said
+
+
+# what people have
+
+
+def muon_state(steps=5, **more):
+    """As torch.optim.Muon writes it, by hand, for an older torch has none."""
+    group = {"lr": 0.1, "ns_coefficients": (3.4445, -4.775, 2.0315), "eps": 1e-7, "ns_steps": steps} | more
+    return {"state": {0: {"momentum_buffer": STEEP}}, "param_groups": [group | {"params": [0]}]}
+
+
+STEEP = memory(48).float()
+
+
+class Counter:
+    def __init__(self, **state):
+        self.__dict__.update(state)
+
+
+def test_what_else_a_checkpoint_holds_is_data_and_nothing_of_it_is_run(here, capsys):
+    extras = {
+        "best": np.float64(1.5),
+        "args": argparse.Namespace(lr=0.1),
+        "path": pathlib.PurePosixPath("x"),
+        "by_name": collections.defaultdict(list, a=[1]),
+        "ordered": collections.OrderedDict(a=1),
+        "random": np.random.default_rng(0).bit_generator.state["state"],
+        "array": np.arange(3),
+        "own": Counter(step=3),
+        "set": {1, 2},
+        "harm": Harm(),
+    }
+    for kind in (True, False):
+        torch.save(extras | {"optimizer": muon_state()}, "extras.pt", _use_new_zipfile_serialization=kind)
+        (row,) = asked(capsys, "extras.pt")
+        beside_an_svd(row, STEEP, "jordan")
+    assert not (here / "harm.txt").exists()
+
+
+@pytest.mark.parametrize("depth", [0, 1])
+def test_no_opcode_of_a_pickle_runs_anything(here, capsys, depth):
+    """GLOBAL, REDUCE, INST, OBJ, NEWOBJ and BUILD, of functions that are on the list too."""
+    state = pickle.dumps({"w": np.ones((4, 4))}, 2)[2:-1]
+    for code in (
+        b"cos\nsystem\n(S'touch harm.txt'\ntR",
+        b"(S'touch harm.txt'\nios\nsystem\n",
+        b"(cos\nsystem\nS'touch harm.txt'\no",
+        b'cbuiltins\neval\n(S\'open("harm.txt", "w")\'\ntR',
+        b"cbuiltins\ngetattr\n(cos\nsystem\nS'__call__'\ntR(S'touch harm.txt'\ntR",
+        b"ctorch._utils\n_rebuild_parameter\n}(S'__call__'\ncos\nsystem\nub",
+    ):
+        code = code + (b"0" if depth else b"")
+        (here / "harm.pkl").write_bytes(b"\x80\x02" + (code + state if depth else b"(" + code + state + b"t") + b".")
+        assert len(asked(capsys, "harm.pkl")) == 1 and not (here / "harm.txt").exists()
+
+
+def test_the_schedule_and_the_cuts_are_those_of_the_file(here, capsys):
+    median = np.median(torch.linalg.svdvals(STEEP.double())) / STEEP.double().norm().item()
+    for steps, name in ((3, "jordan × 3"), (5, "jordan"), (8, "jordan × 8")):
+        torch.save(muon_state(steps), "state.pt")
+        (row,) = asked(capsys, "state.pt")
+        assert row["reach"] == {name: pytest.approx(3.4445**steps * median, rel=1e-6)}
+        assert main(["doctor", "state.pt"]) == 0 and f"{name}, from the file" in capsys.readouterr().out
+    assert list(asked(capsys, "state.pt", "--schedule", "cans")[0]["reach"]) == ["cans"]
+    assert list(asked(capsys, "state.pt", "--schedule", "jordan x 6")[0]["reach"]) == ["jordan × 6"]
+    optimizer = am.Muon([torch.nn.Parameter(torch.zeros(48, 32))], schedule="deepseekv4", split=3, heads=2)
+    optimizer.param_groups[0]["params"][0].grad = noise(48, 32)
+    optimizer.step()
+    torch.save(optimizer.state_dict(), "ours.pt")
+    rows = asked(capsys, "ours.pt")
+    assert len(rows) == 6 and all(list(row["reach"]) == ["deepseekv4"] for row in rows)
+    assert len(asked(capsys, "ours.pt", "--split", "3", "--heads", "1")) == 3
+    assert [row["shape"] for row in asked(capsys, "ours.pt", "--split", "cols:8,24", "--heads", "1")] == [
+        [48, 8],
+        [48, 24],
+    ]
+
+
+def test_a_state_without_a_momentum_is_no_file_of_weights(here, capsys):
+    weights = {"w": noise(8, 8)}
+    for state, words in (
+        ({0: {"m": noise(8, 8), "v": noise(8, 8)}}, ["found m, v", "--key"]),
+        ({}, ["before its first step"]),
+        ({0: {"momentum_buffer": None}}, ["before its first step"]),
+        ({0: {"exp_avg": noise(8, 8), "exp_avg_sq": noise(8, 8)}}, ["1 of Adam's kind"]),
+        ({0: {"momentum_buffer": noise(64)}}, ["1 vectors"]),
+    ):
+        torch.save({"model": weights, "optimizer": {"state": state, "param_groups": [{"params": [0]}]}}, "x.pt")
+        assert_refused(capsys, ["x.pt"], ["x.pt", *words])
+    torch.save({"model": weights, "opt": {"state": {0: {0: {"m": noise(8, 8)}}}, "param_groups": [{}]}}, "x.pt")
+    assert len(asked(capsys, "x.pt", "--key", "m")) == 1
+
+
+def test_every_momentum_has_a_row_or_is_counted(here, capsys):
+    group = {"params": [0, 1], "param_names": ["weight", "weight"]}
+    twice = {"state": {k: {"momentum_buffer": noise(8, 8)} for k in (0, 1)}, "param_groups": [group]}
+    for tree, names in (
+        (twice, ["weight (1)", "weight (2)"]),
+        ({"optimizer": twice}, ["optimizer.weight (1)", "optimizer.weight (2)"]),
+        ({1: noise(8, 8), "1": noise(8, 8)}, ["1 (1)", "1 (2)"]),
+        ({"a": {"b": noise(8, 8)}, "a.b": noise(8, 8)}, ["a.b (1)", "a.b (2)"]),
+    ):
+        torch.save(tree, "x.pt")
+        assert [row["name"] for row in asked(capsys, "x.pt")] == names
+    twice["state"][1]["momentum_buffer"] = torch.ones(8, 8, dtype=torch.int8)
+    twice["state"][2] = {"momentum_buffer": torch.quantize_per_tensor(noise(8, 8), 0.1, 0, torch.qint8)}
+    twice["state"][3] = {"momentum_buffer": torch.zeros(1).expand(10**7, 32, 32)}
+    torch.save(twice, "x.pt")
+    assert main(["doctor", "x.pt"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "1 int8" in said and "1 qint8" in said and "1 stored numbers expanded" in said
+
+
+def test_numbers_get_names_from_the_model_where_shapes_tell_them(here, capsys):
+    model = {"a.weight": noise(8, 6), "a.bias": noise(8), "b.weight": noise(6, 8), "c.weight": noise(8, 6)}
+    state = {i: {"momentum_buffer": noise(*shape)} for i, shape in enumerate([(8, 6), (6, 8), (8, 6)])}
+    optimizer = {"state": state, "param_groups": [{"params": [0, 1, 2]}]}
+    torch.save({"model": model, "optimizer": optimizer}, "x.pt")
+    assert sorted(row["name"] for row in asked(capsys, "x.pt")) == ["a.weight", "b.weight", "c.weight"]
+    torch.save({"model": model | {"d": noise(8, 6)}, "optimizer": optimizer}, "x.pt")
+    assert [row["name"] for row in asked(capsys, "x.pt")] == ["optimizer.0", "b.weight", "optimizer.2"]
+
+
+def test_a_folder_of_torchs_distributed_checkpoint(here, capsys):
+    import torch.distributed.checkpoint as checkpoint
+
+    tree = {"model": {"a.weight": noise(48, 48)}, "optim": muon_state(6)}
+    tree["optim"]["state"] = {"a.weight": tree["optim"]["state"][0]}
+    tree["optim"]["param_groups"][0]["params"] = ["a.weight"]
+    checkpoint.save(tree, checkpoint_id="folder", no_dist=True)
+    (row,) = asked(capsys, "folder")
+    assert row["name"] == "a.weight" and list(row["reach"]) == ["jordan × 6"]
+    assert row["shape"] == [48, 48] and row["lift"] == am.diagnose({"": STEEP}, {"jordan × 6": row_table(6)})[0].lift
+
+
+def row_table(steps):
+    return am.spectral.SCHEDULES["jordan"][:1] * steps
+
+
+def test_other_folders(here, capsys):
+    for name in ("checkpoint-3", "empty", "orbax"):
+        (here / name).mkdir()
+    torch.save(muon_state(), "checkpoint-3/optimizer.pt")
+    torch.save({"_": Harm()}, "checkpoint-3/training_args.bin")
+    safetensors(here / "checkpoint-3" / "model.safetensors", {"h.0.weight": noise(48, 48)})
+    (row,) = asked(capsys, "checkpoint-3")
+    assert row["name"] == "h.0.weight"
+    assert_refused(capsys, ["empty"], ["empty", "nothing"])
+    (here / "orbax" / "_CHECKPOINT_METADATA").write_text("{}")
+    assert_refused(capsys, ["orbax"], ["orbax"])
+
+
+def packed(value):
+    """MessagePack by its specification, as flax.serialization.msgpack_serialize has it."""
+    if isinstance(value, dict):
+        return bytes([0x80 + len(value)]) + b"".join(packed(k) + packed(v) for k, v in value.items())
+    if isinstance(value, str):
+        return bytes([0xD9, len(value)]) + value.encode()
+    if isinstance(value, bytes):
+        return b"\xc6" + struct.pack(">I", len(value)) + value
+    if isinstance(value, int):
+        return b"\xcd" + struct.pack(">H", value)
+    if isinstance(value, tuple):
+        return bytes([0x90 + len(value)]) + b"".join(map(packed, value))
+    inside = packed((tuple(value.shape), str(value.dtype)[6:], value.view(torch.uint8).numpy().tobytes()))
+    return b"\xc9" + struct.pack(">I", len(inside)) + b"\x01" + inside
+
+
+def test_states_of_optax(here, capsys):
+    M = memory(48).float()
+    np.savez("x.npz", **{"mu/w": M.numpy(), "nu/w": M.numpy() ** 2, "count": np.int32(3)})
+    torch.save({"a/mu/w": M, "a/nu/w": M**2}, "flat.pt")
+    table = torch.tensor(am.spectral.SCHEDULES["you"])
+    state = {"0": {"count": 7, "mu": {"dense": {"kernel": M}}, "ns_coeffs": table}}
+    state["1"] = {"mu": {"e": M.bfloat16()}, "nu": {"e": M.bfloat16()}}
+    (here / "x.msgpack").write_bytes(packed(state))
+    for file, name, schedule in (
+        ("x.npz", "w", "jordan"),
+        ("flat.pt", "w", "jordan"),
+        ("x.msgpack", "dense.kernel", "you"),
+    ):
+        (row,) = asked(capsys, file)
+        assert row["name"] == name and len(row["reach"]) == 1
+        beside_an_svd(row, M, schedule)
+    (here / "cut.msgpack").write_bytes(packed(state)[:-9])
+    assert_refused(capsys, ["cut.msgpack"], ["cut.msgpack", "cut off"])
+
+
+def test_a_shard_says_that_it_is_one(here, capsys):
+    from amemlib.training.unpickling import Inert, Stored, _of_class
+
+    local = Stored((4, 8), torch.float32, lambda: noise(4, 8))
+    made = lambda: Stored((8, 8), torch.float32)
+    kind = type("Inert", (Inert,), {"origin": "torch.distributed.tensor.DTensor"})
+    assert "shard (4, 8) of (8, 8)" in _of_class(made, kind, (), {"_local_tensor": local}).reason
+    assert _of_class(lambda: Stored((4, 8), torch.float32), kind, (), ({"_local_tensor": local}, None)) is local
+
+
+def test_stacks_convolutions_and_vectors(here, capsys):
+    tensors = {"stack": noise(2, 3, 32, 64), "kernel": noise(40, 3, 128), "hwio": noise(3, 3, 16, 32)}
+    torch.save(tensors | {"stft": noise(24, 1, 256), "scale": noise(96, 1), "bias": noise(8)}, "x.pt")
+    shapes = lambda *more: [tuple(row["shape"]) for row in asked(capsys, "x.pt", *more)]
+    assert shapes("--names", "stack", "--stack") == [(32, 64)] * 6
+    assert shapes("--names", "kernel", "--conv", "oihw") == [(40, 384)]
+    assert shapes("--names", "hw*", "--conv", "hwio") == [(32, 144)]
+    assert shapes("--names", "stft") == [(24, 256)]
+    assert main(["doctor", "x.pt", "--names", "st"]) == 0 and "2 vectors" in capsys.readouterr().out
+    assert_refused(capsys, ["x.pt", "--names", "absent"], ["x.pt", "absent"])
+
+
+# what it says
+
+
+def test_the_verdict_comes_first_and_worst_first(here, capsys):
+    steep = torch.diag(torch.logspace(0, -4, 48))
+    bad = noise(48, 48)
+    bad[3, 4] = np.nan
+    state = {
+        "low": steep,
+        "bad": bad,
+        "small": noise(48, 48) * 1e-12,
+        "zero": torch.zeros(48, 48),
+        "fine": noise(48, 48),
+    }
+    group = muon_state()["param_groups"][0] | {"params": list(state)}
+    torch.save({"state": {k: {"momentum_buffer": M} for k, M in state.items()}, "param_groups": [group]}, "x.pt")
+    assert main(["doctor", "x.pt", "--all"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("BROKEN: 2 of 5") and max(map(len, lines)) <= 80
+    heads = [line for line in lines if line[:2] in ("1.", "2.", "3.")]
+    assert ["bad" in heads[0], "small" in " ".join(lines), "low" in heads[2]] == [True] * 3
+    assert sum(line.lstrip().startswith("paste") for line in lines) == 3
+    assert sum("1 zero" in line for line in lines) == 1
+    assert main(["doctor", "x.pt", "--names", "fine"]) == 0
+    assert capsys.readouterr().out.startswith("Nothing to do: 1 matrices")
+    assert main(["doctor", "x.pt", "--names", "low", "fine"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("Look: 1 of 2") and 'g["ns_steps"] = ' in said
+
+
+def test_the_lines_to_paste_do_what_they_say(here, capsys):
+    for steps in (3, 5, 7):
+        torch.save(muon_state(steps), "x.pt")
+        before = next(iter(asked(capsys, "x.pt")[0]["reach"].values()))
+        main(["doctor", "x.pt"])
+        said = capsys.readouterr().out
+        if "paste" not in said:
+            assert before >= 3
+            continue
+        more = int(said.partition('"ns_steps"] = ')[2].split()[0])
+        torch.save(muon_state(more), "x.pt")
+        assert steps < more <= 8 and next(iter(asked(capsys, "x.pt")[0]["reach"].values())) > min(3, 3 * before)
+
+
+def test_a_momentum_below_epsilon_is_lifted_as_a_step_lifts_it():
+    M = noise(96, 64) * 1e-10
+    row = am.diagnose(M)
+    O = torch.nn.functional.normalize(M.double().flatten(), dim=0).view(96, 64) * (M.double().norm() / 1e-7)  # noqa: E741
+    for a, b, c in am.spectral.SCHEDULES["jordan"]:
+        A = O @ O.mT
+        O = a * O + (b * A + c * A @ A) @ O  # noqa: E741
+    assert row.lift["jordan"] == pytest.approx(O.square().sum().item() / 64, rel=1e-6) and "below ε" in row.note
+    assert am.diagnose(M, eps=1e-30).lift["jordan"] == pytest.approx(am.diagnose(M * 1e10).lift["jordan"])
+
+
+def test_two_checkpoints_tell_whether_a_step_was_muons(here, capsys):
+    W, M = noise(48, 32), low_rank(3, 48)[:, :32] + 0.05 * noise(48, 32)
+    O = am.polar(M).float()  # noqa: E741
+    for step, flat, status in ((O, 1.0, 0), (M / M.norm() * 32**0.5, None, 1)):
+        for name, w in (("before.pt", W), ("after.pt", W - 0.02 * step)):
+            state = {"state": {0: {"momentum_buffer": M}}, "param_groups": [{"params": [0], "param_names": ["w"]}]}
+            torch.save({"model": {"w": w}, "optimizer": state}, name)
+        assert main(["doctor", "before.pt", "after.pt", "--lr", "0.02", "--json"]) == status
+        (row,) = json.loads(capsys.readouterr().out)
+        s = torch.linalg.svdvals(step.double())
+        assert row["size"] == pytest.approx(1, rel=1e-3)
+        assert row["flatness"] == pytest.approx((s.square().sum() / (32 * s[0] ** 2)).item(), rel=1e-2)
+        assert flat is None or row["flatness"] == pytest.approx(flat, rel=1e-3)
+    assert main(["doctor", "before.pt", "after.pt", "--lr", "0.02"]) == 1
+    assert capsys.readouterr().out.startswith("BROKEN: 1 of 1 steps")
+
+
+def test_other_forms(here, capsys):
+    torch.save({f"h.{i}.attn": noise(16, 8) for i in range(3)} | {"out": memory(32)}, "x.pt")
+    assert main(["doctor", "x.pt", "--csv"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split(",")[0] == "name" and len(lines) == 5
+    assert main(["doctor", "x.pt", "--sort", "reach", "--top", "1"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("out")
+    pytest.importorskip("matplotlib")
+    assert main(["doctor", "x.pt", "--plot", "reach.png"]) == 0 and (here / "reach.png").stat().st_size > 1000
+
+
+# in bad hands
+
+
+def test_names_are_shown_and_never_sent(here, capsys):
+    names = ["\x1b[2J\x1b[31mred", "a\r\nforged  1  2  3", "\u202ebidi", "nul\x00", "\udc80lone", "x" * 10**5]
+    torch.save({name: noise(8, 8) for name in names if "\udc80" not in name} | {"é": noise(8, 8)}, "x.pt")
+    assert main(["doctor", "x.pt", "--all"]) == 0
+    said = capsys.readouterr().out
+    assert all(c.isprintable() or c == "\n" for c in said) and r"\x1b" in said and r"\u202e" in said
+    assert max(map(len, said.splitlines())) <= 80 and len(said.splitlines()) < 30
+    header = json.dumps({names[4]: {"dtype": "F32", "shape": [2, 2], "data_offsets": [0, 16]}}).encode()
+    (here / "x.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + struct.pack("<4f", 1, 2, 3, 4))
+    assert main(["doctor", "x.safetensors", "--all"]) == 0 and r"\udc80" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii", "utf-8"])
+def test_it_prints_in_whatever_a_pipe_takes(here, monkeypatch, encoding):
+    torch.save({"state": {"é": {"momentum_buffer": noise(8, 8) * 1e-12}}, "param_groups": []}, "x.pt")
+    out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    monkeypatch.setattr(sys, "stdout", out)
+    assert main(["doctor", "x.pt", "--all", "--explain"]) == 1
+    assert b"BROKEN" in out.buffer.getvalue()
+
+
+def test_special_files_cycles_and_giants_end(here, capsys):
+    if hasattr(os, "mkfifo"):
+        os.mkfifo("fifo.pt")
+        assert_refused(capsys, ["fifo.pt"], ["fifo.pt", "regular file"])
+    assert_refused(capsys, [os.devnull], ["regular file"])
+    node = {"w": noise(8, 8)}
+    for _ in range(60):
+        node = {"a": node, "b": node}
+    node["self"] = node
+    torch.save(node, "dag.pt")
+    assert len(asked(capsys, "dag.pt")) == 1
+    torch.save({"meta": torch.empty(8, 8, device="meta"), "giant": torch.zeros(1).expand(10**7, 32, 32)}, "x.pt")
+    assert_refused(capsys, ["x.pt"], ["x.pt", "no numbers", "expanded"])
+
+
+def test_safetensors_that_lie_are_refused(here, capsys):
+    entry = '{"dtype": "F32", "shape": [2, 2], "data_offsets": [%d, %d]}'
+    for text, data, words in (
+        ('{"a": ' + entry % (0, 16) + ', "a": ' + entry % (0, 16) + "}", 16, ["'a'", "twice"]),
+        ('{"a": ' + entry % (0, 16) + ', "b": ' + entry % (8, 24) + "}", 24, ["b", "overlap"]),
+        ('{"a": ' + entry % (0, 16) + "}", 20, ["4 bytes behind"]),
+    ):
+        raw = text.encode()
+        (here / "x.safetensors").write_bytes(struct.pack("<Q", len(raw)) + raw + bytes(data))
+        assert_refused(capsys, ["x.safetensors"], ["x.safetensors", *words])
+    (here / "x.safetensors").write_bytes(b"\xff" * 7 + b"\x7f" + b"{}")
+    assert_refused(capsys, ["x.safetensors"], ["x.safetensors", "header"])

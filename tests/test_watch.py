@@ -1,0 +1,150 @@
+"""The watch: the steps of any optimizer, the momenta of Muon's, what it says in words, and what it goes on after."""
+
+import warnings
+
+import pytest
+import torch
+
+import amemlib as am
+
+TORCH = getattr(torch.optim, "Muon", None)
+
+
+def noise(*shape, seed=0):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+def run(kind, steps=4, every=4, scale=1.0, shapes=((48, 48), (96, 32)), dtype=torch.float32, log=None, **options):
+    """Decaying gradients with a falling spectrum; the last logged values, and what was said."""
+    params = [torch.nn.Parameter((noise(*shape) / 7).to(dtype)) for shape in shapes]
+    optimizer, seen = kind([(f"w{i}", p) for i, p in enumerate(params)], **options), []
+    am.watch(optimizer, every, (lambda *pair: seen.append(pair)) if log is None else log)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for t in range(steps):
+            for p in params:
+                falling = am.polar(noise(*p.shape)) @ torch.diag(torch.logspace(0, -1.5, p.shape[1])).double()
+                p.grad = (scale * 0.7**t * (falling + noise(*p.shape, seed=t) / 100)).to(dtype)
+            optimizer.step()
+    return seen, " | ".join(str(one.message) for one in said)
+
+
+def of(values, kind):
+    return [x for key, x in values.items() if key.startswith(kind + "/")]
+
+
+@pytest.mark.parametrize("kind", [am.Muon, pytest.param(TORCH, marks=pytest.mark.skipif(not TORCH, reason="no Muon"))])
+def test_a_muon_step_is_flat_and_has_its_size(kind):
+    seen, said = run(kind, lr=0.02)
+    [(step, values)] = seen
+    assert step == 4 and not said and list(values)[:2] == ["reach/w0", "lift/w0"]
+    assert len(of(values, "flatness")) == 2 and min(of(values, "flatness")) > 0.5
+    for name, scale in (("w0", 1), ("w1", 3**0.5)):
+        # power iteration and a momentum one Nesterov step behind
+        assert values[f"size/{name}"] == pytest.approx(scale * values[f"lift/{name}"] ** 0.5, rel=0.1)
+
+
+def test_a_step_of_momentum_sgd_is_named():
+    [(_, values)], said = run(torch.optim.SGD, lr=0.01, momentum=0.9)
+    assert max(of(values, "flatness")) < 0.3 and "w0, w1: this step is not orthogonal" in said
+
+
+def test_a_flatness_is_that_of_the_singular_values():
+    [W], seen = [torch.nn.Parameter(noise(12, 8))], []
+    optimizer = torch.optim.SGD([W], lr=0.1)
+    am.watch(optimizer, 1, lambda step, values: seen.append(values))
+    W.grad = torch.linalg.qr(noise(12, 8))[0] @ torch.diag(torch.tensor([2.0] + [0.5] * 7))
+    with pytest.warns(UserWarning, match="not orthogonal"):
+        optimizer.step()
+    expected = {"size/0": ((4 + 7 / 4) / 8) ** 0.5, "flatness/0": (4 + 7 / 4) / 8 / 4}
+    assert seen == [pytest.approx(expected, rel=1e-4)]
+
+
+def test_steps_that_bfloat16_swallows_are_named():
+    [(_, values)], said = run(am.Muon, lr=2e-4, dtype=torch.bfloat16, shapes=[(48, 48)])
+    assert values["size/w0"] < 0.5 * values["lift/w0"] ** 0.5 and ("shorter" in said or "not orthogonal" in said)
+
+
+def test_below_epsilon_nothing_is_lifted_and_zeros_are_no_alarm():
+    [(_, values)], said = run(am.Muon, lr=0.02, scale=1e-9)
+    assert max(of(values, "lift")) < 0.1 and "below ε" in said
+    [(_, values)], said = run(am.Muon, lr=0.02, scale=0.0)
+    assert not said and not of(values, "lift") and max(of(values, "size")) < 1e-3
+
+
+def test_after_an_infinite_gradient_it_names_the_matrix_and_goes_on():
+    seen, said = run(am.Muon, steps=6, every=2, lr=0.02, scale=float("inf"))
+    assert [step for step, _ in seen] == [2, 4, 6] and "w0, w1: the momentum is not finite" in said
+    assert all(values["reach/w0"] != values["reach/w0"] and "size/w0" in values for _, values in seen)
+
+
+def test_it_takes_wrapped_optimizers_and_counts_on_after_a_resume():
+    class Wrapper(torch.optim.Optimizer):
+        def __init__(self, optimizer):
+            self.optimizer = optimizer
+
+        def step(self):
+            self.optimizer.step()
+
+    [W], seen = [torch.nn.Parameter(noise(8, 8))], []
+    for start in (0, 6):
+        wrapped = Wrapper(am.Muon([W]))
+        handle = am.watch(wrapped, 2, lambda step, values: seen.append(step), start=start)
+        for t in range(6):
+            W.grad = noise(8, 8, seed=t)
+            wrapped.step()
+        handle.remove()
+        wrapped.step(), wrapped.step()
+    assert seen == [2, 4, 6, 8, 10, 12]
+
+
+def test_what_it_cannot_see_is_said_once_and_names_that_collide_are_numbered():
+    class Other(torch.optim.SGD):
+        def step(self):
+            for p in self.param_groups[0]["params"]:
+                self.state[p]["m"] = p.grad
+            super().step()
+
+    first, second, seen = torch.nn.Parameter(noise(8, 8)), torch.nn.Parameter(noise(6, 4)), []
+    for kind in (Other, am.Muon):
+        optimizer = kind([{"params": [("weight", first)]}, {"params": [("weight", second)]}], lr=0.1)
+        am.watch(optimizer, 2, lambda step, values: seen.append(values))
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            for t in range(4):
+                first.grad, second.grad = noise(8, 8, seed=t), noise(6, 4, seed=t)
+                optimizer.step()
+        assert sum("cannot be seen" in str(one.message) for one in said) == (kind is Other)
+    assert {"reach/weight", "reach/weight#2", "size/weight", "size/weight#2"} <= set(seen[-1])
+
+
+def test_a_dashboard_gets_a_few_numbers_a_group():
+    class Writer(dict):
+        def add_scalar(self, key, value, step):
+            self[key, step] = value
+
+    writer = Writer()
+    run(am.Muon, lr=0.02, shapes=((16, 16),) * 5, steps=10, every=5, log=writer)
+    keys = [key for key, step in writer if step == 5]
+    assert len(keys) == 12 and {"group0/flatness/min", "group0/reach/median", "flatness/w4"} <= set(keys)
+    with pytest.raises(TypeError, match="SummaryWriter"):
+        am.watch(am.Muon([torch.nn.Parameter(noise(4, 4))]), 1, "tensorboard")
+
+
+def test_parts_and_functions_have_their_numbers():
+    [(_, values)], _ = run(am.Muon, lr=0.02, heads=2, schedule="cans", shapes=[(24, 16)])
+    assert {f"{key}/w0[{i}]" for key in ("reach", "lift", "size", "flatness") for i in (0, 1)} == set(values)
+    [(_, values)], _ = run(am.Muon, lr=0.02, schedule=am.polar, shapes=[(24, 16)])
+    assert set(values) == {"lift/w0", "size/w0", "flatness/w0"} and values["lift/w0"] == pytest.approx(1)
+
+
+@pytest.mark.skipif(not TORCH, reason="this torch has no Muon")
+def test_torchs_muon_is_looked_at_with_its_steps():
+    [W], seen = [torch.nn.Parameter(noise(24, 16))], []
+    optimizer = TORCH([W], ns_steps=3)
+    am.watch(optimizer, 1, lambda step, values: seen.append(values))
+    W.grad = noise(24, 16)
+    optimizer.step()
+    row = am.diagnose(optimizer.state[W]["momentum_buffer"], {"three": am.spectral.SCHEDULES["jordan"][:3]})
+    assert seen[0]["reach/0"] == pytest.approx(row.reach["three"], rel=1e-4)
+    assert seen[0]["lift/0"] == pytest.approx(row.lift["three"], rel=1e-4)
