@@ -38,9 +38,9 @@ def counts(law: str, problem: Problem, steps: int) -> list[float]:
     """The law's counts after 1, …, T steps: of one, or of the thresholded iterates of Theorems 9 and 10."""
     name, n_items, dim = law.removesuffix(" steps"), problem.n_items, problem.dim
     if name == law:
-        return [expected_capacity(problem, law, theory.bulk_scale(ALPHA, n_items, dim))]
+        return [expected_capacity(problem, law, theory.bulk_scale(n_items, dim, ALPHA))]
     rule = RULES[name]
-    plan = rule.schedule(ALPHA, n_items, dim, steps, 1.0)
+    plan = rule.schedule(n_items, dim, ALPHA, steps, 1.0)
     return list(rule.expected(plan, thresholded_weights(problem.frequencies, plan.removed), dim)["counts"])
 
 

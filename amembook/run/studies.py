@@ -13,7 +13,6 @@ _HOUSE = Path(__file__).resolve().parents[1]
 
 PAPER = {
     "one-step": "one_step",
-    "limit": "limit",
     "spectral-maps": "spectral_maps",
     "critical-batch": "critical_batch",
     "signal": "signal",
