@@ -541,7 +541,8 @@ def totals(rows: list[dict]) -> list[str]:
     """How all statements of a book stand, in plain words: a line for whose they are."""
     kinds = {
         "agree with their formula": (claims.REPRODUCED, claims.PREDICTED),
-        "order or bound holds": (claims.OBSERVED, claims.CONSISTENT),
+        "an order is seen": (claims.OBSERVED,),
+        "identity or bound, checked": (claims.CONSISTENT,),
         "not decided": (claims.UNDECIDED,),
         "miss": (claims.NOT_REPRODUCED,),
         "open": (claims.OPEN,),
