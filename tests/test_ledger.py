@@ -52,6 +52,17 @@ def test_what_nobody_knows_is_the_conjecture_and_its_figure_and_is_judged_by_no_
     assert growth["of"] == "ours" and {part["key"] for part in growth["parts"]} == {"exponents", "trend"}
 
 
+def test_draws_say_nothing_of_a_law_that_is_younger():
+    younger = [(row, part) for row in LOADED for part in row["parts"] if "then" in part]
+    assert {row["statement"] for row, _ in younger} == {"A recursion for the true iterates, its growth"}
+    for row, part in younger:
+        assert claims.word(part) == row["verdict"] == "undecided" and not part["draws"]
+        laws = [[one["law"] for one in numbers] for numbers in (part["numbers"], part["then"]["numbers"])]
+        assert laws[0] != laws[1]
+    page = (ROOT / "chapters" / "evidence.md").read_text(encoding="utf-8")
+    assert all("|".join(["", *(f" {cell} " for cell in line), ""]) in page for line in ledger.anew(LOADED, ROOT))
+
+
 def test_every_row_says_whose_it_is_and_stands_on_the_page_of_all():
     for book, others in (("", {"paper", "ours"}), ("companions", {"companion", "ours"})):
         rows = [row for row in LOADED if row["book"] == book]

@@ -262,6 +262,8 @@ FLAWS = {
     for name in studies.PAPER
     if name
     not in ("spectral-emergence", "gradient-limit", "trained-map", "whitening", "zoo", "two-sided", "whitened-runs")
+    # no record is stored yet: tests/test_ratio.py plants what its rule must see
+    and name != "iterates-ratio"
 }
 """For each study its flaws: a record, a verdict, the word that this then has, and what stands at some addresses of the
 measured numbers instead, a value or a function of the old one."""

@@ -191,38 +191,6 @@ def domain_figure(record: dict) -> Figure:
     return figure
 
 
-def ratio_figure(record: dict) -> Figure:
-    """A record of `iterates-ratio`. Left: R_T against d, two standard errors; lines: the laws of both counts. Right:
-    its local exponents at the octaves' middles; dotted: what the Conjecture says of their limit.
-    """
-    config, measured, predicted = record["config"], record["measured"], record["predicted"]
-    figure, (left, right) = new_axes(2)
-    dims = np.array(config["dims"])
-    drawn = [
-        np.array(true) / np.array(thresholded)
-        for part in ("below", "last")
-        for true, thresholded in zip(measured[f"{part}_true"], measured[f"{part}_thresholded"], strict=True)
-    ]
-    mean, error = (np.array([f(one) for one in drawn]) for f in (lambda x: x.mean(0), _error))
-    law = np.array(predicted["true"]) / np.array(predicted["thresholded"])
-    middles = np.sqrt(dims[1:] * dims[:-1])
-    slopes, law_slopes = (np.diff(np.log2(values), axis=0) for values in (mean, law))
-    scatter = error / mean / np.log(2)
-    for step, (look, _) in enumerate(series(range(1, config["steps"] + 1), "$T = {}$")):
-        points(left, dims, mean[:, step], look, error=error[:, step], law=law[:, step])
-        of_slope = np.hypot(scatter[1:, step], scatter[:-1, step])
-        points(right, middles, slopes[:, step], look, error=of_slope, law=law_slopes[:, step])
-    right.axhline(0, ls=":", color=GREY, lw=1.2)
-    frame(left, "embedding dimension $d$", "$R_T$, true over thresholded", log="x", base=2)
-    frame(right, "embedding dimension $d$", "local exponent of $R_T$", log="x", base=2)
-    key(left, {"predicted": "-", "no power of $d$": ":"}, below=4)
-    return figure
-
-
-def _error(draws: np.ndarray) -> np.ndarray:
-    return draws.std(0, ddof=1) / np.sqrt(len(draws))
-
-
 def minibatch_iterates_figure(record: dict) -> Figure:
     """Figure 5(b): recovered items against samples seen, a curve a batch size; lines: distinct items expected.
 
