@@ -256,3 +256,11 @@ def test_the_domain_record_says_what_the_chapter_promises():
     # over α and d, at every rate and step
     total = counts.mean(3).sum((1, 2)) / law.sum((1, 2))
     assert np.abs(total - 1)[:, looks <= 5].max() < 0.03 and np.abs(total - 1)[:, looks > 5].max() < 0.04
+
+
+def test_the_ends_of_the_wider_domain_are_what_the_chapter_says():
+    (record,) = read_records("iterates-domain", "ends-96")
+    counts, law = (np.array(record[side]["counts"]) for side in ("measured", "predicted"))
+    assert np.abs(counts.mean(3).sum((1, 2)) / law.sum((1, 2)) - 1).max() < 0.024
+    off = np.abs(np.array(record["measured"]["overlaps"]) - record["predicted"]["overlaps"])
+    assert off[0].max() < 0.05 and off[..., :5, :5].max() < 0.05 and 0.25 < off[1].max() < 0.29
