@@ -3,6 +3,7 @@
 import ast
 from collections import Counter
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import notebooks
@@ -87,6 +88,14 @@ def test_no_study_imports_another(file):
     """Deleting one breaks no other: a practice or companion study is one folder."""
     studies = {study_of(module) for module in house(FILES[file])} - {None}
     assert studies <= {study_of(module_of(file))}
+
+
+def test_no_import_of_a_study_runs_in_a_circle():
+    """Not inside a function either."""
+    modules = {module_of(file): house(path) for file, path in FILES.items() if study_of(module_of(file))}
+    # a name that is no module is one in its package
+    own = lambda name: name if name in modules else name.rpartition(".")[0]
+    TopologicalSorter({module: set(map(own, names)) - {module} for module, names in modules.items()}).prepare()
 
 
 def test_nothing_names_a_study_that_can_be_deleted():

@@ -3,10 +3,11 @@
 import inspect
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import partial, reduce
 from operator import getitem
+from types import SimpleNamespace
 from typing import Annotated, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -213,7 +214,7 @@ class Experiment:
     profiles: dict
     grids: Callable[..., Mapping[str, Grid]]
     summarise: Callable[..., tuple[dict, dict]]
-    judge: Callable[..., dict[str, dict]]
+    judge: Callable[..., Mapping[str, dict] | Iterable[tuple[str, dict]]]
     unseen_from: int = 1000
     added: Mapping[str, object] = field(default_factory=dict)
 
@@ -227,7 +228,7 @@ class Experiment:
 
     def verdicts(self, config, measured: dict, predicted: dict) -> dict[str, dict]:
         """The judge's verdicts; on seeds that were looked at before its rules were written only checks say anything."""
-        verdicts = self.judge(config, arrays(measured), arrays(predicted))
+        verdicts = dict(self.judge(config, arrays(measured), arrays(predicted)))
         if config.first_seed >= self.unseen_from:
             return verdicts
         return {name: seen(verdict) for name, verdict in verdicts.items()}
@@ -324,7 +325,12 @@ def _parse(key: str, text: str, kind):
 
 
 def plain(value):
-    """Nested dicts, lists and tuples with arrays and tensors as lists, NumPy's numbers as Python's."""
+    """Nested dicts, lists and tuples with arrays and tensors as lists, NumPy's numbers as Python's.
+
+    A namespace is a dict of its names.
+    """
+    if isinstance(value, SimpleNamespace):
+        return plain(vars(value))
     if isinstance(value, dict):
         return {key: plain(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple, range)):

@@ -4,6 +4,7 @@ A study is a module with `EXPERIMENT` in it. Those of the paper are listed here 
 practice and of companions are the folders of these packages. None is imported before it is asked for.
 """
 
+import ast
 import pkgutil
 import re
 from importlib import import_module
@@ -56,10 +57,17 @@ def find_experiment(name: str):
 
 
 def purpose_of(name: str) -> str:
-    """What a study is for, read from its source: to import it would load torch."""
+    """What a study is for, read from its source: to import it would load torch. `headline` of its docstring unless a
+    text stands there."""
     path = _HOUSE.parent / module_of(name).replace(".", "/")
     text = (path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text(encoding="utf-8")
-    return "".join(re.findall('"(.*?)"', re.search(r'purpose=\(?((?:\s*"[^"]*")+)', text)[1]))
+    stated = re.search(r'purpose=\(?((?:\s*"[^"]*")+)', text)
+    return "".join(re.findall('"(.*?)"', stated[1])) if stated else headline(ast.get_docstring(ast.parse(text)))
+
+
+def headline(docstring: str) -> str:
+    """The first line of a study's docstring without its name and its full stop."""
+    return docstring.splitlines()[0].partition(": ")[2].rstrip(".")
 
 
 def module_of(name: str) -> str:

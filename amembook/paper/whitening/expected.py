@@ -3,7 +3,6 @@
 import numpy as np
 from torch import Tensor
 
-from amembook.paper.whitening.measure import SIBLINGS
 from amemlib import theory
 from amemlib.equivalents import (
     KFAC,
@@ -18,6 +17,7 @@ from amemlib.equivalents import (
 )
 from amemlib.problem import Problem
 
+SIBLINGS = 4
 PREDICTED = ("sgd", "polar", "best", "newton", "kfac", "siblings", "matched", "mixed")
 """Steps with a law: spectral maps, one side, both sides, a sum; polar factors of whitened gradients have none."""
 

@@ -5,6 +5,7 @@ import math
 import torch
 from torch import Tensor
 
+from amembook.paper.whitening.expected import SIBLINGS, expected_of_a_batch
 from amembook.run import runtime
 from amemlib import theory
 from amemlib.equivalents import SpectralLaw, best_map
@@ -15,7 +16,6 @@ from amemlib.sampling import sample_embeddings, sample_minibatch
 from amemlib.spectral import polar, spectral_map
 from amemlib.whitening import balanced_sum, kfac, matched_filter, second_moment, siblings, whiten
 
-SIBLINGS = 4
 FLOOR = 0.6
 """What the second term of a mix has of the Frobenius norm of the first."""
 STEPS = (
@@ -71,8 +71,6 @@ def measure_batches(
     damped_items: int, damped_dim: int, alphas: list[float], batch_sizes: list[int], seed: int, device: str
 ) -> dict:
     """Recovered items of K-FAC, W* and the polar map on a batch, with the counts predicted for its frequencies."""
-    from amembook.paper.whitening.expected import expected_of_a_batch
-
     emb = sample_embeddings(Problem.power_law(damped_items, damped_dim, 1.5), seed, runtime.device(device))
     found = {name: [] for name in ("polar", *DAMPED, "law_kfac", "law_matched")}
     for alpha in alphas:

@@ -4,8 +4,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from amembook.figures.style import GREY, frame, name_lines, new_axes, points, series
-from amembook.practice.knee.judge import FIRST, LAST
-from amembook.practice.knee.measure import ARMS, slope
+from amembook.practice.knee import ARMS, FIRST, LAST, slope
 
 
 def knee_figure(records: list[dict]) -> Figure:

@@ -9,8 +9,7 @@ import torch
 import amemlib as am
 from amembook.networks import language_model
 from amembook.networks.text import documentation
-from amembook.practice.knee import measure
-from amembook.practice.knee.judge import SHORT_SHARES, _half
+from amembook.practice import knee
 from amembook.run.records import read_records
 from amemlib.training.doctor import MEANING
 
@@ -30,38 +29,38 @@ ROWS = torch.randn(2, 6, 9, generator=torch.Generator().manual_seed(0), dtype=to
 def test_a_dialled_schedule_is_the_schedule_of_a_smaller_matrix():
     s = torch.linspace(0.01, 1, 20, dtype=torch.float64)
     table = am.spectral.SCHEDULES["cans"]
-    found = am.spectral.compose_quintics(s, measure.dialled(table, 7.0))
-    torch.testing.assert_close(found, am.spectral.compose_quintics(s / 7, table))
-    assert measure.slope("cans 34.6") == pytest.approx(measure.slope("jordan 16"), rel=2e-3)
-    assert measure.slope("cans 138.5") == pytest.approx(measure.slope("jordan 64"), rel=2e-3)
+    dialled = am.spectral.compose_quintics(s, knee.dialled(table, 7.0))
+    torch.testing.assert_close(dialled, am.spectral.compose_quintics(s / 7, table))
+    assert knee.slope("cans 34.6") == pytest.approx(knee.slope("jordan 16"), rel=2e-3)
+    assert knee.slope("cans 138.5") == pytest.approx(knee.slope("jordan 64"), rel=2e-3)
 
 
 def test_arms_are_the_librarys_maps():
     for arm, aim in (("jordan 1", am.newton_schulz), ("exact", am.polar)):
-        torch.testing.assert_close(measure.mapped(arm, ROWS), aim(ROWS), rtol=0, atol=1e-10)
+        torch.testing.assert_close(knee.mapped(arm, ROWS), aim(ROWS), rtol=0, atol=1e-10)
     s = torch.linalg.svdvals(ROWS[0])
     s = s / s.norm()
-    O = measure.mapped("jordan 64", ROWS)[0]  # noqa: E741
-    assert measure.lifts("jordan 64", s)["lift"] == pytest.approx(float(O.square().mean()) * 9)
-    assert measure.lifts("jordan 64", s)["plateau"] == measure.lifts("jordan 1", s)["lift"]
+    O = knee.mapped("jordan 64", ROWS)[0]  # noqa: E741
+    assert knee.lifts("jordan 64", s)["lift"] == pytest.approx(float(O.square().mean()) * 9)
+    assert knee.lifts("jordan 64", s)["plateau"] == knee.lifts("jordan 1", s)["lift"]
 
 
 def test_every_update_has_one_size_and_is_nesterovs():
-    told, G = {}, {"wide": ROWS[0], "tall": ROWS[1].mT}
-    update = measure.muon_of("jordan 16", 2, told)
+    half_time, G = {}, {"wide": ROWS[0], "tall": ROWS[1].mT}
+    update = knee.muon_of("jordan 16", 2, half_time)
     first = update(0, G)
-    assert not told and first["tall"].shape == (9, 6)
+    assert not half_time and first["tall"].shape == (9, 6)
     assert [float(move.norm()) for move in first.values()] == pytest.approx([math.sqrt(6)] * 2)
     second = update(1, {name: 2 * X for name, X in G.items()})
     torch.testing.assert_close(second, first)
-    assert set(told) == {"wide", "tall"}
+    assert set(half_time) == {"wide", "tall"}
 
 
 def test_frozen_matrices_and_fixed_inputs_stay_and_the_halves_are_apart():
     text = documentation(4000, 32)
-    given = (text, 32, 8, 8, 2, 3, 0.1)
-    frozen = language_model.train_language_model(*given, None, 0, "cpu")
-    moved = language_model.train_language_model(*given, measure.muon_of("exact", 3, {}), 0, "cpu")
+    run = (text, 32, 8, 8, 2, 3, 0.1)
+    frozen = language_model.train_language_model(*run, None, 0, "cpu")
+    moved = language_model.train_language_model(*run, knee.muon_of("exact", 3, {}), 0, "cpu")
     start = language_model.initial_weights(language_model.Network(32, 8, 8, 32), 0)
     for name, W in start.items():
         assert torch.equal(frozen[name], W) == (name != "unembedding")
@@ -74,22 +73,22 @@ def test_longer_runs_are_predicted_by_what_the_short_ones_measured():
     measured = read_records("knee", "confirm")[-1]["measured"]
     reach = {arm: x for arm, x in measured["reach"].items() if arm.startswith("jordan")}
     arms = sorted(reach, key=reach.get)
-    found = {reach[arm]: np.mean(measured["share"].get(arm, 1.0)) for arm in arms}
-    assert [*SHORT_SHARES] == pytest.approx([*found], rel=0.01)
-    assert [*SHORT_SHARES.values()] == pytest.approx([*found.values()], abs=0.001)
-    assert _half(np.log([1.0, 4.0, 16.0]), [0.2, 0.4, 0.6]) == pytest.approx(8.0)
+    kept = {reach[arm]: np.mean(measured["share"].get(arm, 1.0)) for arm in arms}
+    assert [*knee.SHORT_SHARES] == pytest.approx([*kept], rel=0.01)
+    assert [*knee.SHORT_SHARES.values()] == pytest.approx([*kept.values()], abs=0.001)
+    assert knee.reach_of_half(np.log([1.0, 4.0, 16.0]), [0.2, 0.4, 0.6]) == pytest.approx(8.0)
 
 
 def test_the_doctors_thresholds_are_those_of_the_records():
     text = MEANING.replace("\n", " ")
     long, short = (record["measured"] for record in read_records("knee", "confirm"))
-    for measured, arm, told in (
+    for measured, arm, sentence in (
         (long, "jordan 16", "{:.0%} kept at {:.1f}"),
         (long, "jordan 64", "{:.0%} at {:.2f}"),
         (short, "jordan 64", "{:.0%} kept at {:.2f}"),
         (long, "jordan 256", "{:.0%} at {:.2f}"),
     ):
-        assert told.format(np.mean(measured["share"][arm]), measured["reach"][arm]) in text
+        assert sentence.format(np.mean(measured["share"][arm]), measured["reach"][arm]) in text
     for measured in (short, long):
         kept = {x: np.mean(measured["share"].get(arm, 1.0)) for arm, x in measured["reach"].items()}
         assert all(share > 0.98 for x, share in kept.items() if x >= 3)
