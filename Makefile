@@ -88,8 +88,8 @@ bench: $(SETUP)  ## time the kernels beside their peers (minutes)
 # without .git gets its commit by AMEM_COMMIT=$(git rev-parse --short=12 HEAD). The studies stand in the order of their worth.
 GPU_PYTHON = $(if $(wildcard $(BIN)/python),$(BIN)/python,$(PYTHON))
 # PROFILE=rehearsal is of the first three alone.
-GPU_STUDIES ?= $(if $(filter rehearsal,$(PROFILE)),one-step sharp deflation,one-step sharp deflation interactions \
-  signal loss many-steps trajectory spectral-maps critical-batch optimality race iterates-domain iterates-ratio precision lemmas \
+GPU_STUDIES ?= $(if $(filter rehearsal,$(PROFILE)),one-step sharp deflation,sharp one-step deflation spectral-maps \
+  interactions signal loss many-steps trajectory critical-batch optimality race iterates-domain iterates-ratio precision lemmas \
   vocabulary recall-rates recall recall-capacity)
 BUDGET ?= 540
 RESULTS ?= results

@@ -45,6 +45,9 @@ class Elsewhere(torch.Tensor):
     def __repr__(self):
         return f"Elsewhere({self.host!r})"
 
+    def __format__(self, form):
+        return format(self.host, form)
+
     def __reduce_ex__(self, protocol):
         return self.host.detach().__reduce_ex__(protocol)
 

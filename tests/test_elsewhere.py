@@ -1,8 +1,16 @@
 """Every cell on a device that is none (`pretend`): what forgets to move a tensor fails here, and the numbers agree."""
 
+import ast
+import io
 import math
+import re
+from contextlib import redirect_stdout
 from dataclasses import replace
+from pathlib import Path
 
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import nbformat
 import numpy as np
 import pretend
 import pytest
@@ -21,6 +29,12 @@ SMALL = {
     "interactions": {"dims": (32, 64), "n_items": 300},
 }
 QUICK = ("one-step", "sharp", "loss")
+CHAPTERS = Path(__file__).resolve().parents[1] / "chapters"
+COUNTING = (
+    "one-step", "deflation", "sgd", "minibatches", "newton", "associative-memory", "sharp", "spectral-maps",
+    "many-step-counts", "budget-game", "assembly",
+)  # fmt: skip
+"""The chapters whose cells take a GPU where there is one."""
 TRAINING = {
     "n_items": 12, "length": 20, "pairs": 2, "trigger_alpha": 1.5, "output_alpha": 1.5, "dim": 16, "batch_size": 4,
     "steps": 2, "probe_every": 1, "lr": 0.01, "unembedding_length": 1.0, "seed": 0,
@@ -136,6 +150,65 @@ def test_products_give_the_polar_factor_and_the_singular_triples(condition):
     assert torch.linalg.matrix_norm(left * values @ right - G, 2) < 1e-12
     for there, here in maps:
         assert torch.linalg.matrix_norm(there - here, 2) < 1e-6
+
+
+def code_cells(stem: str) -> list:
+    """The executed cells of a chapter's notebook but the one that installs."""
+    cells = nbformat.read(CHAPTERS / f"{stem}.ipynb", as_version=4).cells
+    return [cell for cell in cells if cell.cell_type == "code" and "colab" not in cell.metadata.get("tags", ())]
+
+
+def printed(source: str, names: dict) -> str:
+    """What a cell prints and the value it ends with, as text; `names` gets what it defines."""
+    tree, text = ast.parse(source), io.StringIO()
+    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    with redirect_stdout(text):
+        exec(compile(tree, "cell", "exec"), names)
+        value = None if last is None else eval(compile(ast.Expression(last.value), "cell", "eval"), names)
+    return text.getvalue() + ("" if value is None else repr(value))
+
+
+def stored(cell) -> str:
+    """What the notebook holds of that."""
+    kinds = {"stream": lambda out: out.text, "execute_result": lambda out: out.data["text/plain"]}
+    return "".join(kinds[out.output_type](out) for out in cell.outputs if out.output_type in kinds)
+
+
+def chapter_elsewhere(stem: str, monkeypatch) -> None:
+    """Every cell of a chapter prints on the other device what its notebook holds."""
+    monkeypatch.setattr(runtime, "device", lambda name="auto": pretend.LABEL)
+    monkeypatch.setattr(plt, "show", lambda: plt.close("all"))
+    names = {}
+    with mpl.rc_context(), pretend.elsewhere():
+        for cell in code_cells(stem):
+            assert printed(cell.source, names) == stored(cell), cell.source
+    assert names["device"] == pretend.LABEL.type
+
+
+def test_a_chapter_prints_the_same_elsewhere(monkeypatch):
+    chapter_elsewhere("budget-game", monkeypatch)
+
+
+@pytest.mark.weekly
+@pytest.mark.parametrize("stem", [stem for stem in COUNTING if stem != "budget-game"])
+def test_every_counting_chapter_prints_the_same_elsewhere(stem, monkeypatch):
+    chapter_elsewhere(stem, monkeypatch)
+
+
+@pytest.mark.parametrize("stem", COUNTING)
+def test_a_counting_chapter_draws_on_its_device(stem):
+    sources = [cell.source for cell in code_cells(stem)]
+    draws = [call for source in sources for call in re.findall(r"am\.sample_embeddings\([^)]*\)", source)]
+    assert draws and all("device=device" in call for call in draws), draws
+    assert sum("device = start_chapter()" in source for source in sources) == 1
+
+
+@pytest.mark.parametrize("book", ["chapters", "companions/chapters"])
+def test_no_cell_shows_the_device(book):
+    """A cell that ends with `start_chapter()` would print its value."""
+    for path in (CHAPTERS.parent / book).rglob("*.ipynb"):
+        cells = nbformat.read(path, as_version=4).cells
+        assert not [cell for cell in cells if cell.source.rstrip().endswith("\nstart_chapter()")], path
 
 
 def test_what_has_no_full_rank_is_left_to_the_svd():

@@ -326,10 +326,12 @@ def test_a_chapter_runs_on_one_thread_outside_colab(monkeypatch):
     try:
         torch.set_num_threads(2)
         monkeypatch.setitem(sys.modules, "google.colab", runtime)
-        runtime.start_chapter()
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+        assert runtime.start_chapter() == "cuda"
         assert runtime.in_colab() and torch.get_num_threads() == 2
         monkeypatch.delitem(sys.modules, "google.colab")
-        runtime.start_chapter()
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+        assert runtime.start_chapter() == "cpu"
         assert not runtime.in_colab() and torch.get_num_threads() == 1
     finally:
         torch.set_num_threads(before)

@@ -28,7 +28,11 @@ def checklist(root: Path) -> str:
         f"| {seconds[path]:,.0f} | {record['device']} | `{record['provenance']['commit']}` |"
         for path, record in records.items()
     ]
+    one_step = [record["config"] for path, record in records.items() if path.parent.name in ("one-step", "sharp")]
+    largest = {key: max(max(config[key]) for config in one_step) for key in ("dims", "sgd_dims")}
     facts = {
+        "muon": f"{largest['dims']:,}",
+        "sgd": f"{largest['sgd_dims']:,}",
         "records": str(len(records)),
         "hours": f"{sum(seconds.values()) / 3600:.0f}",
         "devices": ", ".join(sorted({record["device"] for record in records.values()})),

@@ -216,7 +216,8 @@ def execute(path: Path, root: Path) -> list[str]:
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
-    os.environ.update(THREADS, AMEM_PROFILE=PROFILE)
+    # what is stored is what a CPU prints, also where there is a GPU
+    os.environ.update(THREADS, AMEM_PROFILE=PROFILE, CUDA_VISIBLE_DEVICES="")
     notebook = read(path)
     resources = {"metadata": {"path": str(path.parent)}}
     client = NotebookClient(

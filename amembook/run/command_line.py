@@ -120,6 +120,17 @@ def _reproduce(options) -> None:
 
 
 def _power(options) -> None:
+    if options.gpu == (options.experiment is not None):
+        raise ValueError("power must be given the NAME of a study or --gpu")
+    if options.gpu:
+        from amembook.run import gpu_cost
+
+        costs = gpu_cost.table()
+        names, *columns = zip(*costs.rows, strict=True)
+        studies_of = zip(costs.head[1:], columns, strict=True)
+        columns = {name: dict(zip(names, values, strict=True)) for name, values in studies_of}
+        print(json.dumps(columns) if options.json else costs)
+        return
     studies.module_of(options.experiment)
     from amembook.run import power
 
@@ -131,8 +142,9 @@ def _power(options) -> None:
 def _add_power(command) -> argparse.ArgumentParser:
     """The parser of `power`, made by `command`."""
     made = command("power", _power, "how many draws each claim of a study needs, and what they cost")
-    made.add_argument("experiment", metavar="NAME")
+    made.add_argument("experiment", metavar="NAME", nargs="?")
     made.add_argument("--profile", default="", help="only the records of this profile")
+    made.add_argument("--gpu", action="store_true", help="instead of a NAME: what the gpu profiles cost, by a model")
     return made
 
 

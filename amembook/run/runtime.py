@@ -39,8 +39,11 @@ def in_colab() -> bool:
     return "google.colab" in sys.modules
 
 
-def start_chapter() -> None:
-    """Set up a notebook: one thread outside Colab, stable printing and the book's figure style everywhere."""
+def start_chapter() -> str:
+    """Set up a notebook: one thread outside Colab, stable printing and the book's figure style everywhere.
+
+    Returns where its cells draw and count, "cuda" where torch finds a GPU and "cpu" elsewhere.
+    """
     import matplotlib as mpl
     import torch
 
@@ -51,6 +54,7 @@ def start_chapter() -> None:
     torch.set_printoptions(precision=3, sci_mode=False)
     mpl.rcParams.update(style.FIGURE_STYLE)
     raster.sharpen_notebook()
+    return device().type
 
 
 def provenance(compute_device, code: str) -> dict:
