@@ -148,3 +148,14 @@ def test_torchs_muon_is_looked_at_with_its_steps():
     row = am.diagnose(optimizer.state[W]["momentum_buffer"], {"three": am.spectral.SCHEDULES["jordan"][:3]})
     assert seen[0]["reach/0"] == pytest.approx(row.reach["three"], rel=1e-4)
     assert seen[0]["lift/0"] == pytest.approx(row.lift["three"], rel=1e-4)
+
+
+def test_a_step_longer_than_the_schedule_makes_it_is_named():
+    [W], seen = [torch.nn.Parameter(noise(24, 16))], []
+    optimizer = am.Muon([W], lr=0.1)
+    am.watch(optimizer, 1, lambda step, values: seen.append(values))
+    # what the group says when the step is measured is not what was taken
+    optimizer.register_step_pre_hook(lambda optimizer, *_: optimizer.param_groups[0].update(lr=0.3))
+    W.grad = noise(24, 16)
+    with pytest.warns(UserWarning, match="longer than momentum and rate say"):
+        optimizer.step()

@@ -227,10 +227,12 @@ def least_schedule(median: float, reach: float) -> tuple[str, int] | None:
 
     median: the median singular value over ‖M‖_F. Asked are Jordan's quintic repeated 1 … 10 times ("jordan × n",
     torch's `ns_steps`) and `spectral.SCHEDULES`; of equal cost the one with the larger slope. A step costs three
-    products, two where c = 0. In exact arithmetic: bfloat16 does not resolve what the longest promise.
+    products, two where c = 0. In exact arithmetic: bfloat16 does not resolve what the longest promise. "cans" is not
+    asked, for in bfloat16 it may diverge.
     """
     check_positive("median", median), check_positive("reach", reach)
     tables = {f"jordan × {n}": SCHEDULES["jordan"][:1] * n for n in range(1, 11)} | SCHEDULES
+    del tables["cans"]
     fit = [(sum(3 if c else 2 for _, _, c in t), -slope(t), n) for n, t in tables.items() if slope(t) * median >= reach]
     return (min(fit)[2], min(fit)[0]) if fit else None
 

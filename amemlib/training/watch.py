@@ -24,6 +24,8 @@ _LOST = 0.5
 _RESOLVED = 32 * torch.finfo(torch.float32).eps
 
 _NOT_ORTHOGONAL = "this step is not orthogonal"
+_LONG = 2.0
+_LONG_STEP = "this step is longer than momentum and rate say: another rate, or a schedule that rounding makes diverge"
 _LOST_STEP = "this step is shorter than momentum and rate say: lost in the weights' rounding, clipped, or another rate"
 _STEP_NOT_FINITE = "this step is not finite"
 _MOMENTUM_NOT_FINITE = "the momentum is not finite"
@@ -186,6 +188,8 @@ def _step_rows(one: _Matrix, look: _Look, lift: float | None, rows: list, causes
         causes.append((_NOT_ORTHOGONAL, look.part))
     elif known and size < _LOST * rate_scale(one.group, *look.shape) * math.sqrt(lift):
         causes.append((_LOST_STEP, look.part))
+    elif known and lift and size > _LONG * rate_scale(one.group, *look.shape) * math.sqrt(lift):
+        causes.append((_LONG_STEP, look.part))
 
 
 def _momentum_rows(one: _Matrix, M: Tensor | None, rows: list, causes: list) -> dict[str, float] | None:
