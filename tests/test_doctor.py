@@ -278,6 +278,13 @@ def test_the_schedule_and_the_cuts_are_those_of_the_file(here, capsys):
     rows = asked(capsys, "ours.pt")
     assert len(rows) == 6 and all(list(row["reach"]) == ["deepseekv4"] for row in rows)
     assert len(asked(capsys, "ours.pt", "--split", "3", "--heads", "1")) == 3
+    for lost in ("schedule", "ns_coefficients"):
+        # as torch's own classes write a group of ours, and ours a function
+        state = optimizer.state_dict()
+        state["param_groups"][0] |= {"schedule": None} if lost == "schedule" else {}
+        state["param_groups"][0].pop("schedule" if lost == "ns_coefficients" else "lr")
+        torch.save(state, "lost.pt")
+        assert main(["doctor", "lost.pt"]) == 0 and "jordan, assumed, for the file" in capsys.readouterr().out
     assert [row["shape"] for row in asked(capsys, "ours.pt", "--split", "cols:8,24", "--heads", "1")] == [
         [48, 8],
         [48, 24],

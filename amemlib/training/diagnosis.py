@@ -168,6 +168,19 @@ def momentum_of(state: Mapping) -> Tensor | None:
     return next((state[key] for key in MOMENTA if isinstance(state.get(key), Tensor)), None)
 
 
+def step_shape(D: Tensor, lr: float, steps: int = 8) -> tuple[Tensor, Tensor]:
+    """‖D‖_F / (η √k) and the flatness ‖D‖_F² / (k ‖D‖₂²) of a step D (m, n), k = min(m, n), by power iteration.
+
+    ‖D‖₂ is a little too small, and the flatness too large, after few iterations; it is NaN where D is zero.
+    """
+    norm, k = torch.linalg.vector_norm(D), min(D.shape)
+    X, v = D / norm, torch.randn(D.shape[1], generator=torch.Generator().manual_seed(0)).to(D)
+    for _ in range(steps):
+        v = X.mT @ (X @ v)
+        v = v / torch.linalg.vector_norm(v)
+    return norm / (lr * math.sqrt(k)), 1 / (k * (X @ v).square().sum())
+
+
 def schedule_of(group: Mapping) -> tuple[str, tuple, str]:
     """Name and table of the schedule that an optimizer's group says, ours or torch's; and where they are from.
 
@@ -175,10 +188,10 @@ def schedule_of(group: Mapping) -> tuple[str, tuple, str]:
     """
     if group.get("schedule") is not None and not callable(group["schedule"]):
         return *named_schedule(group["schedule"]), "from the file"
-    if "schedule" in group:
-        return *named_schedule("jordan"), "assumed, for a function is not saved"
     rows = next((group[key] for key in ("ns_coefficients", "ns_coeffs") if group.get(key) is not None), None)
     steps = next((group[key] for key in ("ns_steps", "num_ns_steps") if group.get(key) is not None), None)
+    if "schedule" in group or isinstance(rows, str):
+        return *named_schedule("jordan"), "assumed, for the file does not say its own"
     if rows is None and steps is None:
         return *named_schedule("jordan"), "assumed"
     rows = SCHEDULES["jordan"][0] if rows is None else rows

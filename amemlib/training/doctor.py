@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from importlib import import_module
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from amemlib.checks import check_positive
@@ -32,6 +31,7 @@ from amemlib.training.diagnosis import (
     schedule_of,
     shortened,
     slope,
+    step_shape,
 )
 
 _KNEE, _AMPLE, _ROWS = 3.0, 12.0, 5
@@ -412,7 +412,8 @@ def _compare(options: argparse.Namespace) -> int:
             W, D = before[name][0].read().double(), stored.read().double()
             # without what decay took
             D = D - W * (1 - lr * decay)
-            rows.append((name, D.shape, *_step_size(D, lr), is_muons))
+            size, flat = (float(x) for x in step_shape(D, lr, 50))
+            rows.append((name, D.shape, size, flat if size else 0.0, is_muons))
     if not rows:
         raise ValueError(f"{' and '.join(options.files)} have no matrix of weights in common")
     known = any(row[4] for row in rows)
@@ -428,16 +429,6 @@ def _compare(options: argparse.Namespace) -> int:
         for name, shape, size, flat, _ in sorted(judged, key=lambda row: row[3]):
             _say(f"{shortened(printable(name), 40):40s} {size:8.3g}  {flat:8.2f}  {'×'.join(map(str, shape))}")
     return int(bool(skipped and known))
-
-
-def _step_size(D: Tensor, lr: float) -> tuple[float, float]:
-    """‖ΔW‖_F / (η √k) and the flatness ‖ΔW‖_F² / (k ‖ΔW‖₂²), whose largest singular value is by power iteration."""
-    k, square = min(D.shape), float(D.square().sum())
-    x = D[D.square().sum(1).argmax()]
-    for _ in range(50):
-        x = D.mT @ (D @ (x / x.norm().clamp(min=1e-300)))
-    top = float(torch.linalg.vector_norm(D @ (x / x.norm().clamp(min=1e-300))))
-    return math.sqrt(square / k) / lr, square / (k * top**2) if top else 0.0
 
 
 def _cut(option: str, text: str, names: list[str]) -> tuple[str, int | tuple]:

@@ -12,12 +12,11 @@ import torch
 from torch import Tensor
 
 from amemlib.checks import check_count, check_instance, shown
-from amemlib.spectral import compose_quintics, newton_schulz_schedule
-from amemlib.training.diagnosis import MOMENTA, diagnose, momentum_of, slope
+from amemlib.spectral import compose_quintics
+from amemlib.training.diagnosis import MOMENTA, diagnose, momentum_of, schedule_of, slope, step_shape
 from amemlib.training.muon import part_rows, rate_scale
 
 _KERNEL = 16
-_POWER_STEPS = 8
 _FLAT = 0.3
 """Steps of momentum SGD lie below, those of five steps of Newton–Schulz on a full momentum above 0.5."""
 _LOST = 0.5
@@ -161,17 +160,7 @@ def _steps_of(one: _Matrix, W: Tensor, lr: float) -> list[_Look]:
     change = one.p.detach().float() - W.float()
     # a decoupled decay is no part of the step that momentum makes
     change = change + lr * one.group["weight_decay"] * W.float() if one.muon else change
-    looks = []
-    for part, X in one.parts(change):
-        norm, k = torch.linalg.vector_norm(X), min(X.shape)
-        X = X / norm
-        v = torch.randn(X.shape[1], generator=torch.Generator().manual_seed(0)).to(X)
-        for _ in range(_POWER_STEPS):
-            v = X.mT @ (X @ v)
-            v = v / torch.linalg.vector_norm(v)
-        largest = torch.linalg.vector_norm(X @ v)
-        looks.append(_Look(part, tuple(X.shape), norm / (lr * math.sqrt(k)), 1 / (k * largest**2)))
-    return looks
+    return [_Look(part, tuple(X.shape), *step_shape(X, lr)) for part, X in one.parts(change)]
 
 
 def _step_rows(one: _Matrix, look: _Look, lift: float | None, rows: list, causes: list) -> None:
@@ -196,8 +185,8 @@ def _momentum_rows(one: _Matrix, M: Tensor | None, rows: list, causes: list) -> 
     """Lift by part, None where there is no momentum to look at; its rows and what is wrong with it."""
     if M is None or not M.is_floating_point() or M.shape != one.p.shape:
         return None
-    torchs = (one.group["ns_coefficients"],) * one.group["ns_steps"] if "ns_coefficients" in one.group else "jordan"
-    schedule, eps = one.group.get("schedule", torchs), one.group["eps"] if one.muon else 0.0
+    function, eps = one.group.get("schedule"), one.group["eps"] if one.muon else 0.0
+    table = schedule_of(one.group)[1]
     lifts = {}
     for part, X in one.parts(M):
         peak = X.abs().max()
@@ -206,15 +195,13 @@ def _momentum_rows(one: _Matrix, M: Tensor | None, rows: list, causes: list) -> 
             causes.append((_MOMENTUM_NOT_FINITE, part))
         elif not peak:
             continue
-        elif callable(schedule):
-            reach, lift = None, schedule(X).double().square().sum().item() / min(X.shape)
+        elif callable(function):
+            reach, lift = None, function(X).double().square().sum().item() / min(X.shape)
         else:
             norm = (torch.linalg.vector_norm((X / peak).float()) * peak.double().item()).item()
             if norm < eps:
                 causes.append((_BELOW, part))
-            reach, lift = _reach_and_lift(
-                X / peak, newton_schulz_schedule(schedule), min(1.0, norm / eps if eps else 1.0)
-            )
+            reach, lift = _reach_and_lift(X / peak, table, min(1.0, norm / eps if eps else 1.0))
         lifts[part] = lift
         rows += [(one.number, one.name, key, part, x) for key, x in (("reach", reach), ("lift", lift)) if x is not None]
     return lifts
