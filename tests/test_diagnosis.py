@@ -72,7 +72,6 @@ def test_white_noise_is_the_baseline(shape):
     assert np.mean([row.noise for row in rows]) == pytest.approx(1, abs=0.01)
     assert all(row.note == "as white noise" and row.rank == min(shape) for row in rows)
     # five steps dip to 0.7 where the values of a wide matrix lie: beside its own plateau nothing is lost
-    assert all(row.lift["jordan"] / row.plateau["jordan"] > 0.95 for row in rows)
     assert "white" not in am.diagnose(memory()).note
 
 

@@ -21,9 +21,9 @@ def run(kind, steps=4, every=4, scale=1.0, shapes=((48, 48), (96, 32)), dtype=to
     am.watch(optimizer, every, (lambda *pair: seen.append(pair)) if log is None else log)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
+        falls = [torch.linalg.qr(noise(*p.shape))[0] * torch.logspace(0, -1.5, min(p.shape)) for p in params]
         for t in range(steps):
-            for p in params:
-                falling = am.polar(noise(*p.shape)) @ torch.diag(torch.logspace(0, -1.5, p.shape[1])).double()
+            for p, falling in zip(params, falls, strict=True):
                 p.grad = (scale * 0.7**t * (falling + noise(*p.shape, seed=t) / 100)).to(dtype)
             optimizer.step()
     return seen, " | ".join(str(one.message) for one in said)

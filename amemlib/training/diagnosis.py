@@ -11,7 +11,7 @@ import itertools
 import math
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import InitVar, asdict, dataclass
 
 import numpy as np
@@ -49,8 +49,7 @@ class Diagnosis:
     noise: the median over that of white noise with the same shape and ‖M‖_F (Marchenko and Pastur).
     signal: the share of ‖(A + B)/2‖_F² that the A and B of two half batches have in common, 2r / (1 + r) with
         r = ⟨A, B⟩ / ‖A‖_F ‖B‖_F.
-    plateau: by schedule the mean of f² over the directions that are lifted; broken: why no step of use can be made of
-        the matrix, or nothing. Both are attributes, no fields.
+    broken: why no step of use can be made of the matrix, or nothing; an attribute, no field.
     """
 
     name: str
@@ -63,11 +62,9 @@ class Diagnosis:
     noise: float | None
     signal: float | None
     note: str
-    plateau: InitVar[dict[str, float | None] | None] = None
     broken: InitVar[str] = ""
 
-    def __post_init__(self, plateau: dict | None, broken: str) -> None:
-        object.__setattr__(self, "plateau", plateau or dict.fromkeys(self.lift))
+    def __post_init__(self, broken: str) -> None:
         object.__setattr__(self, "broken", broken)
 
 
@@ -122,7 +119,6 @@ def diagnose(
     split: int | Iterable[int] | Mapping | None = None,
     heads: int | Mapping | None = None,
     eps: float = 1e-7,
-    progress: Callable[[str], None] | None = None,
 ) -> Diagnosis | Diagnoses:
     """Reach, lifted share, lift, rank, noise and signal of one's own matrix, or of each in a mapping of names.
 
@@ -135,7 +131,6 @@ def diagnose(
         columns are as correlated as A's and B's are. Share of both halves together, as if the batch were whole.
     split, heads: parts of the rows as in `Muon`, or a mapping of a piece of a name to them: {"qkv": 3}.
     eps: the ε of a step, which divides M by max(‖M‖_F, ε): the lift is that step's, and a note says where ‖M‖_F < ε.
-    progress: called with a line before each matrix that takes more than a blink.
     Returns a `Diagnosis`, or `Diagnoses`, a tuple of them, for a mapping, a stack or parts. Up to min(m, n) = 512 by
     an SVD, beyond by the Gram matrix's eigenvalues in float64, which resolve s / s_1 down to 10⁻⁷. NaN, zero matrices
     and low rank are noted. It says nothing of what is learnt in a direction. Raises for what is no matrix, an unknown
@@ -157,8 +152,6 @@ def diagnose(
                 raise ValueError(f"other[{name!r}] must have shape {tuple(X.shape)}, got {tuple(Y.shape)}")
             halves = _matrices(name, Y, *cut)
         for (called, M, note), (_, half, _) in zip(_matrices(name, X, *cut), halves, strict=False):
-            if progress is not None and min(M.shape) > _LARGEST_SVD:
-                progress(f"{called} {' × '.join(map(str, M.shape))}")
             found.append(_diagnosis(called, M, tables, half, note, eps))
     return found[0] if len(found) == 1 and not isinstance(matrix, Mapping) else Diagnoses(found)
 
@@ -223,11 +216,8 @@ def printable(text: str) -> str:
 
 def shortened(text: str, width: int) -> str:
     """A text in so many columns, its middle left out."""
-    return (
-        text
-        if len(text) <= width
-        else text[: (width - 1) // 3] + "…" + text[len(text) - width + 1 + (width - 1) // 3 :]
-    )
+    last = width - 1 - (width - 1) // 3
+    return text if len(text) <= width else text[: (width - 1) // 3] + "…" + text[len(text) - last :]
 
 
 def slope(schedule: str | Iterable) -> float:
@@ -302,7 +292,7 @@ def _diagnosis(name: str, M: Tensor, tables: dict[str, tuple], half: Tensor | No
         notes.append(f"{wrong} of {M.numel()} entries not finite" if wrong else "zero" if M.numel() else "no entries")
         rank, nothing = 0 if notes[-1] == "zero" else None, dict.fromkeys(tables)
         broken = "not finite" if wrong else ""
-        return Diagnosis(name, shape, rank, None, nothing, nothing, nothing, None, None, "; ".join(notes), None, broken)
+        return Diagnosis(name, shape, rank, None, nothing, nothing, nothing, None, None, "; ".join(notes), broken)
     s, size = _relative_singular_values(M)
     level = torch.finfo(M.dtype).eps
     rank = _rank(s, shape, level)
@@ -323,17 +313,14 @@ def _diagnosis(name: str, M: Tensor, tables: dict[str, tuple], half: Tensor | No
     if half is not None:
         signal, error = _signal(M.double(), half.double())
         notes.append("the other half is zero or not finite" if signal is None else f"signal ± {error:.2g}")
-    reach, lifted, lift, plateau = ({}, {}, {}, {})
+    reach, lifted, lift = {}, {}, {}
     for schedule, table in tables.items():
         Lambda = slope(table)
-        square, beyond = compose_quintics(torch.from_numpy(s), table).numpy() ** 2, s * Lambda > 1
-        plateau[schedule] = float(square[beyond].mean()) if beyond.any() else None
-        if size < eps:
-            square = compose_quintics(torch.from_numpy(s * (size / eps)), table).numpy() ** 2
-        reach[schedule], lifted[schedule], lift[schedule] = Lambda * median, float(beyond.mean()), float(square.mean())
-    stable, note = float(s[0] ** -2), "; ".join(notes)
+        square = compose_quintics(torch.from_numpy(s * min(1, size / eps if eps else 1)), table).numpy() ** 2
+        reach[schedule], lift[schedule] = Lambda * median, float(square.mean())
+        lifted[schedule] = float((s * Lambda > 1).mean())
     broken = "below ε" if size < eps else ""
-    return Diagnosis(name, shape, rank, stable, reach, lifted, lift, noise, signal, note, plateau, broken)
+    return Diagnosis(name, shape, rank, float(s[0] ** -2), reach, lifted, lift, noise, signal, "; ".join(notes), broken)
 
 
 def _relative_singular_values(M: Tensor) -> tuple[np.ndarray, float]:

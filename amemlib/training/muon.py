@@ -294,11 +294,8 @@ def _torchs_options(group: dict) -> dict:
 
 def _placed(X: Tensor, p: Tensor) -> Tensor:
     """X, as p is sharded."""
-    return (
-        X
-        if getattr(p, "placements", None) == getattr(X, "placements", None)
-        else X.redistribute(p.device_mesh, p.placements)
-    )
+    alike = getattr(p, "placements", None) == getattr(X, "placements", None)
+    return X if alike else X.redistribute(p.device_mesh, p.placements)
 
 
 def _local(X: Tensor, p: Tensor) -> Tensor:

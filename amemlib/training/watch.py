@@ -47,9 +47,8 @@ def watch(
             size/NAME = ‖ΔW‖_F / (η √k),   flatness/NAME = ‖ΔW‖_F² / (k ‖ΔW‖₂²),
 
         1 for a polar factor; Muon's steps have 0.5 or more, momentum SGD's of a falling spectrum below 0.3, Adam's,
-        near a matrix of signs, from 0.1 to 0.5 and several times the size. And of every momentum in the
-        state (with Nesterov's M = β B + (1 − β) G it is B) reach/NAME and lift/NAME, as `diagnose` has them and
-        as the step has them: below ε nothing is lifted. NaN where something is not finite; a momentum of zeros, as of
+        near a matrix of signs, several times the size. And of every momentum in the state (with Nesterov's
+        M = β B + (1 − β) G it is B) reach/NAME and lift/NAME, as the step has them: below ε nothing is lifted. NaN where something is not finite; a momentum of zeros, as of
         an expert without gradients, has none. NAME is the parameter's, if the optimizer was given named parameters,
         else its number, with #2, #3, … where two are called alike, and [i] for a part.
     optimizer: one of torch, or what wraps one as its `optimizer`. Schedule, `split`, `heads`, `flatten` and ε are those
@@ -79,9 +78,8 @@ def watch(
     def before(optimizer, args, kwargs) -> None:
         nonlocal at, kept
         matrices = [one for one in _named(optimizer) if one.p.grad is not None and one.group["lr"]]
-        turn = [
-            i for i in (*range(at, len(matrices)), *range(at)) if i < len(matrices) and matrices[i].name not in looks
-        ]
+        order = [i for i in (*range(at, len(matrices)), *range(at)) if i < len(matrices)]
+        turn = [i for i in order if matrices[i].name not in looks]
         kept = None
         if turn:
             at, one = turn[0] + 1, matrices[turn[0]]
@@ -214,11 +212,8 @@ def _reach_and_lift(X: Tensor, table: tuple, shrink: float) -> tuple[float, floa
     if X.device.type == "cpu" and squares.median() < _RESOLVED and shrink == 1:
         found = diagnose({"": X}, {"": table})[0]
         return found.reach[""], found.lift[""]
-    s = (
-        squares.clamp(min=_RESOLVED).sqrt().cpu().double()
-        if squares.median() < _RESOLVED
-        else squares.sqrt().cpu().double()
-    )
+    squares = squares.clamp(min=_RESOLVED) if squares.median() < _RESOLVED else squares
+    s = squares.sqrt().cpu().double()
     lift = compose_quintics(s * shrink, table).square().mean().item()
     return slope(table) * shrink * s.quantile(0.5).item(), lift
 
