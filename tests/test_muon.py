@@ -327,8 +327,10 @@ def test_a_schedule_is_a_function_as_others_call_one():
     function = am.schedule("cans")
     stacked, apart = function(M, epsilon=torch.tensor(1e-7)), torch.stack([function(X) for X in M])
     assert (stacked.float() - apart.float()).abs().max() < 0.05
-    exact = torch.stack([am.newton_schulz(X, coefficients="cans") for X in M])
-    assert (apart - exact).abs().max() < 0.05
+    # without a cushion CANS magnifies rounding, and leaves its interval in bfloat16: there its neighbour is compared
+    for name, dtype, most in (("cans", torch.float32, 1e-3), ("polar_express", torch.bfloat16, 0.1)):
+        exact = torch.stack([am.newton_schulz(X, coefficients=name) for X in M])
+        assert (am.schedule(name, ns_dtype=dtype)(M) - exact).abs().max() < most
     assert function(1e-9 * M[0], epsilon=1.0).abs().max() < 1e-5
     ours, theirs = weights([(24, 16)]), weights([(24, 16)])
     assert same(run(am.Muon(ours, schedule=function), ours, 2), run(am.Muon(theirs, schedule="cans"), theirs, 2))

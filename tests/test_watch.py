@@ -21,9 +21,9 @@ def run(kind, steps=4, every=4, scale=1.0, shapes=((48, 48), (96, 32)), dtype=to
     am.watch(optimizer, every, (lambda *pair: seen.append(pair)) if log is None else log)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
+        falls = [torch.linalg.qr(noise(*p.shape))[0] * torch.logspace(0, -1.5, min(p.shape)) for p in params]
         for t in range(steps):
-            for p in params:
-                falling = am.polar(noise(*p.shape)) @ torch.diag(torch.logspace(0, -1.5, p.shape[1])).double()
+            for p, falling in zip(params, falls, strict=True):
                 p.grad = (scale * 0.7**t * (falling + noise(*p.shape, seed=t) / 100)).to(dtype)
             optimizer.step()
     return seen, " | ".join(str(one.message) for one in said)
@@ -148,3 +148,14 @@ def test_torchs_muon_is_looked_at_with_its_steps():
     row = am.diagnose(optimizer.state[W]["momentum_buffer"], {"three": am.spectral.SCHEDULES["jordan"][:3]})
     assert seen[0]["reach/0"] == pytest.approx(row.reach["three"], rel=1e-4)
     assert seen[0]["lift/0"] == pytest.approx(row.lift["three"], rel=1e-4)
+
+
+def test_a_step_longer_than_the_schedule_makes_it_is_named():
+    [W], seen = [torch.nn.Parameter(noise(24, 16))], []
+    optimizer = am.Muon([W], lr=0.1)
+    am.watch(optimizer, 1, lambda step, values: seen.append(values))
+    # what the group says when the step is measured is not what was taken
+    optimizer.register_step_pre_hook(lambda optimizer, *_: optimizer.param_groups[0].update(lr=0.3))
+    W.grad = noise(24, 16)
+    with pytest.warns(UserWarning, match="longer than momentum and rate say"):
+        optimizer.step()

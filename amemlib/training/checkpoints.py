@@ -1,11 +1,9 @@
 """The momenta in what people have: files and folders of torch, accelerate, transformers, safetensors and optax."""
 
-import io
 import json
 import math
 import re
 import stat
-import struct
 import zipfile
 from collections import Counter
 from collections.abc import Mapping
@@ -31,6 +29,7 @@ from amemlib.training.unpickling import (
 
 _FORMATS = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I64": "int64", "I32": "int32"}
 _FORMATS |= {"F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2", "I16": "int16", "I8": "int8", "U8": "uint8"}
+_ENDINGS = {".pt", ".pth", ".bin", ".ckpt", ".safetensors", ".npz", ".msgpack"}
 _SECOND = {"exp_avg_sq", "variance", "max_exp_avg_sq"}
 """What Adam's kind keeps beside a momentum, in its shape."""
 _FULL = "; save a whole state: get_optimizer_state_dict with StateDictOptions(full_state_dict=True), or a DCP folder"
@@ -155,9 +154,8 @@ def _contents(path: str, tree, keys: tuple[str, ...], patterns: tuple[str, ...])
         why = "; ".join(f"{count} {reason}" for reason, count in left.items())
         kind = "momentum" if best else "tensor"
         shards = _FULL * any("a shard" in reason for reason in left)
-        raise ValueError(
-            f"{path} holds no {kind} of numbers with two dimensions or more" + f" ({why})" * bool(why) + shards
-        )
+        why = f" ({why})" * bool(why) + shards
+        raise ValueError(f"{path} holds no {kind} of numbers with two dimensions or more{why}")
     fit = [one for one in found if not patterns or any(fnmatchcase(one[0], f"*{p}*") for p in patterns)]
     if not fit:
         raise ValueError(f"{path}: --names must fit a matrix, got {', '.join(patterns)}, of {found[0][0]} …")
@@ -233,14 +231,11 @@ def _distinct(found: list[tuple]) -> list[str]:
     """Names of which no two are equal: with their optimizer, and then a number."""
     often = Counter(name for name, *_ in found)
     names = [f"{where}.{name}" if often[name] > 1 and where else name for name, where, *_ in found]
-    taken, again = set(), Counter(names)
-    numbers: Counter = Counter()
+    again, numbers, taken = Counter(names), Counter(), set(names)
     for i, name in enumerate(names):
-        if again[name] > 1:
+        while again[name] > 1 and names[i] in taken:
             numbers[name] += 1
-            while (named := f"{name} ({numbers[name]})") in again or named in taken:
-                numbers[name] += 1
-            names[i] = named
+            names[i] = f"{name} ({numbers[name]})"
         taken.add(names[i])
     return names
 
@@ -296,14 +291,12 @@ def _read(path: Path):
     if path.suffix == ".safetensors":
         return _read_safetensors(path)
     if path.name.endswith(".index.json"):
-        files = sorted(set(json.loads(path.read_text())["weight_map"].values()))
-        return _merged([_read(path.parent / Path(name).name) for name in files])
+        files = {Path(name).name for name in json.loads(path.read_text())["weight_map"].values()}
+        return {key: value for name in sorted(files) for key, value in _read(path.parent / name).items()}
     if path.suffix == ".msgpack":
-        return _Message(path.read_bytes()).tree()
+        return _read_message(path)
     if head.startswith(b"\x93NUMPY") or path.suffix == ".npz":
         return _read_numpy(path)
-    if head.startswith(b"\x1f\x8b"):
-        raise ValueError("it is compressed by gzip: gunzip it first")
     if not head.startswith((b"PK", b"\x80")):
         raise ValueError("it is none of .pt, .safetensors, .npz, .msgpack, a pickle or a folder of a checkpoint")
     return read_archive(str(path))
@@ -323,20 +316,11 @@ def _read_folder(path: Path):
     found = found or [p for p in inside if p.suffix == ".safetensors"]
     if not found:
         seen = ", ".join(p.name for p in inside[:6])
-        raise ValueError(
-            f"the folder holds no .metadata and no optimizer.pt, .bin or .safetensors, but {seen or 'nothing'}"
-        )
+        raise ValueError(f"no .metadata, optimizer.pt, .bin or .safetensors in the folder, but {seen or 'nothing'}")
     trees = {p.name: _read(p) for p in found}
     models = [p for p in inside if p.name in ("model.safetensors", "pytorch_model.bin", "model.pt")]
     trees |= {"model": _read(models[0])} if models and models[0].name not in trees else {}
     return trees if len(trees) > 1 else next(iter(trees.values()))
-
-
-_ENDINGS = {".pt", ".pth", ".bin", ".ckpt", ".safetensors", ".npz", ".msgpack"}
-
-
-def _merged(trees: list[dict]) -> dict:
-    return {key: value for tree in trees for key, value in tree.items()}
 
 
 def _read_safetensors(path: Path) -> dict[str, Stored]:
@@ -361,9 +345,9 @@ def _read_safetensors(path: Path) -> dict[str, Stored]:
                 raise ValueError(f"shape {entry['shape']} does not fit bytes {first} to {last} of {rest}")
             ranges.append((first, last, key))
             at = 8 + length + first
-            tensors[key] = (
-                stored_bytes(str(path), at, shape, dtype, None, math.prod(shape)) if kind else Stored(shape, dtype)
-            )
+            tensors[key] = Stored(shape, dtype)
+            if kind:
+                tensors[key] = stored_bytes(str(path), at, shape, dtype, None, math.prod(shape))
         at = 0
         for first, last, key in sorted(ranges):  # noqa: B007, named by the error
             if first != at:
@@ -391,74 +375,40 @@ def _read_numpy(path: Path) -> dict[str, Stored]:
 
 
 def _lazy_array(path: Path, entry: str | None) -> Stored:
-    def opened():
-        return open(path, "rb") if entry is None else zipfile.ZipFile(path).open(entry)
-
+    opened = lambda: open(path, "rb") if entry is None else zipfile.ZipFile(path).open(entry)
     with opened() as file:
-        version = np.lib.format.read_magic(file)
-        header = {(1, 0): np.lib.format.read_array_header_1_0}.get(version, np.lib.format.read_array_header_2_0)
+        one = np.lib.format.read_magic(file) == (1, 0)
+        header = np.lib.format.read_array_header_1_0 if one else np.lib.format.read_array_header_2_0
         shape, _, dtype = header(file)
-    kind = stored_array(np.empty(0, dtype)).dtype
 
     def read():
         with opened() as file:
             return stored_array(np.lib.format.read_array(file, allow_pickle=False)).read()
 
-    return Stored(tuple(shape), kind, read)
+    return Stored(tuple(shape), stored_array(np.empty(0, dtype)).dtype, read)
 
 
-class _Message:
+def _read_message(path: Path):
     """MessagePack as flax writes it, where arrays are (shape, format, bytes) in extension 1."""
+    try:
+        msgpack = import_module("msgpack")
+    except ImportError:
+        raise ValueError("flax wrote it: pip install msgpack, or save the state as .npz") from None
 
-    def __init__(self, raw: bytes):
-        self.file, self.left = io.BytesIO(raw), len(raw)
-
-    def tree(self):
-        return self._value(0)
-
-    def _number(self, form: str):
-        return struct.unpack(">" + form, self._raw(struct.calcsize(form)))[0]
-
-    def _raw(self, size: int) -> bytes:
-        raw = self.file.read(size)
-        if len(raw) < size:
-            raise ValueError("its last value is cut off")
-        return raw
-
-    def _value(self, depth: int):
-        kind = self._raw(1)[0]
-        if kind < 0x80 or kind >= 0xE0:
-            return kind if kind < 0x80 else kind - 256
-        if kind < 0x90 or kind in (0xDE, 0xDF):
-            size = kind & 15 if kind < 0x90 else self._number("HI"[kind - 0xDE])
-            found = {self._value(depth + 1): self._value(depth + 1) for _ in range(size)}
-            return self._chunks(found) if "__msgpack_chunked_array__" in found else found
-        if kind < 0xA0 or kind in (0xDC, 0xDD):
-            size = kind & 15 if kind < 0xA0 else self._number("HI"[kind - 0xDC])
-            return [self._value(depth + 1) for _ in range(size)]
-        if kind < 0xC0 or kind in (0xD9, 0xDA, 0xDB):
-            return self._raw(kind & 31 if kind < 0xC0 else self._number("BHI"[kind - 0xD9])).decode("utf-8", "replace")
-        if kind in (0xC0, 0xC2, 0xC3):
-            return {0xC0: None, 0xC2: False, 0xC3: True}[kind]
-        if kind in (0xC4, 0xC5, 0xC6):
-            return self._raw(self._number("BHI"[kind - 0xC4]))
-        if kind in (0xC7, 0xC8, 0xC9) or 0xD4 <= kind <= 0xD8:
-            size = self._number("BHI"[kind - 0xC7]) if kind < 0xCA else 1 << (kind - 0xD4)
-            return self._extension(self._number("b"), self._raw(size))
-        return self._number("fdBHIQbhiq"[kind - 0xCA])
-
-    def _extension(self, code: int, raw: bytes):
+    def array(code: int, raw: bytes):
         if code not in (1, 3):
             return None
-        shape, kind, numbers = _Message(raw).tree()
-        kind = kind.decode() if isinstance(kind, bytes) else kind
+        shape, kind, numbers = msgpack.unpackb(raw)
         dtype = getattr(torch, {"bool": "uint8"}.get(kind, kind), kind)
         if not isinstance(dtype, torch.dtype):
             return Stored(tuple(shape), str(kind))
         return stored_bytes(numbers, 0, tuple(shape), dtype, None, len(numbers) // dtype.itemsize)
 
-    def _chunks(self, found: dict) -> Stored:
-        shape = tuple(found["shape"][str(i)] for i in range(len(found["shape"])))
-        parts = [found["chunks"][str(i)] for i in range(len(found["chunks"]))]
+    def whole(node: dict):
+        if "__msgpack_chunked_array__" not in node:
+            return node
+        shape, parts = tuple(node["shape"].values()), list(node["chunks"].values())
         read = lambda: torch.cat([part.read().flatten() for part in parts]).reshape(shape)
         return Stored(shape, parts[0].dtype, read)
+
+    return msgpack.unpackb(path.read_bytes(), ext_hook=array, object_hook=whole, strict_map_key=False)

@@ -11,7 +11,7 @@ import itertools
 import math
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import InitVar, asdict, dataclass
 
 import numpy as np
@@ -49,8 +49,7 @@ class Diagnosis:
     noise: the median over that of white noise with the same shape and ‖M‖_F (Marchenko and Pastur).
     signal: the share of ‖(A + B)/2‖_F² that the A and B of two half batches have in common, 2r / (1 + r) with
         r = ⟨A, B⟩ / ‖A‖_F ‖B‖_F.
-    plateau: by schedule the mean of f² over the directions that are lifted; broken: why no step of use can be made of
-        the matrix, or nothing. Both are attributes, no fields.
+    broken: why no step of use can be made of the matrix, or nothing; an attribute, no field.
     """
 
     name: str
@@ -63,11 +62,9 @@ class Diagnosis:
     noise: float | None
     signal: float | None
     note: str
-    plateau: InitVar[dict[str, float | None] | None] = None
     broken: InitVar[str] = ""
 
-    def __post_init__(self, plateau: dict | None, broken: str) -> None:
-        object.__setattr__(self, "plateau", plateau or dict.fromkeys(self.lift))
+    def __post_init__(self, broken: str) -> None:
         object.__setattr__(self, "broken", broken)
 
 
@@ -122,7 +119,6 @@ def diagnose(
     split: int | Iterable[int] | Mapping | None = None,
     heads: int | Mapping | None = None,
     eps: float = 1e-7,
-    progress: Callable[[str], None] | None = None,
 ) -> Diagnosis | Diagnoses:
     """Reach, lifted share, lift, rank, noise and signal of one's own matrix, or of each in a mapping of names.
 
@@ -135,7 +131,6 @@ def diagnose(
         columns are as correlated as A's and B's are. Share of both halves together, as if the batch were whole.
     split, heads: parts of the rows as in `Muon`, or a mapping of a piece of a name to them: {"qkv": 3}.
     eps: the ε of a step, which divides M by max(‖M‖_F, ε): the lift is that step's, and a note says where ‖M‖_F < ε.
-    progress: called with a line before each matrix that takes more than a blink.
     Returns a `Diagnosis`, or `Diagnoses`, a tuple of them, for a mapping, a stack or parts. Up to min(m, n) = 512 by
     an SVD, beyond by the Gram matrix's eigenvalues in float64, which resolve s / s_1 down to 10⁻⁷. NaN, zero matrices
     and low rank are noted. It says nothing of what is learnt in a direction. Raises for what is no matrix, an unknown
@@ -157,8 +152,6 @@ def diagnose(
                 raise ValueError(f"other[{name!r}] must have shape {tuple(X.shape)}, got {tuple(Y.shape)}")
             halves = _matrices(name, Y, *cut)
         for (called, M, note), (_, half, _) in zip(_matrices(name, X, *cut), halves, strict=False):
-            if progress is not None and min(M.shape) > _LARGEST_SVD:
-                progress(f"{called} {' × '.join(map(str, M.shape))}")
             found.append(_diagnosis(called, M, tables, half, note, eps))
     return found[0] if len(found) == 1 and not isinstance(matrix, Mapping) else Diagnoses(found)
 
@@ -168,6 +161,19 @@ def momentum_of(state: Mapping) -> Tensor | None:
     return next((state[key] for key in MOMENTA if isinstance(state.get(key), Tensor)), None)
 
 
+def step_shape(D: Tensor, lr: float, steps: int = 8) -> tuple[Tensor, Tensor]:
+    """‖D‖_F / (η √k) and the flatness ‖D‖_F² / (k ‖D‖₂²) of a step D (m, n), k = min(m, n), by power iteration.
+
+    ‖D‖₂ is a little too small, and the flatness too large, after few iterations; it is NaN where D is zero.
+    """
+    norm, k = torch.linalg.vector_norm(D), min(D.shape)
+    X, v = D / norm, torch.randn(D.shape[1], generator=torch.Generator().manual_seed(0)).to(D)
+    for _ in range(steps):
+        v = X.mT @ (X @ v)
+        v = v / torch.linalg.vector_norm(v)
+    return norm / (lr * math.sqrt(k)), 1 / (k * (X @ v).square().sum())
+
+
 def schedule_of(group: Mapping) -> tuple[str, tuple, str]:
     """Name and table of the schedule that an optimizer's group says, ours or torch's; and where they are from.
 
@@ -175,10 +181,10 @@ def schedule_of(group: Mapping) -> tuple[str, tuple, str]:
     """
     if group.get("schedule") is not None and not callable(group["schedule"]):
         return *named_schedule(group["schedule"]), "from the file"
-    if "schedule" in group:
-        return *named_schedule("jordan"), "assumed, for a function is not saved"
     rows = next((group[key] for key in ("ns_coefficients", "ns_coeffs") if group.get(key) is not None), None)
     steps = next((group[key] for key in ("ns_steps", "num_ns_steps") if group.get(key) is not None), None)
+    if "schedule" in group or isinstance(rows, str):
+        return *named_schedule("jordan"), "assumed, for the file does not say its own"
     if rows is None and steps is None:
         return *named_schedule("jordan"), "assumed"
     rows = SCHEDULES["jordan"][0] if rows is None else rows
@@ -210,11 +216,8 @@ def printable(text: str) -> str:
 
 def shortened(text: str, width: int) -> str:
     """A text in so many columns, its middle left out."""
-    return (
-        text
-        if len(text) <= width
-        else text[: (width - 1) // 3] + "…" + text[len(text) - width + 1 + (width - 1) // 3 :]
-    )
+    last = width - 1 - (width - 1) // 3
+    return text if len(text) <= width else text[: (width - 1) // 3] + "…" + text[len(text) - last :]
 
 
 def slope(schedule: str | Iterable) -> float:
@@ -227,10 +230,12 @@ def least_schedule(median: float, reach: float) -> tuple[str, int] | None:
 
     median: the median singular value over ‖M‖_F. Asked are Jordan's quintic repeated 1 … 10 times ("jordan × n",
     torch's `ns_steps`) and `spectral.SCHEDULES`; of equal cost the one with the larger slope. A step costs three
-    products, two where c = 0. In exact arithmetic: bfloat16 does not resolve what the longest promise.
+    products, two where c = 0. In exact arithmetic: bfloat16 does not resolve what the longest promise. "cans" is not
+    asked, for in bfloat16 it may diverge.
     """
     check_positive("median", median), check_positive("reach", reach)
     tables = {f"jordan × {n}": SCHEDULES["jordan"][:1] * n for n in range(1, 11)} | SCHEDULES
+    del tables["cans"]
     fit = [(sum(3 if c else 2 for _, _, c in t), -slope(t), n) for n, t in tables.items() if slope(t) * median >= reach]
     return (min(fit)[2], min(fit)[0]) if fit else None
 
@@ -287,7 +292,7 @@ def _diagnosis(name: str, M: Tensor, tables: dict[str, tuple], half: Tensor | No
         notes.append(f"{wrong} of {M.numel()} entries not finite" if wrong else "zero" if M.numel() else "no entries")
         rank, nothing = 0 if notes[-1] == "zero" else None, dict.fromkeys(tables)
         broken = "not finite" if wrong else ""
-        return Diagnosis(name, shape, rank, None, nothing, nothing, nothing, None, None, "; ".join(notes), None, broken)
+        return Diagnosis(name, shape, rank, None, nothing, nothing, nothing, None, None, "; ".join(notes), broken)
     s, size = _relative_singular_values(M)
     level = torch.finfo(M.dtype).eps
     rank = _rank(s, shape, level)
@@ -308,17 +313,14 @@ def _diagnosis(name: str, M: Tensor, tables: dict[str, tuple], half: Tensor | No
     if half is not None:
         signal, error = _signal(M.double(), half.double())
         notes.append("the other half is zero or not finite" if signal is None else f"signal ± {error:.2g}")
-    reach, lifted, lift, plateau = ({}, {}, {}, {})
+    reach, lifted, lift = {}, {}, {}
     for schedule, table in tables.items():
         Lambda = slope(table)
-        square, beyond = compose_quintics(torch.from_numpy(s), table).numpy() ** 2, s * Lambda > 1
-        plateau[schedule] = float(square[beyond].mean()) if beyond.any() else None
-        if size < eps:
-            square = compose_quintics(torch.from_numpy(s * (size / eps)), table).numpy() ** 2
-        reach[schedule], lifted[schedule], lift[schedule] = Lambda * median, float(beyond.mean()), float(square.mean())
-    stable, note = float(s[0] ** -2), "; ".join(notes)
+        square = compose_quintics(torch.from_numpy(s * min(1, size / eps if eps else 1)), table).numpy() ** 2
+        reach[schedule], lift[schedule] = Lambda * median, float(square.mean())
+        lifted[schedule] = float((s * Lambda > 1).mean())
     broken = "below ε" if size < eps else ""
-    return Diagnosis(name, shape, rank, stable, reach, lifted, lift, noise, signal, note, plateau, broken)
+    return Diagnosis(name, shape, rank, float(s[0] ** -2), reach, lifted, lift, noise, signal, "; ".join(notes), broken)
 
 
 def _relative_singular_values(M: Tensor) -> tuple[np.ndarray, float]:

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from importlib import import_module
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from amemlib.checks import check_positive
@@ -32,6 +31,7 @@ from amemlib.training.diagnosis import (
     schedule_of,
     shortened,
     slope,
+    step_shape,
 )
 
 _KNEE, _AMPLE, _ROWS = 3.0, 12.0, 5
@@ -39,6 +39,7 @@ _SKIPPED = 0.2
 """Flatness of a step that no Newton–Schulz was made for; those of a short reach have 0.2 to 0.5."""
 _LONGEST = 8
 """Steps that bfloat16 resolves."""
+_FUSED = re.compile(r"qkv|c_attn|in_proj|Wqkv|query_key_value")
 _PLAIN = {"‖": "|", "–": "-", "×": "x", "÷": "/", "…": "...", "≥": ">=", "√": "sqrt ", "ε": "eps", "η": "lr", "²": "^2"}
 _PLAIN |= {"Λ": "slope", "Δ": "d", "≤": "<=", "±": "+-", "−": "-"}
 MEANING = """
@@ -72,14 +73,8 @@ class _Row:
     group: Mapping
     table: tuple
     source: str
-
-    @property
-    def reach(self) -> float | None:
-        return next(iter(self.one.reach.values()))
-
-    @property
-    def schedule(self) -> str:
-        return next(iter(self.one.reach))
+    schedule: str
+    reach: float | None
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -139,10 +134,8 @@ def _report(options: argparse.Namespace) -> int:
             _say(MEANING)
     for content in contents:
         if not content.of_state:
-            _say(
-                f"amemlib: {printable(content.path)} holds no optimizer's state: its tensors are taken as they are",
-                sys.stderr,
-            )
+            path = printable(content.path)
+            _say(f"amemlib: {path} holds no optimizer's state: its tensors are taken as they are", sys.stderr)
     return int(any(row.one.broken for row in rows))
 
 
@@ -166,7 +159,7 @@ def _examine(label: str, momentum: Momentum, theirs, schedules, cuts, options) -
         other = {called: next(halves)[1]} if halves else None
         parts = {"split": None if columns else split, "heads": heads}
         for one in diagnose({called: M}, tables, other, **parts, eps=eps):
-            yield _Row(one, group, next(iter(tables.values())), source)
+            yield _Row(one, group, next(iter(tables.values())), source, *next(iter(one.reach.items())))
 
 
 def _pieces(name: str, X: Tensor, columns, options) -> Iterator[tuple[str, Tensor]]:
@@ -187,16 +180,12 @@ def _pieces(name: str, X: Tensor, columns, options) -> Iterator[tuple[str, Tenso
 
 
 def _sorted(rows: list[_Row], key: str | None) -> list[_Row]:
-    if key is None:
-        return rows
-    value = {
-        "name": lambda row: row.one.name,
-        "reach": lambda row: -math.inf if row.reach is None else row.reach,
-        "lift": lambda row: next(iter(row.one.lift.values())) or 0.0,
-        "noise": lambda row: row.one.noise or 0.0,
-        "rank": lambda row: row.one.rank or 0,
-    }
-    return sorted(rows, key=value[key])
+    def value(row: _Row):
+        of = getattr(row.one, key)
+        of = next(iter(of.values())) if isinstance(of, dict) else of
+        return -math.inf if of is None else of
+
+    return sorted(rows, key=value) if key else rows
 
 
 # what to do
@@ -221,12 +210,11 @@ def _verdict(rows: list[_Row], contents: list[Contents], width: int) -> str:
         text = f"Nothing to do: {len(rows)} momenta are zero, so that no step was taken yet."
     lines = [shortened(text, width)]
     used = Counter(f"{row.schedule}, {row.source}" for row in rows)
-    lines.append(
-        "Schedule: " + "; ".join(f"{name} ({count})" if len(used) > 1 else name for name, count in used.items())
-    )
+    named = (f"{name} ({count})" if len(used) > 1 else name for name, count in used.items())
+    lines.append("Schedule: " + "; ".join(named))
     findings = [*_broken_findings(broken), *_look_findings(look)]
     for i, (head, members, says) in enumerate(findings[:_ROWS], 1):
-        names = [f"{printable(row.one.name)}{_number(row)}" for row in members]
+        names = [printable(row.one.name) + (f" {row.reach:.2g}" if row.reach is not None else "") for row in members]
         lines += ["", *_wrapped(f"{i}. {head}: {_few(names, width)}", width, "   ")]
         for key, text in says.items():
             lines += _wrapped(f"   {key:6s} {text}", width, " " * 10)
@@ -236,14 +224,9 @@ def _verdict(rows: list[_Row], contents: list[Contents], width: int) -> str:
     return "\n".join(lines)
 
 
-def _number(row: _Row) -> str:
-    return f" {row.reach:.2g}" if row.reach is not None else ""
-
-
 def _few(names: list[str], width: int) -> str:
-    return ", ".join(shortened(name, width // 2) for name in names[:3]) + f" and {len(names) - 3} more" * (
-        len(names) > 3
-    )
+    more = f" and {len(names) - 3} more" * (len(names) > 3)
+    return ", ".join(shortened(name, width // 2) for name in names[:3]) + more
 
 
 def _wrapped(text: str, width: int, indent: str) -> list[str]:
@@ -253,31 +236,17 @@ def _wrapped(text: str, width: int, indent: str) -> list[str]:
 def _broken_findings(rows: list[_Row]) -> Iterator[tuple[str, list[_Row], dict[str, str]]]:
     bad = [row for row in rows if row.one.broken == "not finite"]
     if bad:
-        yield (
-            f"{len(bad)} hold NaN or inf",
-            bad,
-            {
-                "do": "go back to the last checkpoint without, and stop at a gradient that is not finite",
-                "costs": "the steps since",
-                "worth": "the run: a NaN never leaves a momentum",
-                "sure": "certain",
-                "paste": "torch.nn.utils.clip_grad_norm_(params, 1e9, error_if_nonfinite=True)",
-            },
-        )
+        says = {"do": "go back to the last checkpoint without, and stop at a gradient that is not finite"}
+        says |= {"costs": "the steps since", "worth": "the run: a NaN never leaves a momentum", "sure": "certain"}
+        says["paste"] = "torch.nn.utils.clip_grad_norm_(params, 1e9, error_if_nonfinite=True)"
+        yield f"{len(bad)} hold NaN or inf", bad, says
     small = [row for row in rows if row.one.broken == "below ε"]
     if small:
         lift = min(value for row in small for value in row.one.lift.values())
-        yield (
-            f"{len(small)} are smaller than ε, so that a step does not orthogonalize them",
-            small,
-            {
-                "do": "a smaller ε, or gradients that are not scaled down so far",
-                "costs": "nothing",
-                "worth": f"the step: its lift is {lift:.1g}, about 0.8 when orthogonalized",
-                "sure": "computed from this file",
-                "paste": 'for g in optimizer.param_groups: g["eps"] = 1e-30',
-            },
-        )
+        says = {"do": "a smaller ε, or gradients that are not scaled down so far", "costs": "nothing"}
+        says |= {"worth": f"the step: its lift is {lift:.1g}, about 0.8 when orthogonalized"}
+        says |= {"sure": "computed from this file", "paste": 'for g in optimizer.param_groups: g["eps"] = 1e-30'}
+        yield f"{len(small)} are smaller than ε, so that a step does not orthogonalize them", small, says
 
 
 def _look_findings(rows: list[_Row]) -> Iterator[tuple[str, list[_Row], dict[str, str]]]:
@@ -312,13 +281,10 @@ def _remedy(row: _Row) -> dict[str, str]:
     more = f"{products} matrix products a step instead of {own}" if products != own else "nothing"
     if reach <= row.reach:
         return {"do": "nothing in bfloat16: eight steps are used already", "costs": "–"}
-    return {
-        "do": f"{name}: a reach of {reach:.2g} for the weakest",
-        "costs": f"{more}; tune the rate again, for steps get longer",
-        "worth": "",
-        "sure": "",
-        "paste": paste,
-    }
+    says = {"do": f"{name}: a reach of {reach:.2g} for the weakest"}
+    # the order of the lines
+    says |= {"costs": f"{more}; tune the rate again, for steps get longer", "worth": "", "sure": ""}
+    return says | {"paste": paste}
 
 
 def _remarks(rows: list[_Row], of: list[_Row], contents: list[Contents]) -> Iterator[str]:
@@ -328,15 +294,10 @@ def _remarks(rows: list[_Row], of: list[_Row], contents: list[Contents]) -> Iter
     ample = [row for row in of if row.reach > _AMPLE]
     if ample:
         yield f"{len(ample)} reach above 12: fewer steps may do as well, which was not measured yet."
-    fused = [
-        row
-        for row in rows
-        if re.search(r"qkv|c_attn|in_proj|Wqkv|query_key_value", row.one.name)
-        and "[" not in row.one.name
-        and max(row.one.shape) >= 2 * min(row.one.shape)
-    ]
+    fused = [one for one in (row.one for row in rows) if _FUSED.search(one.name) and "[" not in one.name]
+    fused = [one for one in fused if max(one.shape) >= 2 * min(one.shape)]
     if fused:
-        yield f"{printable(fused[0].one.name)} looks fused: if your optimizer cuts it, say so: --split NAME=3 (cols:3)."
+        yield f"{printable(fused[0].name)} looks fused: if your optimizer cuts it, say so: --split NAME=3 (cols:3)."
     for content in contents:
         left = "; ".join(f"{count} {printable(reason)}" for reason, count in content.left.items())
         if left:
@@ -412,7 +373,8 @@ def _compare(options: argparse.Namespace) -> int:
             W, D = before[name][0].read().double(), stored.read().double()
             # without what decay took
             D = D - W * (1 - lr * decay)
-            rows.append((name, D.shape, *_step_size(D, lr), is_muons))
+            size, flat = (float(x) for x in step_shape(D, lr, 50))
+            rows.append((name, D.shape, size, flat if size else 0.0, is_muons))
     if not rows:
         raise ValueError(f"{' and '.join(options.files)} have no matrix of weights in common")
     known = any(row[4] for row in rows)
@@ -428,16 +390,6 @@ def _compare(options: argparse.Namespace) -> int:
         for name, shape, size, flat, _ in sorted(judged, key=lambda row: row[3]):
             _say(f"{shortened(printable(name), 40):40s} {size:8.3g}  {flat:8.2f}  {'×'.join(map(str, shape))}")
     return int(bool(skipped and known))
-
-
-def _step_size(D: Tensor, lr: float) -> tuple[float, float]:
-    """‖ΔW‖_F / (η √k) and the flatness ‖ΔW‖_F² / (k ‖ΔW‖₂²), whose largest singular value is by power iteration."""
-    k, square = min(D.shape), float(D.square().sum())
-    x = D[D.square().sum(1).argmax()]
-    for _ in range(50):
-        x = D.mT @ (D @ (x / x.norm().clamp(min=1e-300)))
-    top = float(torch.linalg.vector_norm(D @ (x / x.norm().clamp(min=1e-300))))
-    return math.sqrt(square / k) / lr, square / (k * top**2) if top else 0.0
 
 
 def _cut(option: str, text: str, names: list[str]) -> tuple[str, int | tuple]:

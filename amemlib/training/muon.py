@@ -31,7 +31,9 @@ class Muon(torch.optim.Optimizer):
     momentum: β in [0, 1). nesterov: with False M is B. weight_decay: λ ≥ 0, decoupled.
     schedule: f, by a name of `spectral.SCHEDULES`, a table with (a, b, c) for every step or three numbers (five steps),
         each in bfloat16 as optimizers ship it; or a function of the matrix, in the precision that it chooses:
-        `spectral.polar`, or `lambda M: am.spectral_map(M, f)` with the f of `equivalents.best_map`.
+        `spectral.polar`, or `lambda M: am.spectral_map(M, f)` with the f of `equivalents.best_map`. "cans" has no
+        cushion at the end of its interval: where a singular value is near 0.43 ‖M‖_F, bfloat16 may round it out, and
+        it grows (in one of three noise matrices 24 × 16, to 10⁵). It wants ns_dtype=torch.float32.
     adjust_lr: c. "original", √max(1, m/n), is torch's "original" (Jordan's); "rms", 0.2 √max(m, n), is torch's
         "match_rms_adamw" (Moonlight's); "spectral", √(m/n), torch lacks (`spectral_norm` in microsoft/dion, and not
         the "spectral" of Emerging-Optimizers, which is √max(m, n)).
@@ -292,11 +294,8 @@ def _torchs_options(group: dict) -> dict:
 
 def _placed(X: Tensor, p: Tensor) -> Tensor:
     """X, as p is sharded."""
-    return (
-        X
-        if getattr(p, "placements", None) == getattr(X, "placements", None)
-        else X.redistribute(p.device_mesh, p.placements)
-    )
+    alike = getattr(p, "placements", None) == getattr(X, "placements", None)
+    return X if alike else X.redistribute(p.device_mesh, p.placements)
 
 
 def _local(X: Tensor, p: Tensor) -> Tensor:

@@ -17,8 +17,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+_STORAGES = {"untyped": "uint8", "byte": "uint8", "char": "int8", "complexfloat": "complex64"}
+_STORAGES |= {"complexdouble": "complex128"}
 _MAGIC = 0x1950A86A20F9469CFC6C
-"""First number of what torch.save wrote before it wrote archives."""
+"""The first number of what torch.save wrote before it wrote archives."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,6 +169,10 @@ class _Array:
         raw = raw if isinstance(raw, bytes) else b""
         self.stored = dtype.array(raw, shape, "F" if fortran else "C") if raw else Stored(tuple(shape), "object")
 
+    def filled(self, state):
+        self.__setstate__(state)
+        return self
+
 
 def _scalar(dtype: _Dtype, raw: bytes):
     return np.frombuffer(raw, np.dtype(dtype.name).newbyteorder(dtype.order))[0].item()
@@ -191,13 +197,11 @@ class _Reader(pickle.Unpickler):
 
     def __init__(self, file, source: str | bytes = b"", offsets: dict | None = None):
         super().__init__(file, encoding="latin1")
-        self.source, self.offsets = source, {} if offsets is None else offsets
-        self.inert, self.widths = {}, {}
+        self.source, self.offsets = source, offsets or {}
+        self.inert = {}
         plain = lambda data, *_: data
         tensor = lambda storage, first, shape, stride, *_: self._tensor(storage, storage.dtype, first, shape, stride)
-        typed = lambda storage, first, shape, stride, _, __, dtype, *___: self._tensor(
-            storage, dtype, first, shape, stride
-        )
+        typed = lambda storage, *of: self._tensor(storage, of[5], *of[:3])
         quantized = lambda storage, first, shape, *_: Stored(tuple(shape), str(storage.dtype)[6:])
         empty = lambda dtype, shape, *_: Stored(tuple(shape), dtype, None, "no numbers of its own")
         known = {
@@ -207,10 +211,7 @@ class _Reader(pickle.Unpickler):
                 "_rebuild_tensor_v3": typed,
                 "_rebuild_parameter": plain,
                 "_rebuild_parameter_with_state": plain,
-                "_rebuild_device_tensor_from_numpy": lambda array, *_: array,
-                "_rebuild_device_tensor_from_cpu_tensor": plain,
                 "_rebuild_qtensor": quantized,
-                "_rebuild_sparse_tensor": _sparse,
                 "_rebuild_meta_tensor_no_storage": empty,
                 "_rebuild_wrapper_subclass": lambda _, *rest: empty(*rest),
             },
@@ -220,16 +221,12 @@ class _Reader(pickle.Unpickler):
             "collections": {"OrderedDict": lambda pairs=(): _Dict(pairs), "defaultdict": lambda *_: _Dict()},
             "_codecs": {"encode": _encoded},
             "numpy": {"dtype": _Dtype},
+            "jax._src.array": {"_reconstruct_array": lambda function, args, state, *_: function(*args).filled(state)},
         }
         arrays = {"_reconstruct": lambda *_: _Array(), "scalar": _scalar}
         for module in ("numpy.core", "numpy._core"):
             known[module + ".multiarray"] = arrays
-            known[module + ".numeric"] = {
-                "_frombuffer": lambda raw, dtype, shape, order: dtype.array(raw, shape, order)
-            }
-        known["jax._src.array"] = {
-            "_reconstruct_array": lambda function, args, state, *_: _filled(function(*args), state)
-        }
+            known[module + ".numeric"] = {"_frombuffer": lambda raw, dtype, *how: dtype.array(raw, *how)}
         self.known = {(module, name): _Call(f) for module, names in known.items() for name, f in names.items()}
 
     def find_class(self, module: str, name: str):
@@ -240,10 +237,7 @@ class _Reader(pickle.Unpickler):
                 return getattr(torch, name)
             if name.endswith("Storage"):
                 kind = name.removesuffix("Storage").lower()
-                kind = {"untyped": "uint8", "byte": "uint8", "char": "int8", "complexfloat": "complex64"}.get(
-                    kind, kind
-                )
-                kind = {"complexdouble": "complex128"}.get(kind, kind)
+                kind = _STORAGES.get(kind, kind)
                 if isinstance(getattr(torch, kind, None), torch.dtype):
                     return getattr(torch, kind)
         # one class a name, for an object may be made of a class that it names
@@ -255,36 +249,16 @@ class _Reader(pickle.Unpickler):
         kind, dtype, key, _, size = entry[:5]
         if kind != "storage" or not isinstance(dtype, torch.dtype):
             raise ValueError("a reference that is no storage")
-        self.widths[str(key)] = dtype.itemsize
         return _Storage(dtype, str(key), int(size))
 
     def _tensor(self, storage, dtype, first, shape, stride) -> Stored:
         if first < 0:
             raise ValueError(f"a tensor that begins {-first} numbers before its storage")
-        shape, width = tuple(shape), dtype.itemsize
-        size = storage.size * storage.dtype.itemsize // width - first
-        # the offset is asked for late: the old format has it behind the pickle
-        lazy = lambda: stored_bytes(
-            self.source, self.offsets[storage.key] + first * width, shape, dtype, stride, size
-        ).read()
-        checked = stored_bytes(b"", 0, shape, dtype, stride, size)
-        place = (self.source if isinstance(self.source, str) else id(self.source), storage.key, first, shape, stride)
-        return Stored(shape, dtype, None if checked.reason else lazy, checked.reason, place)
-
-
-def _filled(array: _Array, state) -> _Array:
-    array.__setstate__(state)
-    return array
-
-
-def _sparse(layout: str, data: tuple) -> Stored:
-    if layout != "torch.sparse_coo" or not isinstance(data[1], Stored):
-        return Stored((0,), f"{layout}")
-    indices, values, shape = data[0], data[1], tuple(data[2])
-    if math.prod(shape) > 2**31:
-        return Stored(shape, values.dtype, None, f"sparse, {math.prod(shape)} entries when dense")
-    read = lambda: torch.sparse_coo_tensor(indices.read(), values.read(), shape, check_invariants=True).to_dense()
-    return Stored(shape, values.dtype, read)
+        if storage.key not in self.offsets:
+            raise ValueError(f"a storage {storage.key} that is not in the file")
+        at = self.offsets[storage.key] + first * dtype.itemsize
+        size = storage.size * storage.dtype.itemsize // dtype.itemsize - first
+        return stored_bytes(self.source, at, shape, dtype, stride, size)
 
 
 def _of_class(function, kind, args, state):
@@ -301,24 +275,15 @@ def _of_class(function, kind, args, state):
 
 
 def read_archive(source: str | bytes):
-    """What torch.save wrote: an archive, the old format, or a pickle of somebody else."""
+    """What torch.save wrote, or a pickle of somebody else."""
     with open(source, "rb") if isinstance(source, str) else io.BytesIO(source) as file:
         if zipfile.is_zipfile(file):
             return _read_zip(file, source)
         file.seek(0)
-        first = _Reader(file).load()
-        if not isinstance(first, int) or first != _MAGIC:
-            return first
-        _Reader(file).load(), _Reader(file).load()
-        offsets = {}
-        reader = _Reader(file, source, offsets)
-        tree, keys, at = reader.load(), _Reader(file).load(), file.tell()
-        for key in map(str, keys):
-            file.seek(at)
-            (count,) = struct.unpack("<q", file.read(8))
-            offsets[key] = at + 8
-            at += 8 + count * reader.widths[key]
-        return tree
+        first = _Reader(file, source).load()
+        if first == _MAGIC:
+            raise ValueError("a torch before 1.6 wrote it: load it and save it again")
+        return first
 
 
 def children(node) -> dict:
@@ -340,9 +305,8 @@ def _read_zip(file, source: str | bytes):
             raise ValueError("its archive is compressed, as torch writes none")
         if name.startswith(folder + "data/"):
             file.seek(entry.header_offset + 26)
-            offsets[name.removeprefix(folder + "data/")] = (
-                entry.header_offset + 30 + sum(struct.unpack("<HH", file.read(4)))
-            )
+            lengths = struct.unpack("<HH", file.read(4))
+            offsets[name.removeprefix(folder + "data/")] = entry.header_offset + 30 + sum(lengths)
     order = entries.get(folder + "byteorder")
     if order is not None and archive.read(order) != b"little":
         raise ValueError("its numbers are big-endian")

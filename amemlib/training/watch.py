@@ -12,18 +12,19 @@ import torch
 from torch import Tensor
 
 from amemlib.checks import check_count, check_instance, shown
-from amemlib.spectral import compose_quintics, newton_schulz_schedule
-from amemlib.training.diagnosis import MOMENTA, diagnose, momentum_of, slope
+from amemlib.spectral import compose_quintics
+from amemlib.training.diagnosis import MOMENTA, diagnose, momentum_of, schedule_of, slope, step_shape
 from amemlib.training.muon import part_rows, rate_scale
 
 _KERNEL = 16
-_POWER_STEPS = 8
 _FLAT = 0.3
 """Steps of momentum SGD lie below, those of five steps of Newton–Schulz on a full momentum above 0.5."""
 _LOST = 0.5
 _RESOLVED = 32 * torch.finfo(torch.float32).eps
 
 _NOT_ORTHOGONAL = "this step is not orthogonal"
+_LONG = 2.0
+_LONG_STEP = "this step is longer than momentum and rate say: another rate, or a schedule that rounding makes diverge"
 _LOST_STEP = "this step is shorter than momentum and rate say: lost in the weights' rounding, clipped, or another rate"
 _STEP_NOT_FINITE = "this step is not finite"
 _MOMENTUM_NOT_FINITE = "the momentum is not finite"
@@ -46,9 +47,8 @@ def watch(
             size/NAME = ‖ΔW‖_F / (η √k),   flatness/NAME = ‖ΔW‖_F² / (k ‖ΔW‖₂²),
 
         1 for a polar factor; Muon's steps have 0.5 or more, momentum SGD's of a falling spectrum below 0.3, Adam's,
-        near a matrix of signs, from 0.1 to 0.5 and several times the size. And of every momentum in the
-        state (with Nesterov's M = β B + (1 − β) G it is B) reach/NAME and lift/NAME, as `diagnose` has them and
-        as the step has them: below ε nothing is lifted. NaN where something is not finite; a momentum of zeros, as of
+        near a matrix of signs, several times the size. And of every momentum in the state (with Nesterov's
+        M = β B + (1 − β) G it is B) reach/NAME and lift/NAME, as the step has them: below ε nothing is lifted. NaN where something is not finite; a momentum of zeros, as of
         an expert without gradients, has none. NAME is the parameter's, if the optimizer was given named parameters,
         else its number, with #2, #3, … where two are called alike, and [i] for a part.
     optimizer: one of torch, or what wraps one as its `optimizer`. Schedule, `split`, `heads`, `flatten` and ε are those
@@ -78,9 +78,8 @@ def watch(
     def before(optimizer, args, kwargs) -> None:
         nonlocal at, kept
         matrices = [one for one in _named(optimizer) if one.p.grad is not None and one.group["lr"]]
-        turn = [
-            i for i in (*range(at, len(matrices)), *range(at)) if i < len(matrices) and matrices[i].name not in looks
-        ]
+        order = [i for i in (*range(at, len(matrices)), *range(at)) if i < len(matrices)]
+        turn = [i for i in order if matrices[i].name not in looks]
         kept = None
         if turn:
             at, one = turn[0] + 1, matrices[turn[0]]
@@ -159,17 +158,7 @@ def _steps_of(one: _Matrix, W: Tensor, lr: float) -> list[_Look]:
     change = one.p.detach().float() - W.float()
     # a decoupled decay is no part of the step that momentum makes
     change = change + lr * one.group["weight_decay"] * W.float() if one.muon else change
-    looks = []
-    for part, X in one.parts(change):
-        norm, k = torch.linalg.vector_norm(X), min(X.shape)
-        X = X / norm
-        v = torch.randn(X.shape[1], generator=torch.Generator().manual_seed(0)).to(X)
-        for _ in range(_POWER_STEPS):
-            v = X.mT @ (X @ v)
-            v = v / torch.linalg.vector_norm(v)
-        largest = torch.linalg.vector_norm(X @ v)
-        looks.append(_Look(part, tuple(X.shape), norm / (lr * math.sqrt(k)), 1 / (k * largest**2)))
-    return looks
+    return [_Look(part, tuple(X.shape), *step_shape(X, lr)) for part, X in one.parts(change)]
 
 
 def _step_rows(one: _Matrix, look: _Look, lift: float | None, rows: list, causes: list) -> None:
@@ -186,14 +175,16 @@ def _step_rows(one: _Matrix, look: _Look, lift: float | None, rows: list, causes
         causes.append((_NOT_ORTHOGONAL, look.part))
     elif known and size < _LOST * rate_scale(one.group, *look.shape) * math.sqrt(lift):
         causes.append((_LOST_STEP, look.part))
+    elif known and lift and size > _LONG * rate_scale(one.group, *look.shape) * math.sqrt(lift):
+        causes.append((_LONG_STEP, look.part))
 
 
 def _momentum_rows(one: _Matrix, M: Tensor | None, rows: list, causes: list) -> dict[str, float] | None:
     """Lift by part, None where there is no momentum to look at; its rows and what is wrong with it."""
     if M is None or not M.is_floating_point() or M.shape != one.p.shape:
         return None
-    torchs = (one.group["ns_coefficients"],) * one.group["ns_steps"] if "ns_coefficients" in one.group else "jordan"
-    schedule, eps = one.group.get("schedule", torchs), one.group["eps"] if one.muon else 0.0
+    function, eps = one.group.get("schedule"), one.group["eps"] if one.muon else 0.0
+    table = schedule_of(one.group)[1]
     lifts = {}
     for part, X in one.parts(M):
         peak = X.abs().max()
@@ -202,15 +193,13 @@ def _momentum_rows(one: _Matrix, M: Tensor | None, rows: list, causes: list) -> 
             causes.append((_MOMENTUM_NOT_FINITE, part))
         elif not peak:
             continue
-        elif callable(schedule):
-            reach, lift = None, schedule(X).double().square().sum().item() / min(X.shape)
+        elif callable(function):
+            reach, lift = None, function(X).double().square().sum().item() / min(X.shape)
         else:
             norm = (torch.linalg.vector_norm((X / peak).float()) * peak.double().item()).item()
             if norm < eps:
                 causes.append((_BELOW, part))
-            reach, lift = _reach_and_lift(
-                X / peak, newton_schulz_schedule(schedule), min(1.0, norm / eps if eps else 1.0)
-            )
+            reach, lift = _reach_and_lift(X / peak, table, min(1.0, norm / eps if eps else 1.0))
         lifts[part] = lift
         rows += [(one.number, one.name, key, part, x) for key, x in (("reach", reach), ("lift", lift)) if x is not None]
     return lifts
@@ -223,11 +212,8 @@ def _reach_and_lift(X: Tensor, table: tuple, shrink: float) -> tuple[float, floa
     if X.device.type == "cpu" and squares.median() < _RESOLVED and shrink == 1:
         found = diagnose({"": X}, {"": table})[0]
         return found.reach[""], found.lift[""]
-    s = (
-        squares.clamp(min=_RESOLVED).sqrt().cpu().double()
-        if squares.median() < _RESOLVED
-        else squares.sqrt().cpu().double()
-    )
+    squares = squares.clamp(min=_RESOLVED) if squares.median() < _RESOLVED else squares
+    s = squares.sqrt().cpu().double()
     lift = compose_quintics(s * shrink, table).square().mean().item()
     return slope(table) * shrink * s.quantile(0.5).item(), lift
 
