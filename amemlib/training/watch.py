@@ -65,7 +65,7 @@ def watch(
     have no watch. `remove()` of what it returns ends it.
     Cost: a copy and 16 products with vectors for the matrix in turn, at each `every`-th step a Gram matrix and its
     eigenvalues for each momentum, in float32; on a CPU in float64 where a reach is below what those resolve, about 1,
-    which elsewhere is then an upper bound. By default below 1 % of a training step.
+    which elsewhere is then an upper bound.
     """
     while not hasattr(optimizer, "_optimizer_step_post_hooks") and hasattr(optimizer, "optimizer"):
         optimizer = optimizer.optimizer
