@@ -48,9 +48,10 @@ def watch(
 
         1 for a polar factor; Muon's steps have 0.5 or more, momentum SGD's of a falling spectrum below 0.3, Adam's,
         near a matrix of signs, several times the size. And of every momentum in the state (with Nesterov's
-        M = β B + (1 − β) G it is B) reach/NAME and lift/NAME, as the step has them: below ε nothing is lifted. NaN where something is not finite; a momentum of zeros, as of
-        an expert without gradients, has none. NAME is the parameter's, if the optimizer was given named parameters,
-        else its number, with #2, #3, … where two are called alike, and [i] for a part.
+        M = β B + (1 − β) G it is B) reach/NAME and lift/NAME, as the step has them: below ε nothing is lifted. NaN
+        where something is not finite; a momentum of zeros, as of an expert without gradients, has none. NAME is the
+        parameter's, if the optimizer was given named parameters, else its number, with #2, #3, … where two are called
+        alike, and [i] for a part.
     optimizer: one of torch, or what wraps one as its `optimizer`. Schedule, `split`, `heads`, `flatten` and ε are those
         of the group, of `Muon` or torch.optim.Muon; any other optimizer is looked at as if it had Jordan's. Of a
         schedule that is a function only the lift is known, by applying it.
@@ -59,12 +60,12 @@ def watch(
     start: how many steps went before; after a resume the number of the last one.
 
     In words, as a warning, once a matrix and cause: a step that is not orthogonal though the momentum is, or that is
-    shorter than momentum and rate say (weights in bfloat16 round it away, a clipped update, a rate set elsewhere), what
-    is not finite or below ε, and once what cannot be seen: a momentum under another name. Copies and pickles of an
-    optimizer have no watch. `remove()` of what it returns ends it.
+    shorter or longer than momentum and rate say (rounded away in bfloat16, clipped, at another rate), what is not
+    finite or below ε, and once what cannot be seen: a momentum under another name. Copies and pickles of an optimizer
+    have no watch. `remove()` of what it returns ends it.
     Cost: a copy and 16 products with vectors for the matrix in turn, at each `every`-th step a Gram matrix and its
     eigenvalues for each momentum, in float32; on a CPU in float64 where a reach is below what those resolve, about 1,
-    which elsewhere is then an upper bound. By default below 1 % of a training step.
+    which elsewhere is then an upper bound.
     """
     while not hasattr(optimizer, "_optimizer_step_post_hooks") and hasattr(optimizer, "optimizer"):
         optimizer = optimizer.optimizer
