@@ -22,7 +22,7 @@ EXACT, SIMULATED = 2e-3, 0.06
 def one_step(n_items, dim, alpha, name, lam_over_t0=0.0):
     """The sharp count of one step of a map."""
     return expected_capacity(
-        Problem.power_law(n_items, dim, alpha), name, lam_over_t0 * theory.bulk_scale(alpha, n_items, dim)
+        Problem.power_law(n_items, dim, alpha), name, lam_over_t0 * theory.bulk_scale(n_items, dim, alpha)
     )
 
 
@@ -38,19 +38,19 @@ def limit(n_items, dim, alpha):
 
 def thresholded(n_items, dim, alpha, rule, steps, constant):
     """The sharp counts of the thresholded iterates after every step."""
-    plan = RULES[rule].schedule(alpha, n_items, dim, steps, constant)
+    plan = RULES[rule].schedule(n_items, dim, alpha, steps, constant)
     p = Problem.power_law(n_items, dim, alpha).frequencies
     return RULES[rule].expected(plan, thresholded_weights(p, plan.removed), dim)["counts"]
 
 
 def iterates(n_items, dim, alpha, steps):
     """The recursion's counts of the true iterates after every step."""
-    return predict_iterates(alpha, n_items, dim, steps, 1.0)["counts"]
+    return predict_iterates(n_items, dim, alpha, steps, 1.0)["counts"]
 
 
 def trajectory(n_items, dim, alpha, steps, rate):
     """The same at another rate."""
-    return solve_trajectory(alpha, n_items, dim, steps, rate)["count"]
+    return solve_trajectory(n_items, dim, alpha, steps, rate)["count"]
 
 
 POINTS = {

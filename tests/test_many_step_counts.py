@@ -149,9 +149,9 @@ def test_equal_steps_lose_next_to_nothing_to_the_best_split(T, equal, geometric)
 
 def thresholds_so_far(sizes, dim=8192, n_items=2**21):
     """d_1 … d_T where an item has to clear the noise of the steps so far, as with equal steps in eq-df-closed."""
-    a, b, zeta = np.array(sizes), typical_maximum(n_items), theory.power_law_sum(ALPHA, n_items)
+    a, b, zeta = np.array(sizes), typical_maximum(n_items), theory.power_law_sum(n_items, ALPHA)
     d_t = [capacity_constant("polar", ALPHA, n_items) * dim ** (1 + 0.5 / ALPHA)]
-    slopes, noise = [4 / (math.pi * (ALPHA + 1) * theory.bulk_scale(ALPHA, n_items, dim))], a[0] ** 2
+    slopes, noise = [4 / (math.pi * (ALPHA + 1) * theory.bulk_scale(n_items, dim, ALPHA))], a[0] ** 2
     for s in range(1, len(a)):
         sigma = d_t[-1] ** (0.5 - ALPHA) / zeta / math.sqrt((2 * ALPHA - 1) * dim)
         new = 8 / (3 * math.pi * sigma)
@@ -178,9 +178,9 @@ def test_every_threshold_of_a_split_stands_above_the_noise_of_all_steps(sizes):
     for _ in range(60):
         noise = (noise + last_threshold(a, noise, dim, False)[1]) / 2
     d_t = np.array([last_threshold(a[: t + 1], noise, dim, False)[0] for t in range(T)])
-    zeta = theory.power_law_sum(ALPHA, n_items)
+    zeta = theory.power_law_sum(n_items, ALPHA)
     sigma = d_t[:-1] ** (0.5 - ALPHA) / zeta / math.sqrt((2 * ALPHA - 1) * dim)
-    slopes = np.r_[4 / (math.pi * (ALPHA + 1) * theory.bulk_scale(ALPHA, n_items, dim)), 8 / (3 * math.pi * sigma)]
+    slopes = np.r_[4 / (math.pi * (ALPHA + 1) * theory.bulk_scale(n_items, dim, ALPHA)), 8 / (3 * math.pi * sigma)]
     pairs = [(r, s) for s in range(1, T) for r in range(s)]
     N = 1 + 2 * sum(a[r] * a[s] * slopes[r] * slopes[s] * sigma[s - 1] ** 2 for r, s in pairs)
     left = d_t**-ALPHA / zeta * np.cumsum(a * slopes)

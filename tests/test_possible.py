@@ -109,7 +109,7 @@ def test_a_recursion_beyond_its_range_says_how_many_steps_it_has():
 def test_the_stored_steps_are_possible():
     """All that the explorer interpolates."""
     rows = make_steps.counts().reshape(-1, make_steps.STEPS)
-    for (_, dim, n_items), row in zip(make_steps.grid(), rows, strict=True):
+    for (n_items, dim, _), row in zip(make_steps.grid(), rows, strict=True):
         assert possible(row, most(n_items, dim)), (dim, n_items, row)
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 import growth
 import laws
 import yaml
+from portable import configuration
 
 from amembook.run import claims, studies
 from amembook.run.base import plain
@@ -572,15 +573,15 @@ def headline(root: Path) -> list[str]:
     ]
 
 
-REPOSITORY = "https://github.com/amemlib/amemlib/blob"
+FILES = f"{configuration(ROOT, '')['repository']['url']}/blob"
 
 
 def sources(line: dict) -> str:
     """Of a line of the log: its record, the seeds, and the judge's file as it was when its rule was last changed."""
     rule, commit = line["rule_file"].split(";")[0], commit_of(line)
-    record = f"[{line['record']}]({REPOSITORY}/main/amembook/records/{line['record']}.json)"
+    record = f"[{line['record']}]({FILES}/main/amembook/records/{line['record']}.json)"
     return (
-        f"{record}, seeds {line['seeds'].replace('-', '–').replace(';', ', ')}, [judge]({REPOSITORY}/{commit}/{rule})"
+        f"{record}, seeds {line['seeds'].replace('-', '–').replace(';', ', ')}, [judge]({FILES}/{commit}/{rule})"
     )
 
 

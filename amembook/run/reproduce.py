@@ -59,7 +59,7 @@ STATEMENTS = {
     "Sharp capacity": Again(
         "sharp/confirm-grid", {"n_items": 5000, "dim": 256, "draws": 8}, (), 0.5, (("polar", 1, 0, 2),)
     ),
-    "Conjecture": Again("many-steps/confirm-alpha-1.5", {"n_items": 8192, "dim": 96, "draws": 8}, (), 3, MANY),
+    "Conjecture": Again("many-steps/confirm-large-alpha-1.5", {"n_items": 8192, "dim": 96, "draws": 8}, (), 3, MANY),
     "Figure 4": Again("many-steps/confirm-alpha-1.5", {"n_items": 8192, "dim": 96, "draws": 8}, (), 3, MANY),
     "A recursion for the true iterates": Again(
         "trajectory/confirm-alpha-1.5", {"n_items": 4096, "dim": 192, "draws": 12}, (), 0.7, PLAIN

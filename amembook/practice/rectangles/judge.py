@@ -45,7 +45,7 @@ def predict(config) -> dict:
         "polar": [expected_tiled_capacity(p, *shape) for shape in shapes],
         "tiles": {"polar": [expected_tiled_capacity(p, *tiled, *pair_of("tilings", text)) for text in config.tilings]},
         "head": {"polar": [expected_tiled_capacity(p, ONE_HOT, dim) for dim in config.one_hot_dims]},
-        "law": [law_of_shapes(config.alpha, *shape) for shape in shapes],
+        "law": [law_of_shapes(*shape, config.alpha) for shape in shapes],
     }
 
 
