@@ -21,9 +21,8 @@ EXACT, SIMULATED = 2e-3, 0.06
 
 def one_step(n_items, dim, alpha, name, lam_over_t0=0.0):
     """The sharp count of one step of a map."""
-    return expected_capacity(
-        Problem.power_law(n_items, dim, alpha), name, lam_over_t0 * theory.bulk_scale(n_items, dim, alpha)
-    )
+    lam = lam_over_t0 * theory.bulk_scale(n_items, dim, alpha) if name == "smoothed_sign" else 0.0
+    return expected_capacity(Problem.power_law(n_items, dim, alpha), name, lam)
 
 
 def one_map(n_items, dim, alpha):

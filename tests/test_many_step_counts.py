@@ -150,7 +150,7 @@ def test_equal_steps_lose_next_to_nothing_to_the_best_split(T, equal, geometric)
 def thresholds_so_far(sizes, dim=8192, n_items=2**21):
     """d_1 … d_T where an item has to clear the noise of the steps so far, as with equal steps in eq-df-closed."""
     a, b, zeta = np.array(sizes), typical_maximum(n_items), theory.power_law_sum(n_items, ALPHA)
-    d_t = [capacity_constant("polar", ALPHA, n_items) * dim ** (1 + 0.5 / ALPHA)]
+    d_t = [capacity_constant("polar", n_items, ALPHA) * dim ** (1 + 0.5 / ALPHA)]
     slopes, noise = [4 / (math.pi * (ALPHA + 1) * theory.bulk_scale(n_items, dim, ALPHA))], a[0] ** 2
     for s in range(1, len(a)):
         sigma = d_t[-1] ** (0.5 - ALPHA) / zeta / math.sqrt((2 * ALPHA - 1) * dim)
