@@ -1,6 +1,5 @@
 """A sceptic's test of every word that a law has earned: move the law by twice what its power says; the word goes."""
 
-import json
 
 import pytest
 
@@ -52,18 +51,29 @@ def scaled(value, factor: float):
     return value * factor if isinstance(value, (int, float)) and not isinstance(value, bool) else value
 
 
+def tilted(value, factor: float):
+    """The same at the largest size alone, which a list ends with."""
+    if isinstance(value, dict):
+        return {key: tilted(inner, factor) for key, inner in value.items()}
+    if isinstance(value, list) and value and not isinstance(value[-1], list):
+        return [*value[:-1], scaled(value[-1], factor)]
+    return [tilted(inner, factor) for inner in value] if isinstance(value, list) else value
+
+
 @pytest.mark.parametrize(("name", "key"), EARNED)
 def test_a_stored_prediction_off_by_twice_the_power_loses_its_word(name, key):
     record, verdict = STORED[name], STORED[name]["verdicts"][key]
     experiment = studies.find_experiment(record["experiment"])
     config = config_of(experiment, record["config"])
+    # what all counts share a ratio of counts does not see
+    grows = any(number["name"].startswith("growth") for number in verdict["numbers"])
+    laws = lambda verdict: [(number["law"], number["limit"]) for number in verdict["numbers"]]
     for factor in (1 + 2 * verdict["power"], 1 / (1 + 2 * verdict["power"])):
-        predicted = scaled(json.loads(json.dumps(record["predicted"])), factor)
-        worse = experiment.verdicts(config, record["measured"], predicted)[key]
-        laws = lambda verdict: [(number["law"], number["limit"]) for number in verdict["numbers"]]
-        if laws(worse) != laws(verdict):
+        others = [change(record["predicted"], factor) for change in (scaled, *([tilted] if grows else []))]
+        worse = [experiment.verdicts(config, record["measured"], predicted)[key] for predicted in others]
+        if any(laws(one) != laws(verdict) for one in worse):
             PREDICTIONS.add((name, key))
-            assert worse["word"] not in (REPRODUCED, PREDICTED), factor
+            assert any(one["word"] not in (REPRODUCED, PREDICTED) for one in worse), factor
 
 
 def test_most_laws_are_stored_predictions():
