@@ -19,7 +19,7 @@ BENCH_RECORD := $(BENCH)/cpu.json
 PAGES := index.md README.md _config.yml _toc.yml $(shell find chapters companions assets slides tools -type f -not -path '*/__pycache__/*')
 # Shapes and dtypes in the signatures are checked everywhere but where bad input must meet the library's own errors.
 SHAPES := --jaxtyping-packages=amemlib,amembook.laws,amembook.networks,amembook.paper,amembook.practice,amembook.companions,amembook.vocabularies,typecheck.check
-UNCHECKED := tests/test_bad_input.py
+UNCHECKED := tests/test_bad_input.py tests/test_muon.py tests/test_watch.py tests/test_doctor.py tests/test_extremes.py
 CHAPTERS := chapters companions/chapters
 NOTEBOOKS = $(wildcard $(CHAPTERS:%=%/*.ipynb))
 
@@ -55,14 +55,14 @@ test: $(SETUP)  ## everything that must hold, cheapest first
 	$(MAKE) --no-print-directory lint
 	$(BIN)/python tools/notebooks.py check
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(SHAPES) $(UNCHECKED:%=--ignore=%)
-	$(BIN)/python -m pytest -q $(UNCHECKED)
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(UNCHECKED)
 	$(if $(NOTEBOOKS),PYTHONPATH=tools $(BIN)/python -m pytest -q -p forked_kernels --nbval --nbval-current-env --nbval-cell-timeout=300 -n 2 --dist loadfile $(CHAPTERS))
 
 quick: $(SETUP)  ## the tests that execute no notebook and start no process
 	$(MAKE) --no-print-directory lint
 	$(BIN)/python tools/notebooks.py check
 	$(BIN)/python -m pytest -q -m "not weekly and not process" -n auto --dist loadfile $(SHAPES) $(UNCHECKED:%=--ignore=%)
-	$(BIN)/python -m pytest -q $(UNCHECKED)
+	$(BIN)/python -m pytest -q -m "not weekly and not process" -n auto --dist loadfile $(UNCHECKED)
 
 weekly: $(SETUP)  ## the tests that are too slow for every day
 	$(BIN)/python -m pytest -q -m weekly
