@@ -18,7 +18,7 @@ from sphinx.environment.collectors.toctree import TocTreeCollector
 from sphinx_proof.nodes import unenumerable_node
 
 SECOND_NAME = re.compile(r'(<p class="admonition-title") id="[^"]*">')
-BOX_ID = re.compile(r' id="(?:proof|exercise|solution)-content"')
+BOX_ID = re.compile(r' id="(?:proof|exercise|solution)-content"|(?<=<div class="proof admonition") id="proof"')
 ROLES = re.compile(r' role="(?:list|doc-biblioentry)"')
 TEACHES = re.compile(r"You learn: (.+?\.)(?= Reading time|$)")
 SNIPPET = 200
