@@ -418,7 +418,8 @@ def test_all_statements_can_be_filtered_and_stand_without_the_script(browser):
             page.locator(".ledger-filter").wait_for()
             assert said in page.get_by_role("status").inner_text()
             assert 0 < shown.count() < total if said == "rows" else shown.count() == total
-        assert not complaints
+        # a page that is left before its icon came
+        assert not [line for line in complaints if "favicon" not in line]
     plain = browser.new_context(java_script_enabled=False, viewport={"width": 390, "height": 844})
     page = plain.new_page()
     page.goto(address.as_uri())
