@@ -31,7 +31,7 @@ VIEWS = {
 PHONE = 390
 SCROLLING_SHARE = 0.25
 """At most this share of the book's display equations may scroll on a phone."""
-FIRST_VISIT, SHIFT = 2_300_000, 0.1
+FIRST_VISIT, SHIFT = 2_200_000, 0.1
 """At most: bytes that a first visit to a page loads, and how far its layout shifts meanwhile."""
 SLOWER = 4
 """A first visit is timed on a processor so many times slower: what a fast one paints at once still shifts elsewhere."""

@@ -38,6 +38,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SLIDES = ROOT / "slides"
 SLIDE_PICTURE = re.compile(r"_images/([\w-]+)\.png")
 PLAIN_CODE = re.compile(r'<span class="(?:n|nn|p|w)">([^<]*)</span>')
+CELL = re.compile(r"<td>.*?</td>", re.DOTALL)
 SIGNATURE = re.compile(r'<dt class="sig .*?</dt>', re.DOTALL)
 SIGNATURE_PIECE = re.compile(r'<span class="pre">([^<]*)</span>')
 VERDICT = re.compile(r'(<span class="verdict [^>]*)>([^<]+)<')
@@ -104,7 +105,9 @@ def keep_punctuation(app, pagename, templatename, context, doctree) -> None:
 def drop_plain_spans(app, pagename, templatename, context, doctree) -> None:
     """Names, marks and spaces in code have the colour of all code: their spans are a third of a page of the library."""
     signatures = SIGNATURE.sub(lambda match: SIGNATURE_PIECE.sub(r"\g<1>", match[0]), context.get("body", ""))
-    context["body"] = PLAIN_CODE.sub(r"\g<1>", signatures)
+    # in a cell of a table words of code break anyway (assets/book.css)
+    merged = CELL.sub(lambda cell: cell[0].replace('</span> <span class="pre">', " "), signatures)
+    context["body"] = PLAIN_CODE.sub(r"\g<1>", merged)
 
 
 def drop_repeated_ids(app, pagename, templatename, context, doctree) -> None:
