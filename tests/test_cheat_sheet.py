@@ -36,7 +36,7 @@ def test_a_rule_is_an_imperative_with_a_number_that_it_reads_and_says_for_what(r
 
 def test_the_sheet_is_the_first_page_of_its_part():
     toc = cheat_sheet.yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
-    (part,) = (part for part in toc["parts"] if part["caption"] == "Tools")
+    (part,) = (part for part in toc["parts"] if part["caption"] == "Workshop")
     assert part["chapters"][0]["file"] == f"chapters/{cheat_sheet.PAGE}"
 
 
