@@ -27,7 +27,7 @@ CSS_DOTS = 110
 NARROW = 600
 """The widest page, in pixels, that stacks the panels of a figure."""
 PICTURE = re.compile(r'<img\b[^>]*\bsrc="(?P<folder>[^"]*_images/)(?P<name>[^"/]+\.png)"[^>]*>')
-PREVIEW = "one-step.png"
+PREVIEW = "who-shouts.png"
 GREEK = "alpha beta gamma delta epsilon eta theta kappa lamda mu nu xi rho sigma tau phi chi psi omega".split()
 SIGNS = "le ≤ ge ≥ ll ≪ gg ≫ ne ≠ approx ≈ propto ∝ to → times × sqrt √ sum Σ cdot · infty ∞ dots … ell ℓ log log"
 LETTERS = {name.replace("lamda", "lambda"): unicodedata.lookup(f"GREEK SMALL LETTER {name}") for name in GREEK}
