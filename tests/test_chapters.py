@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from books import redirects
+from addresses import redirects
 from portable import books
 
 ROOT = Path(__file__).resolve().parents[1]
