@@ -643,7 +643,7 @@ def scaled(one: dict, value: float | None, key: str = "") -> str:
 
 def marked(text: str, found: dict[str, list[str]]) -> str:
     """A page with what stands between its marks brought up to date; `KeyError` for a mark of another name."""
-    marks = r"(<!-- (\w+): tools/ledger.py writes what follows -->\n).*?(<!-- end of \2 -->)"
+    marks = r"(<!-- (\w+): tools/\w+.py writes what follows -->\n).*?(<!-- end of \2 -->)"
     fill = lambda mark: "\n".join([mark[1], *found[mark[2]]]).rstrip() + f"\n\n{mark[3]}"
     return re.sub(marks, fill, text, flags=re.S)
 
