@@ -1,5 +1,6 @@
 """Every chapter of both books says first what it needs, which stands before it, and what its reader learns."""
 
+import ast
 import posixpath
 import re
 from pathlib import Path
@@ -11,7 +12,8 @@ from contents import FIRST_LINE
 from portable import books
 
 ROOT = Path(__file__).resolve().parents[1]
-BOOKS = {book.name: book.pages() for book in books(ROOT)}
+MAIN, *OTHERS = books(ROOT)
+BOOKS = {book.name: book.pages() for book in (MAIN, *OTHERS)}
 NUMBERED = [page for pages in BOOKS.values() for page, number in pages.items() if number]
 MOST = 15
 GUIDE = (ROOT / "chapters" / "guide.md").read_text(encoding="utf-8")
@@ -54,6 +56,82 @@ def test_the_front_page_lists_the_short_book_as_its_pages_do():
     assert re.findall(r"^\d\. \[(.+?)\]\((.+?)\.md\): .+\.$", front, re.M) == [(one[1], one[0]) for one in short]
     assert "an hour and a half" in front and "an hour and a half" in GUIDE
     assert 75 <= sum(minutes for *_, minutes in short) <= 105
+
+
+def drawing_cells(texts: dict[str, str]) -> list[tuple[str, str, str]]:
+    """The page, the name and the code of each cell that stands below a label `cell-…`."""
+    found = []
+    for page, text in texts.items():
+        labels = []
+        for block in MAIN.blocks(text):
+            if block.kind == "label" and block.name.startswith("cell-"):
+                labels.append(block)
+            elif labels:
+                assert block.name == "code-cell" and block.start == labels[-1].end, (
+                    f"{labels[-1].name} is above no cell"
+                )
+                # a folded cell that shows nothing is left out of its page, with its label
+                assert "hide-" not in str(block.options.get("tags", "")), f"{labels[-1].name}: its code is to be read"
+                found += [(page, label.name.removeprefix("cell-"), block.body) for label in labels]
+                labels = []
+    return found
+
+
+def faults(name: str, code: str) -> list[str]:
+    """What a cell that draws and judges a statement lacks."""
+    nodes = list(ast.walk(ast.parse(code)))
+    names = {
+        getattr(one, key) for one in nodes for key in ("id", "attr", "arg") if isinstance(getattr(one, key, 0), str)
+    }
+    has = {
+        "no record": not any("record" in one for one in names),
+        "device": "device" in names,
+        "a draw": any(one.startswith("sample_") or one in ("seed", "draw", "train") for one in names),
+        "a count": any(re.fullmatch(r"capacity|recovered|singular_values|\w*(loss|accuracy)\w*", one) for one in names),
+        "a fit": not name.startswith("theorem-") or "fit_exponent" in names,
+        "an assertion": any(isinstance(one, ast.Assert) for one in nodes),
+    }
+    return [one for one, there in has.items() if not there]
+
+
+PAGES = {page: (ROOT / f"{page}.md").read_text(encoding="utf-8") for page in BOOKS[""]}
+CELLS = drawing_cells({page: text for page, text in PAGES.items() if "\n(cell-" in text})
+
+
+def test_a_cell_that_runs_a_statement_draws_counts_fits_and_asserts():
+    assert {name: faults(name, code) for _, name, code in CELLS if faults(name, code)} == {}
+
+
+WHOLE = """\
+emb = am.sample_embeddings(problem, seed=0, device=device)
+count = am.capacity(am.polar(am.initial_gradient(emb, p)), emb)
+assert low < am.fit_exponent(dims, [count]).slope < high"""
+
+
+@pytest.mark.parametrize(
+    ("left", "lacks"),
+    [
+        ("assert", "an assertion"),
+        ("device", "device"),
+        ("fit_exponent", "a fit"),
+        ("capacity", "a count"),
+        ("sample_embeddings|seed", "a draw"),
+    ],
+)
+def test_a_cell_that_lacks_one_of_these_is_noticed(left, lacks):
+    text = f"# A\n\n(cell-theorem-3)=\n```{{code-cell}} ipython3\n{WHOLE}\n```\n"
+    [(page, name, code)] = drawing_cells({"page": text})
+    assert (page, name, code) == ("page", "theorem-3", WHOLE) and faults(name, code) == []
+    assert faults(name, re.sub(rf"\b({left})\b ?", "" if left == "assert" else "other", code)) == [lacks]
+    with pytest.raises(AssertionError, match="to be read"):
+        drawing_cells({"page": text.replace("emb =", ":tags: [hide-input]\n\nemb =")})
+    assert faults("count", code.replace("fit_exponent", "mean")) == [] != faults(name, f"read_records()\n{code}")
+
+
+def test_each_theorem_and_each_chapter_of_the_short_book_has_its_cell():
+    wanted = {*(f"theorem-{n}" for n in (1, 2, 3, 5, 9, 10)), "corollary-4"}
+    assert wanted <= {name for _, name, _ in CELLS}
+    assert {one[0] for one in contents.chapters(ROOT)["The short book"]} <= {page for page, *_ in CELLS}
 
 
 @pytest.mark.parametrize("book", BOOKS)
