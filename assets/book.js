@@ -153,7 +153,7 @@
       for (const field of fields) if (field.value) chosen.set(field.name, field.value);
       history.replaceState(history.state, "", location.pathname + (chosen.size ? "?" + chosen : "") + location.hash);
     });
-    document.querySelector("article h1").nextElementSibling.after(bar);
+    rows[0].closest("section").before(bar);
     show();
   }
 
