@@ -3,6 +3,7 @@
 (function () {
   "use strict";
   const SMALLEST = 0.85;
+  const BOOK = new URL("../", document.currentScript.src).href;
 
   const tooWide = (box) => box.scrollWidth > box.clientWidth + 1;
 
@@ -152,7 +153,7 @@
       for (const field of fields) if (field.value) chosen.set(field.name, field.value);
       history.replaceState(history.state, "", location.pathname + (chosen.size ? "?" + chosen : "") + location.hash);
     });
-    document.querySelector("article h1").nextElementSibling.after(bar);
+    rows[0].closest("section").before(bar);
     show();
   }
 
@@ -230,6 +231,18 @@
       return null;  // a "%" that begins no letter
     }
   }
+  /* A place that this page has lost: where it stands now, says a list that no other page loads (tools/addresses.py). */
+  function leadOn() {
+    if (location.hash.length < 2 || place()) return;
+    const page = location.href.replace(/[?#].*/, "").slice(BOOK.length).replace(/\.html$/, "") || "index";
+    const list = document.createElement("script");
+    list.src = BOOK + "_static/moved.js";
+    list.onload = () => {
+      const there = amemMoved[page]?.[decodeURIComponent(location.hash.slice(1))];
+      if (there?.includes("#")) location.replace(BOOK + there);
+    };
+    document.head.append(list);
+  }
   let moved = false;
   for (const kind of ["wheel", "touchstart", "keydown", "pointerdown"]) {
     window.addEventListener(kind, () => { moved = true; }, { passive: true, once: true });
@@ -237,6 +250,7 @@
   const settle = () => { if (!moved) place()?.scrollIntoView?.({ behavior: "instant" }); };
 
   async function start() {
+    leadOn();
     name();
     label();
     enlarge();

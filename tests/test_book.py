@@ -1,5 +1,6 @@
 """The built pages: complete, linked, readable without a network and without sight."""
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -7,10 +8,11 @@ from functools import cache
 from itertools import pairwise
 from os.path import relpath
 from pathlib import Path
+from posixpath import dirname, join, normpath
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
-from books import redirects
+from addresses import known, redirects
 from bs4 import BeautifulSoup, NavigableString, Tag
 from fontTools.ttLib import TTFont
 from portable import INLINE, THEOREMS, books
@@ -19,6 +21,8 @@ ROOT = Path(__file__).resolve().parents[1]
 HTML = ROOT / "_build" / "html"
 BOOKS = books(ROOT)
 PAGES = [page for book in BOOKS for page in book.pages()]
+ITSELF = re.compile("(row|term|thm|lem|prop|cor|conj|def|asm)-")
+"""A statement, its row and a word of the glossary stand somewhere for as long as anybody may have their address."""
 TARGETS = [(label, target) for book in BOOKS for label, target in book.targets.items()]
 
 
@@ -227,6 +231,25 @@ def test_a_page_that_went_is_there_and_leads_on(book):
         place = HTML / book / f"{old}.html"
         target = relpath(HTML / book / f"{new}.html", place.parent)
         assert f'url={target}"' in place.read_text() and (place.parent / target).exists()
+
+
+def test_every_place_that_the_books_have_had_is_found():
+    """On its page, or by what the page that stands or the one that leads on says of it."""
+    lists = {}
+    for book in BOOKS:
+        text = (HTML / book.name / "_static" / "moved.js").read_text(encoding="utf-8")
+        own = json.loads(text.removeprefix("amemMoved = ").removesuffix(";\n"))
+        lists |= {join(book.name, page): (book.name, places) for page, places in own.items()}
+    for page, lines in known().items():
+        here, found = HTML / f"{page}.html", lists.get(page)
+        if page not in PAGES:
+            found = dirname(page), json.loads(re.search("const places = ({.*}), place", here.read_text())[1])
+        for one in " ".join(lines).replace("#", "").split():
+            if page in PAGES and one in anchors(here):
+                continue
+            target, _, there = normpath(join(found[0], found[1][one])).partition("#")
+            assert target.removesuffix(".html") in PAGES and (not there or there in anchors(HTML / target)), (page, one)
+            assert there == one or not ITSELF.match(one), f"{page}#{one} leads to {target}#{there}"
 
 
 @every_page

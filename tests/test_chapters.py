@@ -1,26 +1,22 @@
 """Every chapter of both books says first what it needs, which stands before it, and what its reader learns."""
 
-import itertools
+import ast
 import posixpath
 import re
 from pathlib import Path
 
+import contents
 import pytest
-import yaml
-from books import redirects
+from addresses import redirects
+from contents import FIRST_LINE
 from portable import books
 
 ROOT = Path(__file__).resolve().parents[1]
-FIRST_LINE = re.compile(
-    r"^\*You need: (?P<needs>.+?) You learn: .+?\. Reading time: \d+ minutes.*; the cells run in .+\*$", re.MULTILINE
-)
-BOOKS = {book.name: book.pages() for book in books(ROOT)}
+MAIN, *OTHERS = books(ROOT)
+BOOKS = {book.name: book.pages() for book in (MAIN, *OTHERS)}
 NUMBERED = [page for pages in BOOKS.values() for page, number in pages.items() if number]
-MOST = 26
+MOST = 15
 GUIDE = (ROOT / "chapters" / "guide.md").read_text(encoding="utf-8")
-GO_ON = re.compile(
-    r"\n\*For (?:the proofs|your run) go on with \[[^]]+\]\(([\w-]+)\.md\)(; the book goes on below)?\.\*\n$"
-)
 
 
 @pytest.mark.parametrize("name", NUMBERED)
@@ -43,56 +39,99 @@ def test_the_main_book_can_be_held_in_mind():
     assert sum(number.isdigit() for number in BOOKS[""].values()) <= MOST
 
 
-def test_the_guide_leads_to_every_numbered_chapter_and_says_how_long_it_takes():
-    links = set(re.findall(r"\]\(([\w/-]+)\.md\)", GUIDE))
-    assert {page.removeprefix("chapters/") for page, number in BOOKS[""].items() if number.isdigit()} <= links
-    said = re.findall(r"\]\(([\w/-]+)\.md\)[^(;.]*\((\d+) minutes\)", GUIDE)
-    assert len(said) > 5
+def test_the_guide_leads_to_every_numbered_chapter_and_says_how_long_a_page_takes_as_the_page_does():
+    rows = re.findall(r"^\| (\d+) \[.+?\]\((.+?)\.md\) ", GUIDE, re.M)
+    numbered = {number: page.removeprefix("chapters/") for page, number in BOOKS[""].items() if number.isdigit()}
+    assert rows == list(numbered.items())
+    said = re.findall(r"\]\(([\w/-]+)\.md\)[^(;.]*(?:\(| \| )(\d+) minutes", GUIDE)
+    assert len(said) > MOST
     for name, minutes in said:
         page = (ROOT / "chapters" / f"{name}.md").read_text(encoding="utf-8")
         assert f"Reading time: {minutes} minutes" in page, name
 
 
-def route(first: str) -> list[str]:
-    """The pages that a page and then each next one lead on to."""
-    found = GO_ON.search((ROOT / "chapters" / f"{first}.md").read_text(encoding="utf-8"))
-    return [found[1], *route(posixpath.join(posixpath.dirname(first), found[1]))] if found else []
+def test_the_front_page_lists_the_short_book_as_its_pages_do():
+    front = (ROOT / "index.md").read_text(encoding="utf-8")
+    short = contents.chapters(ROOT)["The short book"]
+    assert re.findall(r"^\d\. \[(.+?)\]\((.+?)\.md\): .+\.$", front, re.M) == [(one[1], one[0]) for one in short]
+    assert "an hour and a half" in front and "an hour and a half" in GUIDE
+    assert 75 <= sum(minutes for *_, minutes in short) <= 105
 
 
-def test_a_last_line_says_when_the_button_below_it_leads_elsewhere():
-    order = [name for name, number in BOOKS[""].items() if number] + [""]
-    for here, after in itertools.pairwise(order):
-        if found := GO_ON.search((ROOT / f"{here}.md").read_text(encoding="utf-8")):
-            meant = posixpath.join(posixpath.dirname(here), found[1])
-            assert bool(found[2]) == (meant != after), f"{here}: {meant}, below {after}"
+def drawing_cells(texts: dict[str, str]) -> list[tuple[str, str, str]]:
+    """The page, the name and the code of each cell that stands below a label `cell-…`."""
+    found = []
+    for page, text in texts.items():
+        labels = []
+        for block in MAIN.blocks(text):
+            if block.kind == "label" and block.name.startswith("cell-"):
+                labels.append(block)
+            elif labels:
+                assert block.name == "code-cell" and block.start == labels[-1].end, (
+                    f"{labels[-1].name} is above no cell"
+                )
+                # a folded cell that shows nothing is left out of its page, with its label
+                assert "hide-" not in str(block.options.get("tags", "")), f"{labels[-1].name}: its code is to be read"
+                found += [(page, label.name.removeprefix("cell-"), block.body) for label in labels]
+                labels = []
+    return found
 
 
-def test_the_way_of_the_guide_for_a_run_is_that_of_the_pages():
-    said = re.search(r"\*\*I train with Muon\.\*\*.*", GUIDE)[0]
-    assert ["doctor", *route("practice/doctor")] == re.findall(r"\]\(practice/([\w-]+)\.md\)", said)
+def faults(name: str, code: str) -> list[str]:
+    """What a cell that draws and judges a statement lacks."""
+    nodes = list(ast.walk(ast.parse(code)))
+    names = {
+        getattr(one, key) for one in nodes for key in ("id", "attr", "arg") if isinstance(getattr(one, key, 0), str)
+    }
+    has = {
+        "no record": not any("record" in one for one in names),
+        "device": "device" in names,
+        "a draw": any(one.startswith("sample_") or one in ("seed", "draw", "train") for one in names),
+        "a count": any(re.fullmatch(r"capacity|recovered|singular_values|\w*(loss|accuracy)\w*", one) for one in names),
+        "a fit": not name.startswith("theorem-") or "fit_exponent" in names,
+        "an assertion": any(isinstance(one, ast.Assert) for one in nodes),
+    }
+    return [one for one, there in has.items() if not there]
 
 
-def test_the_proof_route_of_the_guide_is_that_of_the_pages():
-    said = re.search(r"\*\*I want the proofs\.\*\*.*", GUIDE)[0]
-    steps = re.findall(r"\]\(([\w-]+)\.md\)[^(;.]*\((\d+) minutes\)", said)
-    assert route("associative-memory") == ["one-step", *(name for name, _ in steps)]
-    assert "four and a half hours" in said and round(sum(int(minutes) for _, minutes in steps[:7]) / 30) == 9
+PAGES = {page: (ROOT / f"{page}.md").read_text(encoding="utf-8") for page in BOOKS[""]}
+CELLS = drawing_cells({page: text for page, text in PAGES.items() if "\n(cell-" in text})
 
 
-def titles(entries):
-    """Page -> its title in the sidebar, where it is not the page's own."""
-    for entry in entries:
-        if "file" in entry and "title" in entry:
-            yield entry["file"].removeprefix("chapters/"), entry["title"]
-        yield from titles(entry.get("chapters", []) + entry.get("sections", []))
+def test_a_cell_that_runs_a_statement_draws_counts_fits_and_asserts():
+    assert {name: faults(name, code) for _, name, code in CELLS if faults(name, code)} == {}
 
 
-def test_the_guide_calls_pages_as_the_sidebar_does():
-    sidebar = dict(titles(yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))["parts"]))
-    table = "".join(line for line in GUIDE.splitlines() if line.startswith("|"))
-    for title, page in re.findall(r"\[([^]]+)\]\(([\w/-]+)\.md\)", table):
-        heading = re.search(r"^# (.+)$", (ROOT / "chapters" / f"{page}.md").read_text(encoding="utf-8"), re.M)[1]
-        assert title == sidebar.get(page, heading)
+WHOLE = """\
+emb = am.sample_embeddings(problem, seed=0, device=device)
+count = am.capacity(am.polar(am.initial_gradient(emb, p)), emb)
+assert low < am.fit_exponent(dims, [count]).slope < high"""
+
+
+@pytest.mark.parametrize(
+    ("left", "lacks"),
+    [
+        ("assert", "an assertion"),
+        ("device", "device"),
+        ("fit_exponent", "a fit"),
+        ("capacity", "a count"),
+        ("sample_embeddings|seed", "a draw"),
+    ],
+)
+def test_a_cell_that_lacks_one_of_these_is_noticed(left, lacks):
+    text = f"# A\n\n(cell-theorem-3)=\n```{{code-cell}} ipython3\n{WHOLE}\n```\n"
+    [(page, name, code)] = drawing_cells({"page": text})
+    assert (page, name, code) == ("page", "theorem-3", WHOLE) and faults(name, code) == []
+    assert faults(name, re.sub(rf"\b({left})\b ?", "" if left == "assert" else "other", code)) == [lacks]
+    with pytest.raises(AssertionError, match="to be read"):
+        drawing_cells({"page": text.replace("emb =", ":tags: [hide-input]\n\nemb =")})
+    assert faults("count", code.replace("fit_exponent", "mean")) == [] != faults(name, f"read_records()\n{code}")
+
+
+def test_each_theorem_and_each_chapter_of_the_short_book_has_its_cell():
+    wanted = {*(f"theorem-{n}" for n in (1, 2, 3, 5, 9, 10)), "corollary-4"}
+    assert wanted <= {name for _, name, _ in CELLS}
+    assert {one[0] for one in contents.chapters(ROOT)["The short book"]} <= {page for page, *_ in CELLS}
 
 
 @pytest.mark.parametrize("book", BOOKS)

@@ -148,7 +148,7 @@ def test_what_it_repeats_of_a_chapter_stands_there():
 
 
 def test_it_takes_no_longer_than_it_says_and_has_no_code_and_no_verdicts():
-    body = re.sub(r"\A---.*?---\n|```bibtex.*?```", "", TEXT, flags=re.S)
+    body = re.sub(r"\A---.*?---\n|:::\{.*?:::|```bibtex.*?```", "", TEXT, flags=re.S)
     page = BeautifulSoup(re.sub(r"```.*|\]\([^)]*\)", "", body), "html.parser")
     for hidden in page.select("script, style, noscript"):
         hidden.decompose()

@@ -14,6 +14,7 @@ from PIL import Image
 
 import amembook.paper
 from amembook import read_records
+from amembook.companions.spectral_emergence import figures as spectral_emergence
 from amembook.figures import raster
 from amembook.paper import best_map, newton, sgd
 from amembook.paper.critical_batch import figures as critical_batch
@@ -28,7 +29,6 @@ from amembook.paper.precision import figures as precision
 from amembook.paper.recall import figures as recall
 from amembook.paper.sharp import figures as sharp
 from amembook.paper.signal import figures as signal
-from amembook.paper.spectral_emergence import figures as spectral_emergence
 from amembook.paper.spectral_maps import figures as spectral_maps
 from amembook.paper.vocabulary import figures as vocabulary
 from amembook.paper.whitened_runs import figures as whitened_runs

@@ -6,6 +6,7 @@ from io import BytesIO
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
+import addresses
 import browse
 import pytest
 from PIL import Image, ImageChops
@@ -144,6 +145,17 @@ def test_a_phone_stacks_the_panels_that_a_desk_shows_side_by_side(browser):
             picture.scroll_into_view_if_needed()
             shown[view] = picture.evaluate("(image) => [image.currentSrc, image.naturalWidth / image.naturalHeight]")
     assert shown["phone"][0] != shown["desktop"][0] and shown["phone"][1] < 1 < shown["desktop"][1]
+
+
+@pytest.mark.parametrize("went", [True, False])
+def test_a_place_that_its_page_has_lost_leads_on(browser, went):
+    lost = addresses.lost(addresses.known(), addresses.standing(), addresses.moved())
+    asked = [(page, *one) for page in lost if (page in addresses.moved()) == went for one in lost[page].items()]
+    old, place, new = next(one for one in asked if "#" in one[2])
+    with browse.tab(browser, "desktop") as (page, complaints):
+        page.goto((browse.HTML / f"{old}.html").as_uri() + f"#{place}")
+        page.wait_for_url(f"**/{new}")
+        assert page.locator(":target").count() == 1 and not complaints
 
 
 def test_a_picture_opens_and_closes_by_keys(browser):

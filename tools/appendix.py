@@ -32,7 +32,7 @@ def checklist(root: Path) -> str:
         "rows": "\n".join(rows),
     }
     text = (root / "tools" / "checklist-template.md").read_text(encoding="utf-8")
-    return re.sub(r"\{(\w+)\}", lambda field: facts[field[1]], text)
+    return re.sub(r"\{(?!container)(\w+)\}", lambda field: facts[field[1]], text)
 
 
 def pages(root: Path) -> dict[Path, str]:

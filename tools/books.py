@@ -1,20 +1,16 @@
 """Build the books strictly, the main one in _build/BUILDER and each other in its folder below: `books.py BUILDER`."""
 
-import csv
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from os.path import relpath
 from pathlib import Path
 
 import yaml
+from addresses import lead_on
 from jupyter_book.sphinx import REDIRECT_TEXT, build_sphinx
 from portable import BOOKS, Book, configuration
 
 ROOT = Path(__file__).resolve().parents[1]
-LEADS_ON = """<!DOCTYPE html><meta charset="utf-8"><title>Moved</title><meta http-equiv="refresh" content="0; url={to}">
-<script>location.replace("{to}" + location.search + location.hash)</script><a href="{to}">This page has moved.</a>
-"""
 SITEMAP = """<?xml version="1.0" encoding="UTF-8"?>
 <urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
 {}
@@ -27,15 +23,6 @@ NOT_FOUND = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>No su
 <a href="{site}index.html">front page</a>.</p></body></html>
 """
 """What a server shows for an address without a page: its links are whole, since it answers for every folder."""
-
-
-def redirects(book: Path) -> list[tuple[str, str]]:
-    """Pages that a book had once, and where their readers are led, by its list."""
-    path = book / "chapters" / "redirects.csv" if book == ROOT else book / "redirects.csv"
-    if not path.exists():
-        return []
-    with path.open(encoding="utf-8", newline="") as file:
-        return [(row["old"], row["new"]) for row in csv.DictReader(file)]
 
 
 def build(name: str, builder: str) -> bool:
@@ -63,10 +50,6 @@ def build(name: str, builder: str) -> bool:
         quiet=True,
     )
     first = yaml.safe_load(toc.read_text(encoding="utf-8"))["root"]
-    for old, new in redirects(ROOT / name):
-        place = pages / f"{old}.html"
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(LEADS_ON.format(to=relpath(pages / f"{new}.html", place.parent)), encoding="utf-8")
     if first != "index":
         (pages / "index.html").write_text(REDIRECT_TEXT.format(first_page=f"{first}.html"), encoding="utf-8")
     return not failed
@@ -77,6 +60,8 @@ def build_all(builder: str) -> bool:
     with ProcessPoolExecutor(len(BOOKS)) as pool:
         built = all(list(pool.map(build, BOOKS, [builder] * len(BOOKS))))
     if builder == "html":
+        if built:
+            lead_on()
         site = configuration(ROOT, "")["html"]["baseurl"]
         addresses = (book.url(page) for book in map(partial(Book, ROOT), BOOKS) for page in book.pages())
         lines = (f"<url><loc>{address}</loc></url>" for address in addresses)

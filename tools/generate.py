@@ -1,6 +1,7 @@
 """Everything that is generated and committed: `write` brings it up to date, `check` names what is not.
 
-The ledger's pages, the cheat sheet, the numbers of the explorer and of the budget game, and the front page's pictures.
+The ledger's pages, the guide's tables, the cheat sheet, the numbers of the explorer and of the budget game, and the
+front page's pictures.
 A tool says in `pages(root)` what its files should hold; pictures are compared by what they were drawn from.
 """
 
@@ -9,13 +10,14 @@ from pathlib import Path
 
 import appendix
 import cheat_sheet
+import contents
 import explorer_data
 import front
 import game_data
 import ledger
 
 ROOT = Path(__file__).resolve().parents[1]
-TEXTS = (appendix, ledger, cheat_sheet, explorer_data, game_data)
+TEXTS = (appendix, ledger, contents, cheat_sheet, explorer_data, game_data)
 
 
 def stale_texts(root: Path) -> dict[Path, str]:

@@ -365,6 +365,7 @@ def regions(rows: list[dict], root: Path) -> dict[str, list[str]]:
         "eased": eased(rows, root),
         "anew": table("statement | counted, 95 % | law then | law now | code of", anew(rows, root)),
         "repeats": again,
+        "cells": cells(rows, root),
         "claims": table(
             "statement | claim by claim",
             [[link(row, root), "; ".join(outcomes(row)) or leading(row)] for row in rows if "short" in row],
@@ -507,6 +508,20 @@ def tally(rows: Iterable[dict]) -> Counter:
     return Counter(row["verdict"] for row in rows)
 
 
+def cells(rows: list[dict], root: Path) -> list[str]:
+    """The cells of a book that draw and judge a statement themselves, by the label above each, `cell-theorem-3`."""
+    named, lines = {row["statement"].lower(): row for row in rows}, []
+    folder = root / rows[0]["book"]
+    for page in re.findall(r"(?:root|file): (\S+)", (folder / "_toc.yml").read_text(encoding="utf-8")):
+        text = (folder / f"{page}.md").read_text(encoding="utf-8")
+        title = re.search("^# (.+)$", text, re.M)
+        for label in re.findall(r"^\((cell-[\w-]+)\)=$", text, re.M):
+            name = label.removeprefix("cell-").replace("-", " ")
+            said = link(named[name], root) if name in named else name.capitalize()
+            lines.append([said, f"{{ref}}`{title[1]} <{label}>`"])
+    return table("statement | its cell", lines) if lines else []
+
+
 def status(rows: list[dict], folder: str = "") -> list[str]:
     """The theorems in two tables: what is proved, counted and missing, and how counts grow. `folder` has the pages."""
     named = [row for row in rows if "short" in row]
@@ -580,9 +595,7 @@ def sources(line: dict) -> str:
     """Of a line of the log: its record, the seeds, and the judge's file as it was when its rule was last changed."""
     rule, commit = line["rule_file"].split(";")[0], commit_of(line)
     record = f"[{line['record']}]({FILES}/main/amembook/records/{line['record']}.json)"
-    return (
-        f"{record}, seeds {line['seeds'].replace('-', '–').replace(';', ', ')}, [judge]({FILES}/{commit}/{rule})"
-    )
+    return f"{record}, seeds {line['seeds'].replace('-', '–').replace(';', ', ')}, [judge]({FILES}/{commit}/{rule})"
 
 
 def commit_of(line: dict) -> str:
@@ -643,7 +656,7 @@ def scaled(one: dict, value: float | None, key: str = "") -> str:
 
 def marked(text: str, found: dict[str, list[str]]) -> str:
     """A page with what stands between its marks brought up to date; `KeyError` for a mark of another name."""
-    marks = r"(<!-- (\w+): tools/ledger.py writes what follows -->\n).*?(<!-- end of \2 -->)"
+    marks = r"(<!-- (\w+): tools/\w+.py writes what follows -->\n).*?(<!-- end of \2 -->)"
     fill = lambda mark: "\n".join([mark[1], *found[mark[2]]]).rstrip() + f"\n\n{mark[3]}"
     return re.sub(marks, fill, text, flags=re.S)
 

@@ -33,7 +33,6 @@ PAPER = {
     "recall": "recall",
     "recall-capacity": "recall.capacity",
     "vocabulary": "vocabulary",
-    "spectral-emergence": "spectral_emergence",
     "gradient-limit": "gradient_limit",
     "trained-map": "trained_map",
     "whitening": "whitening",

@@ -3,6 +3,8 @@
 import numpy as np
 from matplotlib.figure import Figure
 
+from amembook.companions.spectral_emergence import expected
+from amembook.companions.spectral_emergence.judge import TURN
 from amembook.figures.style import (
     GREY,
     MAPS,
@@ -16,8 +18,6 @@ from amembook.figures.style import (
     reference_line,
     series,
 )
-from amembook.paper.spectral_emergence import expected
-from amembook.paper.spectral_emergence.judge import TURN
 from amembook.run.base import slope
 
 

@@ -4,8 +4,8 @@ from itertools import combinations
 
 import numpy as np
 
+from amembook.companions.spectral_emergence import expected
 from amembook.laws import descent_iterates, mean_field_iterates
-from amembook.paper.spectral_emergence import expected
 from amembook.run.base import Results, slope, standard_error
 from amembook.run.claims import DIFFERENCE, EXPONENT, SIZES, SMALL, equivalence, numbers
 from amemlib.problem import Problem

@@ -6,10 +6,9 @@ The setting is that of Ren, Nichani, Wu and Lee, arXiv:2504.19983; the question 
 from dataclasses import dataclass
 from typing import Annotated
 
-from amembook.networks.teacher_student import check_decay, check_degree
-from amembook.paper.spectral_emergence.expected import amplitudes, batch_times, growth_times
-from amembook.paper.spectral_emergence.judge import TURN, judge, summarise
-from amembook.paper.spectral_emergence.measure import (
+from amembook.companions.spectral_emergence.expected import amplitudes, batch_times, growth_times
+from amembook.companions.spectral_emergence.judge import TURN, judge, summarise
+from amembook.companions.spectral_emergence.measure import (
     RIVALS,
     measure_batch,
     measure_crowd,
@@ -17,6 +16,7 @@ from amembook.paper.spectral_emergence.measure import (
     measure_power,
     measure_rival,
 )
+from amembook.networks.teacher_student import check_decay, check_degree
 from amembook.run.base import (
     Alpha,
     Config,

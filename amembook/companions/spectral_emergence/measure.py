@@ -11,8 +11,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from amembook.companions.spectral_emergence.expected import amplitudes
 from amembook.networks.teacher_student import captured, flow_velocity, half_times, loss, sample_velocity, start
-from amembook.paper.spectral_emergence.expected import amplitudes
 from amemlib.gradients import loss_and_gradient
 from amemlib.problem import Problem
 from amemlib.recovery import capacity

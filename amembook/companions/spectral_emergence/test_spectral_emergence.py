@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from amembook.companions.spectral_emergence import expected, measure
+from amembook.companions.spectral_emergence.judge import TURN
 from amembook.networks import teacher_student
-from amembook.paper.spectral_emergence import expected, measure
-from amembook.paper.spectral_emergence.judge import TURN
 from amembook.run.base import slope
 from amemlib import polar
 
