@@ -65,6 +65,11 @@ def reach(record):
 
 
 LAWS = dict.fromkeys(ALPHAS, ((64, 512), (60, 600)))
+GROWTH = [
+    {"law": "polar steps", "low": low, "high": 2 * low, "step": step, "exponent": 1.5}
+    for low in (128, 256)
+    for step in (1, 3)
+]
 DRAWN = {
     best_map.gains_figure: ("spectral-maps", "confirm-alpha", ("smoothed_best", "best", "best_monotone")),
     best_map.steps_collapse_figure: ("spectral-maps", "confirm-alpha-1.5", reach),
@@ -76,6 +81,8 @@ DRAWN = {
     deflation.thresholded_counts_figure: ("deflation", "confirm-alpha-1.5", RULES, RULES),
     deflation.step_exponents_figure: ("deflation", "confirm-alpha", RULES),
     deflation.sgd_steps_figure: ("deflation", "confirm-alpha-1.5", -1),
+    deflation.stairs_figure: ("deflation", "confirm-alpha-1.5", 128),
+    deflation.far_growth_figure: ("deflation", "confirm-alpha-1.5", GROWTH, (1, 3)),
     gradient_limit.ladder_figure: ("gradient-limit", "confirm", dict.fromkeys(ALPHAS, 0.7)),
     gradient_limit.ranks_figure: ("gradient-limit", "confirm", 1.5),
     whitening.frontier_figure: ("whitening", "confirm", 1.5),
@@ -89,7 +96,7 @@ DRAWN = {
     iterates.trajectory_overlaps_figure: ("trajectory", "confirm-alpha-1.5"),
     iterates.learning_rate_figure: ("many-steps", "confirm-extra"),
     iterates.race_figure: ("many-steps", "confirm-extra", 900.0),
-    iterates.race_laws_figure: ("race", ""),
+    iterates.race_laws_figure: ("race", "", (1.25, 2.0)),
     iterates.minibatch_iterates_figure: ("many-steps", "confirm-extra"),
     iterates.momentum_figure: ("many-steps", "confirm-extra"),
     loss.loss_curves_figure: ("loss", "confirm"),

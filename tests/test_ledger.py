@@ -311,11 +311,17 @@ def test_no_exponent_stands_without_its_formula_and_its_limit():
             assert abs(counted - formula) <= 0.03 and abs(there - limit) <= 0.04
 
 
+def of_law(law: str) -> list[dict]:
+    """The lines of growth.csv that are of one law."""
+    with (ROOT / growth.PATH).open(encoding="utf-8", newline="") as file:
+        return [line for line in csv.DictReader(file) if line["law"] == law]
+
+
 @pytest.mark.parametrize("law", ["polar", "smoothed_sign", "sgd", "polar steps", "sgd steps"])
 def test_a_law_far_out_grows_as_the_table_says(law):
-    lines = [line for (name, _), line in growth.stored(ROOT).items() if name == law]
-    n_items, low, high, steps = growth.LAWS[law]
-    assert [[int(line[key]) for key in ("n_items", "low", "high")] for line in lines] == [[n_items, low, high]] * steps
+    lines = of_law(law)
+    fields = "n_items", "low", "high", "step"
+    assert [tuple(int(line[key]) for key in fields) for line in lines] == growth.places(law)
     if law == "sgd steps":
         # the cheapest of them; all of them weekly
         assert growth.exponents(law) == pytest.approx([float(line["exponent"]) for line in lines], abs=2e-4)
@@ -324,7 +330,7 @@ def test_a_law_far_out_grows_as_the_table_says(law):
 @pytest.mark.weekly
 @pytest.mark.parametrize("law", growth.LAWS)
 def test_every_law_far_out_is_solved_again(law):
-    lines = [line for (name, _), line in growth.stored(ROOT).items() if name == law]
+    lines = of_law(law)
     assert growth.exponents(law) == pytest.approx([float(line["exponent"]) for line in lines], abs=2e-4)
 
 

@@ -353,11 +353,11 @@ def test_a_question_finds_its_page_first_and_no_object_of_the_library(browser, q
         ("", "chain of thought", "In the other book:", "companions/chapters/chain-of-thought.html"),
         ("companions", "theorem 3", "In the other book:", "html/chapters/assembly.html"),
         ("companions", "theorem 3", "By its name:", "html/chapters/one-step.html#thm-muon-one-step"),
-        ("", "proof of Lemma16?", "By its name:", "chapters/minibatches.html#lem-mb-event"),
+        ("", "proof of Lemma16?", "By its name:", "chapters/batch-lemmas.html#lem-mb-event"),
         ("", "Fig. 2.1", "By its name:", "chapters/one-step.html#fig-os-counts"),
         ("", "Prop. 11.1", "By its name:", "chapters/sgd.html#prop-luck"),
         ("", "ex. F.1", "By its name:", "chapters/recall-circuit.html#ex-rt-plateau"),
-        ("", "the conjecture", "By its name:", "chapters/iterates.html#conj-it-true"),
+        ("", "the conjecture", "By its name:", "chapters/deflation.html#conj-it-true"),
     ],
 )
 def test_a_title_of_the_other_book_and_what_has_a_number_are_found_from_here(browser, book, query, line, page):

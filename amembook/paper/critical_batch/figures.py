@@ -49,10 +49,10 @@ def capacity_against_batch_figure(record: dict, dim: int) -> Figure:
     k, batch_sizes = config["dims"].index(dim), config["batch_sizes"]
     figure, (axis,) = new_axes(figsize=(5.0, 4.6))
     axis.plot(
-        batch_sizes, predicted["distinct"]["polar"][k], "--", color=GREY, lw=1.2, label="distinct items in the batch"
+        batch_sizes, predicted["distinct"]["polar"][k], "--", color=GREY, lw=1.2, label="different facts in the batch"
     )
     sharp = predicted["counts"]["polar"][k]
-    axis.plot(batch_sizes, sharp, "-", color=optimizer("polar").colour, lw=1.2, label="sharp")
+    axis.plot(batch_sizes, sharp, "-", color=optimizer("polar").colour, lw=1.2, label="formula")
     for name, look in (("polar", optimizer("polar")), ("sgd_at_dims", optimizer("sgd"))):
         points(axis, batch_sizes, measured["counts"][name][k], look, error=measured["counts_error"][name][k])
         prefix = np.maximum(measured["prefixes"][name][k], 0.5)
@@ -66,11 +66,11 @@ def capacity_against_batch_figure(record: dict, dim: int) -> Figure:
             words = f"{look.label.split()[0]} full\nat $B = {batch_sizes[first]}$"
             above = {"textcoords": "offset points", "xytext": (-9, 7), "ha": "right", "color": look.colour}
             axis.annotate(words, place, **above)
-    points(axis, [], [], Look(GREY, "o", "longest prefix"), mfc="white", ms=4)
+    points(axis, [], [], Look(GREY, "o", "without a gap"), mfc="white", ms=4)
     title = rf"$d = {dim}$, $\alpha = {config['alpha']:g}$"
-    frame(axis, "batch size $B$", "recovered items", title, log="xy", base=2)
+    frame(axis, "batch size $B$", "recalled facts", title, log="xy", base=2)
     axis.set_ylim(0.8, 6 * max(measured["counts"]["polar"][k]))
-    key(axis, {"population": ":"}, below=2)
+    key(axis, {"all the data": ":"}, below=2)
     return figure
 
 
@@ -85,7 +85,7 @@ def half_batch_figure(record: dict) -> Figure:
         device_points(axis, record, partial(_half_batch, name, field), optimizer(name, label))
         reference_line(axis, dims, predicted["slope"][name], (dims[-1], half[-1]))
     frame(axis, "embedding dimension $d$", "half-capacity batch", log="xy", base=2)
-    key(axis, {"sharp prediction": "-", "exponent of the theorem": ":"}, below=1)
+    key(axis, {"formula": "-", "exponent of the theorem": ":"}, below=1)
     return figure
 
 
@@ -102,8 +102,8 @@ def sightings_figure(ranks, sightings, mask, threshold: float, expected) -> Figu
     """
     figure, (axis,) = new_axes()
     ranks, sightings, mask = np.asarray(ranks), np.asarray(sightings), np.asarray(mask)
-    axis.plot(ranks[~mask], sightings[~mask], "o", color=GREY, mfc="white", ms=3.5, label="not recovered")
-    axis.plot(ranks[mask], sightings[mask], "o", color=optimizer("polar").colour, ms=3.5, label="recovered")
+    axis.plot(ranks[~mask], sightings[~mask], "o", color=GREY, mfc="white", ms=3.5, label="not recalled")
+    axis.plot(ranks[mask], sightings[mask], "o", color=optimizer("polar").colour, ms=3.5, label="recalled")
     axis.plot(ranks, expected, "-", color=GREY, lw=1.2, label="expected $B p_i$")
     axis.axhline(threshold, color=GREY, lw=1, ls=":", label="$B p_m$")
     frame(axis, "rank $i$", "times seen $B q_i$", log="xy")

@@ -158,3 +158,44 @@ def delay_figure(exponents: dict, lag: int, measured: dict) -> Figure:
     spots = ((3, (-12, 8)), (-1, (-8, 4)), (-1, (8, 0)))
     name_lines(axis, places=places | dict(zip(measured, spots, strict=False)))
     return figure
+
+
+def stairs_figure(record: dict, dim: int) -> Figure:
+    """Counts of Muon and SGD after every step at one d of a record of `deflation`, on their predicted lines."""
+    figure, (axis,) = new_axes()
+    k = record["config"]["dims"].index(dim)
+    for rule, label in (("polar", "Muon"), ("sgd", "SGD")):
+        counts = np.array(record["measured"]["seed_counts"][rule][k]).T
+        steps = np.arange(1, len(counts) + 1)
+        points(axis, steps, counts, optimizer(rule, label), law=record["predicted"]["counts"][rule][k])
+    frame(axis, "steps", "recalled facts", rf"$d = {dim}$, $\alpha = {record['config']['alpha']:g}$", log="y")
+    name_lines(axis, places={"Muon": (1, (0, 12)), "SGD": (1, (8, -8))})
+    key(axis, {"formula": "-"}, loc="lower right")
+    return figure
+
+
+def far_growth_figure(record: dict, far: list[dict], steps: tuple[int, ...]) -> Figure:
+    """Local exponents of Muon's counts against d after some steps, and those of the law where nobody can draw.
+
+    far: lines of growth.csv, each with the d between which the law of `polar steps` was solved, its step and exponent.
+    Points: counts of a record of `deflation`; solid, the law at its N; dashed, the law of growth.csv; dotted, κ_t.
+    """
+    figure, (axis,) = new_axes()
+    dims = np.array(record["config"]["dims"])
+    middles, ratio = np.sqrt(dims[1:] * dims[:-1]), np.log(dims[1:] / dims[:-1])
+    counts = np.array(record["measured"]["seed_counts"]["polar"], dtype=float)
+    law = np.array(record["predicted"]["counts"]["polar"])
+    for look, step in series(steps, "{} steps"):
+        at = counts[..., step - 1]
+        relative = at.std(1, ddof=1) / np.sqrt(at.shape[1]) / at.mean(1)
+        local, solved = (np.diff(np.log(x)) / ratio for x in (at.mean(1), law[:, step - 1]))
+        error = np.hypot(relative[1:], relative[:-1]) / ratio
+        name = look._replace(label="1 step") if step == 1 else look
+        points(axis, middles, local, name, error=error, law=solved)
+        lines = [line for line in far if line["law"] == "polar steps" and int(line["step"]) == step]
+        x = [np.sqrt(float(line["low"]) * float(line["high"])) for line in lines]
+        axis.plot(x, [float(line["exponent"]) for line in lines], "--", color=look.colour, lw=1.2)
+        axis.axhline(record["predicted"]["slope"]["polar"][step - 1], color=look.colour, ls=":", lw=1.4)
+    frame(axis, "embedding dimension $d$", "local exponent of the count", log="x", base=2)
+    key(axis, {"formula": "-", "formula, four million facts": "--", r"limit $\kappa_t$": ":"}, below=3)
+    return figure
