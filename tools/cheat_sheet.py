@@ -51,7 +51,7 @@ shortens the delay of momentum by one step ({ref}`ex-by-nesterov`).
 
 **Not measured here:** warm-up, QK-clip, distributed modes but blockwise, whether Nesterov's form pays.
 """
-NEXT = "*For your run go on with [Which Muon do you run?](schedules.md).*"
+NEXT = "*For your run go on with [If you train with Muon](schedules.md).*"
 OPENING = "::::::{container} cheat-sheet"
 
 

@@ -125,3 +125,12 @@ def test_the_rules_shares_and_the_limit_of_short_reaches(alpha):
     exact = snr("smoothed_sign", alpha, median / x) / snr("polar", alpha)
     tail = math.pi * (alpha + 1) / 4 * (x / median) ** ((2 * alpha - 1) / (2 * alpha))
     assert exact == pytest.approx(tail, rel=0.03)
+
+
+def test_a_fixed_schedule_grows_as_sgd_in_wide_memories():
+    alpha, dims = 1.5, (4096, 16_384)
+    problems = [am.Problem.power_law(100_000, dim, alpha) for dim in dims]
+    small, large = (expected.law_count(problem, 485.0) for problem in problems)
+    growth = math.log(large / small) / math.log(dims[1] / dims[0])
+    # 1 / α, which rare rivals alone would give, is twice as much
+    assert growth == pytest.approx(am.theory.recovery_exponent("sgd", alpha), abs=0.03)
