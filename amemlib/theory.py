@@ -194,7 +194,7 @@ def bulk_scale(n_items: int, dim: int, alpha: float) -> float:
     """t₀ = ζ_N(α)^{−1} (c′_α / d)^α with c′_α = (π/2α) / sin(π/2α): the scale of the bulk singular values of G.
 
     λ is always quoted in units of t₀ ≍ d^{−α}; the median singular value is 1.16, 1.36, 1.90 t₀ for α = 1.25, 1.5, 2
-    (exact law: chapter "The gradient at initialisation"). Units: those of G's singular values with p normalised.
+    (exact law: appendix "The spectrum, and maps of it"). Units: those of G's singular values with p normalised.
     Raises `ValueError` for an α ≤ 1/2.
     """
     alpha = check_alpha(alpha)

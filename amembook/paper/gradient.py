@@ -1,4 +1,4 @@
-"""Pictures of the gradient at W = 0: what reaches a logit, the singular spectrum and its law, the centring."""
+"""Pictures of the gradient at W = 0: its facts, the singular spectrum and its law, the centring."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -6,22 +6,37 @@ from matplotlib.figure import Figure
 from amembook.figures.style import GREY, frame, key, kinds, log_middles, name_lines, new_axes, optimizer, points, series
 
 
-def crosstalk_figure(panels: dict) -> Figure:
-    """Sizes of the logits of the gradient itself by the rank of the item; one panel for each batch.
+def facts_figure(s, frequencies, scale: float, running: dict) -> Figure:
+    """Left: sorted singular values beside the frequencies of as many facts and the scale of the bulk. Right: what the
+    k largest singular values contribute to a fact's score under the polar map.
 
-    panels: title ↦ dict of `ranks`, `signal` (the mean own logit) and, measured and predicted, the root-mean-square
-    logits with the item's own output, the most frequent one and a rare one (`own`, `first`, `rare`, `…_predicted`).
+    s, frequencies: (d,). scale: t₀. running: fact ↦ (d,) its shares, added up.
     """
-    figure, axes = new_axes(len(panels), sharey=True)
-    labels = {"own": "own output", "first": "most frequent output", "rare": "a rare output"}
-    for axis, (title, panel) in zip(axes, panels.items(), strict=True):
-        for look, (name, label) in kinds(labels.items()):
-            points(axis, panel["ranks"], panel[name], look, law=panel[name + "_predicted"], label=label)
-        axis.plot(panel["ranks"], panel["signal"], "--", color=GREY, lw=1.2, label="signal $p_i$")
-        frame(axis, "rank $i$ of the input", title=title, log="xy")
-    axes[0].set_ylabel("root-mean-square logit")
-    places = {"own output": (0, (10, 2)), "most frequent output": (4, (0, 10)), "a rare output": (4, (0, -11))}
-    name_lines(axes[0], places=places | {"signal $p_i$": (4, (-8, -6))})
+    figure, (left, right) = new_axes(2)
+    order = np.arange(1, len(s) + 1)
+    shown = np.unique(np.geomspace(1, len(s), 60).astype(int)) - 1
+    [(look, _)] = kinds(["singular values"])
+    left.plot(order, frequencies, "--", color=GREY, lw=1.2, label="frequencies $p_k$")
+    left.axhline(scale, color=GREY, lw=1, ls=":", label="$t_0$")
+    points(left, order[shown], np.asarray(s)[shown], look._replace(label="singular values $s_k$"), ms=4)
+    for look, (fact, shares) in series(running.items()):
+        right.plot(order, shares, "-", color=look.colour, lw=1.8, label=fact)
+    frame(left, "$k$, the largest first", "size", log="xy")
+    frame(right, "the $k$ largest singular values", "Muon's score of the fact", log="x")
+    # the last one is the null direction of the centring
+    left.set_ylim(bottom=scale / 20)
+    key(left)
+    key(right, below=2)
+    return figure
+
+
+def bulk_figure(dims, medians: dict, laws: dict) -> Figure:
+    """The median singular value against d, with the law's. medians, laws: α ↦ (n,)."""
+    figure, (axis,) = new_axes()
+    for look, (alpha, values) in series(medians.items()):
+        points(axis, dims, values, look._replace(label=rf"$\alpha = {alpha:g}$"), law=laws[alpha])
+    frame(axis, "embedding dimension $d$", "median singular value", log="xy", base=2)
+    key(axis)
     return figure
 
 
@@ -49,27 +64,6 @@ def spectrum_figure(spectra: dict, laws: dict, dim: int) -> Figure:
     left.set_ylim(bottom=min(np.min(values) for values in spectra.values()))
     frame(right, r"singular value $s / t_0$", r"density of $\log s$", log="x")
     key(left, title="lines: closed form", title_fontsize=10)
-    return figure
-
-
-def batch_spectrum_figure(spectra: dict, laws: dict, scale: float, dim: int) -> Figure:
-    """Sorted singular values of minibatch gradients in units of t₀ = `scale`, with the law of the same frequencies.
-
-    spectra: label ↦ (d,) singular values. laws: label ↦ `SpectralLaw`.
-    """
-    figure, (axis,) = new_axes()
-    for look, label in series(spectra, "{}"):
-        values, law = np.sort(np.asarray(spectra[label]))[::-1] / scale, laws[label]
-        grid = law.singular_values
-        seen = values > grid[0] / scale
-        shown = np.unique(np.geomspace(1, seen.sum(), 40).astype(int)) - 1
-        points(axis, np.arange(1, dim + 1)[shown], values[shown], look)
-        rank = dim * (law.share_below(grid[-1]) - law.share_below(grid))
-        # outliers are atoms of mass 1/d: the middle of each step is where its item stands
-        axis.plot(rank + 0.5, grid / scale, "-", color=look.colour, lw=1.2)
-    frame(axis, "order $k$", r"singular value $s_k / t_0$", log="xy")
-    axis.set_xlim(0.9, dim * 1.1)
-    key(axis)
     return figure
 
 

@@ -48,7 +48,7 @@ class SpectralLaw:
         signal of an item of weight q    E u_iᵀ f(G) v_i = (2/π) ∫ f(s) Im[q M² / (1 + q² M²)] ds,
         its interactions with rare items   d E (u_jᵀ f(G) v_i)² = (2/π) ∫ f(s)² Re[M / (1 + q² M²)] ds.
 
-    Derived in the chapter "The gradient at initialisation"; with f = h_λ they are the formulas of `SpectralEquivalent`.
+    Derived in the appendix "The spectrum, and maps of it"; with f = h_λ they are the formulas of `SpectralEquivalent`.
     singular_values: (n,) increasing, in the units of q. resolvent: (n,) complex, M(0⁺ − i s).
     A law, not a sample: it has no fluctuations, and items that stand alone (the head) are bumps of width q / √d.
     """

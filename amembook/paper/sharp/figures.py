@@ -17,6 +17,23 @@ from amembook.figures.style import (
 )
 
 
+def chance_figure(chances, edges, shares) -> Figure:
+    """The chance of being recalled against the rank, its area the expected count, and the share that was recalled.
+
+    chances: (n,) of the ranks 1…n. edges: (m + 1,) of bins of ranks. shares: (m,) recalled in each.
+    """
+    figure, (axis,) = new_axes()
+    [(look, _)] = kinds(["polar"])
+    ranks = np.arange(1, len(chances) + 1)
+    axis.fill_between(ranks, chances, color=look.colour, alpha=0.15, lw=0)
+    axis.plot(ranks, chances, "-", color=look.colour, lw=1.5, label="predicted")
+    points(axis, (edges[1:] + edges[:-1]) / 2, shares, look._replace(label="three draws"))
+    axis.annotate("area: the count", (0.07, 0.3), xycoords="axes fraction", fontsize=11)
+    frame(axis, "rank of the fact", "chance of being recalled", zero=True)
+    key(axis)
+    return figure
+
+
 def sharp_ratio_figure(record: dict, panels: dict, band: float) -> Figure:
     """Counted over predicted, one record of `sharp`: a panel a map, one point for every α, N and d.
 

@@ -12,11 +12,9 @@ from amembook.figures.style import (
     device_points,
     frame,
     key,
-    log_middles,
     name_lines,
     new_axes,
     optimizer,
-    points,
     series,
 )
 
@@ -80,23 +78,4 @@ def maps_capacity_figure(record: dict, names) -> Figure:
     places = {"muon5": (1, (6, -10)), "cubic5": (-1, (-2, 11)), "sgd": (-1, (-2, -14))}
     name_lines(axis, places={_LOOKS[name].label: place for name, place in places.items()})
     key(axis)
-    return figure
-
-
-def fixed_steps_figure(dims, slopes: dict, limits: dict, measured: dict) -> Figure:
-    """Local exponents of the sharp predictions against d, one panel for each α, the measured ones on top.
-
-    dims: (n,). slopes: α ↦ map ↦ (n − 1,) slopes between neighbours. limits: α ↦ map ↦ limiting exponent.
-    measured: α ↦ map ↦ (middle dims, local slopes).
-    """
-    figure, axes = new_axes(len(slopes), sharey=True)
-    for axis, alpha in zip(axes, slopes, strict=True):
-        for name, values in slopes[alpha].items():
-            look = _LOOKS[name]
-            axis.plot(log_middles(dims), values, "-", color=look.colour, lw=1.2)
-            points(axis, *measured[alpha][name], look)
-            axis.axhline(limits[alpha][name], color=look.colour, ls=":", lw=1)
-        frame(axis, "embedding dimension $d$", title=rf"$\alpha = {alpha:g}$", log="x", base=2)
-    axes[0].set_ylabel("local exponent of the capacity")
-    name_lines(axes[-1], places={_LOOKS["polar"].label: (2, (4, 12)), _LOOKS["muon5"].label: (1, (6, 10))})
     return figure
