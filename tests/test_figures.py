@@ -103,7 +103,6 @@ DRAWN = {
     loss.over_mass_figure: ("loss", "confirm", 1.0),
     loss.safe_rate_figure: ("loss", "confirm", {"law": {"dims": (64, 128, 256), "ratio": (8, 14, 20), "reach": 300}}),
     one_step.capacity_figure: ("one-step", "confirm-alpha-1.5", RULES),
-    one_step.capacity_by_alpha_figure: ("one-step", "confirm", "polar"),
     optimality.risk_figure: ("optimality", "confirm", (0.25, 0.5, 1.0, 2.0, 4.0)),
     optimality.edge_figure: ("optimality", "confirm"),
     optimality.smoothing_figure: ("optimality", "confirm"),

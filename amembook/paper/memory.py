@@ -83,24 +83,3 @@ def shouts_figure(drawn: dict) -> Figure:
             axis.text(len(ranks) - 0.3, row, told, va="center", fontsize=9)
         axis.set_xlabel(f"{name}: {sum(won)} of these {len(ranks)}, {place['count']} of all facts", fontweight="bold")
     return figure
-
-
-def model_figure(v, W, names: list[str], logits, asked: str, own: int) -> Figure:
-    """The model on one question: the input vector, the matrix, and the logits of the outputs that score highest.
-
-    v: (d,). W: (d, d). names, logits: (k,) the outputs shown, highest first. own: index of the right one among them.
-    """
-    figure, (left, right) = new_axes(2)
-    beside = left.inset_axes([-0.42, 0, 0.22, 1])
-    pictures = (np.asarray(v)[:, None], f"$v_i$\n{asked}"), (np.asarray(W), "$W$, one matrix\nfor all facts")
-    for axis, (picture, title) in zip((beside, left), pictures, strict=True):
-        size = np.abs(picture).max()
-        axis.imshow(picture, cmap="RdBu_r", vmin=-size, vmax=size, interpolation="nearest", aspect="auto")
-        frame(axis, "", title=title)
-        axis.set(xticks=[], yticks=[])
-        axis.grid(False)
-    colours = [optimizer("polar").colour if k == own else PALE for k in range(len(names))]
-    right.barh(np.arange(len(names))[::-1], logits, color=colours)
-    right.set_yticks(np.arange(len(names))[::-1], names)
-    frame(right, r"logit $u_j^\top W v_i$", title="answers")
-    return figure

@@ -1,11 +1,10 @@
-"""What the chapter "The loss after one step" computes from the law alone, held to what it says."""
+"""What the page "The best learning rate" computes from the law alone."""
 
 import math
 
 import numpy as np
 
 import amemlib as am
-from amembook.figures.tables import Table
 
 LARGE = 10**6
 """Items of a memory that nobody has run."""
@@ -26,22 +25,6 @@ def loss_curve(equivalent: am.equivalents.SpectralEquivalent, spreads) -> np.nda
 
 def _solve(n_items: int, dim: int) -> am.equivalents.SpectralEquivalent:
     return am.equivalents.SpectralEquivalent.solve(am.Problem.power_law(n_items, dim, 1.5).frequencies, dim)
-
-
-def best_rates() -> Table:
-    """The best rate and its loss by N and d, α = 1.5, predicted."""
-    rows, grid = [], 2.0 ** np.arange(-0.5, 2.76, 0.25)
-    for n_items, dims in ((2048, (64, 256, 512)), (LARGE, (64, 1024, 4096))):
-        for dim in dims:
-            equivalent = _solve(n_items, dim)
-            curve = loss_curve(equivalent, grid)
-            lost = equivalent.counts * (1 - equivalent.recovery_probabilities())
-            ratio = curve.min() / (equivalent.values @ lost) / math.log(n_items)
-            weakest = math.sqrt(dim) * equivalent.signal[-1]
-            assert weakest > 0.5 or abs(ratio / ratio_limit(1.5) - 1) < 0.15
-            numbers = weakest, grid[curve.argmin()], ratio, curve[grid == 2].item() / curve.min()
-            rows.append([f"{n_items}", f"{dim}", *(f"{x:.2f}" for x in numbers)])
-    return Table(["N", "d", "x_N", "best c", "L / (mass · log N)", "L(2) / L"], rows, {(5, 3)})
 
 
 def price_of_safety() -> dict:

@@ -57,26 +57,11 @@ def capacity_figure(record: dict, names=("polar", "sgd")) -> Figure:
     return figure
 
 
-def capacity_by_alpha_figure(records: list[dict], name: str) -> Figure:
-    """Figure 2 for one map: counts over d^κ, κ the limiting exponent, for several α. Flat is a reached exponent."""
-    figure, (axis,) = new_axes()
-    for look, record in series(records):
-        fitted, limit = record["measured"]["slope"][name], record["predicted"]["slope"][name]
-        label = rf"$\alpha = {record['config']['alpha']:g}$: fitted {fitted:.2f}, limit {limit:.2f}"
-        read = partial(_counts, name, "sgd_dims" if name == "sgd" else "dims", exponent=limit)
-        device_points(axis, record, read, look._replace(label=label))
-    exponent = r"d^{\,1/2\alpha}" if name == "sgd" else r"d^{\,1+1/2\alpha}"
-    title = f"{MAPS[name].label}, one population step"
-    frame(axis, "embedding dimension $d$", rf"recovered items / ${exponent}$", title, log="x", base=2, zero=True)
-    key(axis, {"sharp prediction": "-"})
-    return figure
-
-
-def _counts(name: str, field: str, record: dict, exponent: float = 0.0) -> dict:
-    """Counts of a map over d to a power, and their prediction; field: of its dimensions."""
+def _counts(name: str, field: str, record: dict) -> dict:
+    """Counts of a map against d, and their prediction; field: of its dimensions."""
     dims = np.array(record["config"][field], dtype=float)
     counts, law = record["measured"]["seed_counts"][name], record["predicted"]["counts"][name]
-    return {"x": dims, "draws": counts, "law": law, "scale": dims**exponent}
+    return {"x": dims, "draws": counts, "law": law}
 
 
 def signal_figure(panels: dict) -> Figure:
