@@ -96,7 +96,7 @@ DRAWN = {
     iterates.trajectory_overlaps_figure: ("trajectory", "confirm-alpha-1.5"),
     iterates.learning_rate_figure: ("many-steps", "confirm-extra"),
     iterates.race_figure: ("many-steps", "confirm-extra", 900.0),
-    iterates.race_laws_figure: ("race", "", (1.25, 2.0)),
+    iterates.race_laws_figure: ("race", ""),
     iterates.minibatch_iterates_figure: ("many-steps", "confirm-extra"),
     iterates.momentum_figure: ("many-steps", "confirm-extra"),
     loss.loss_curves_figure: ("loss", "confirm"),

@@ -143,17 +143,16 @@ def race_figure(record: dict, ceiling: float) -> Figure:
     return figure
 
 
-def race_laws_figure(record: dict, alphas: tuple[float, ...]) -> Figure:
+def race_laws_figure(record: dict) -> Figure:
     """A record of `race`: counts of Muon and of gradient descent against the step, lines are what predicts each.
 
-    One of these α a panel, two standard errors of the draws.
+    One α a panel, two standard errors of the draws.
     """
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
-    figure, axes = new_axes(len(alphas), sharey=True)
+    figure, axes = new_axes(len(config["alphas"]), sharey=True)
     steps = range(1, config["steps"] + 1)
     looks = {"muon": optimizer("polar", "Muon"), "descent": optimizer("sgd", "gradient descent")}
-    for axis, alpha in zip(axes, alphas, strict=True):
-        k = config["alphas"].index(alpha)
+    for k, (axis, alpha) in enumerate(zip(axes, config["alphas"], strict=True)):
         for name, look in looks.items():
             error, law = measured[f"{name}_errors"][k], predicted[name][k]
             points(axis, steps, measured[name][k], look, error=error, law=law, ms=4)
@@ -162,7 +161,7 @@ def race_laws_figure(record: dict, alphas: tuple[float, ...]) -> Figure:
     # the panels share their limits, so the last word comes when all of them are drawn
     axes[0].set_ylim(bottom=0)
     for axis in axes[::2]:
-        axis.set_ylabel("recalled facts")
+        axis.set_ylabel("recovered items")
     name_lines(axes[0], places={"Muon": (3, (-6, 8)), "gradient descent": (8, (6, -14))})
     key(axes[0], {"predicted": "-"}, below=2)
     return figure
