@@ -130,7 +130,7 @@ def test_what_one_gradient_can_give_is_what_was_counted(problem):
     [record] = read_records("gradient-limit", "confirm")
     counts = {name: np.array(record["measured"]["counts"][name]) for name in ("polar", "best")}
     assert (np.round(counts["polar"] / counts["best"], 1) == 0.9).all(), "at every dimension and alpha"
-    front, chapter = ((ROOT / page).read_text(encoding="utf-8") for page in ("README.md", "chapters/gradient-limit.md"))
+    front, chapter = ((ROOT / page).read_text(encoding="utf-8") for page in ("README.md", "chapters/optimality.md"))
     matched, polar = (am.expected_capacity(problem, name) for name in ("matched_filter", "polar"))
     told = f"stores {matched / polar:.2f} times as many facts"
     assert all(told in text for text in (TEXT, front, chapter))

@@ -71,7 +71,6 @@ GROWTH = [
     for step in (1, 3)
 ]
 DRAWN = {
-    best_map.gains_figure: ("spectral-maps", "confirm-alpha", ("smoothed_best", "best", "best_monotone")),
     best_map.steps_collapse_figure: ("spectral-maps", "confirm-alpha-1.5", reach),
     newton.newton_over_polar_figure: ("sharp", "confirm", curves),
     sgd.sgd_constant_figure: ("one-step", "confirm", dict.fromkeys(ALPHAS, 1.0)),
@@ -83,7 +82,7 @@ DRAWN = {
     deflation.sgd_steps_figure: ("deflation", "confirm-alpha-1.5", -1),
     deflation.stairs_figure: ("deflation", "confirm-alpha-1.5", 128),
     deflation.far_growth_figure: ("deflation", "confirm-alpha-1.5", GROWTH, (1, 3)),
-    gradient_limit.ladder_figure: ("gradient-limit", "confirm", dict.fromkeys(ALPHAS, 0.7)),
+    gradient_limit.ladder_figure: ("gradient-limit", "confirm", 1.5, 0.7),
     gradient_limit.ranks_figure: ("gradient-limit", "confirm", 1.5),
     whitening.frontier_figure: ("whitening", "confirm", 1.5),
     whitened_runs.runs_figure: ("whitened-runs", "confirm", 64),

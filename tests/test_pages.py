@@ -140,7 +140,7 @@ def test_a_phone_stacks_the_panels_that_a_desk_shows_side_by_side(browser):
     shown = {}
     for view in ("desktop", "phone"):
         with browse.tab(browser, view) as (page, _):
-            browse.open_page(page, browse.HTML / "chapters" / "best-map.html")
+            browse.open_page(page, browse.HTML / "chapters" / "optimality-proofs.html")
             picture = page.locator("article picture img").first
             picture.scroll_into_view_if_needed()
             shown[view] = picture.evaluate("(image) => [image.currentSrc, image.naturalWidth / image.naturalHeight]")
@@ -377,7 +377,7 @@ def test_an_address_with_a_place_shows_that_place(browser, view):
     assert 0 <= top < 300
 
 
-@pytest.mark.parametrize("chapter", ["one-step", "zoo", "errata"])
+@pytest.mark.parametrize("chapter", ["one-step", "gradient-limit", "errata"])
 def test_the_sidebar_is_one_look_and_a_half(browser, chapter):
     with browse.tab(browser, "desktop") as (page, _):
         browse.open_page(page, browse.HTML / "chapters" / f"{chapter}.html")

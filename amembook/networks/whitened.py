@@ -1,7 +1,7 @@
 """Updates that know more than their gradient: (state, Pass) ↦ (state, step), W ← W + η · step, no state at first.
 
 Averages of gradients and of second moments are freed of their bias. A floor is the polar factor of the same average at
-`FLOOR` of the Frobenius norm, without which the loss suffers (chapter "What beats Muon").
+`FLOOR` of the Frobenius norm, without which the loss suffers (chapter "How good can one step be?").
 """
 
 from collections.abc import Callable

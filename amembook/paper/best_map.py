@@ -9,7 +9,6 @@ _LOOKS = {
     "polar": optimizer("polar"),
     "smoothed_best": optimizer("smoothed_sign", r"best $h_\lambda$"),
     "best": optimizer("best"),
-    "best_floored": optimizer("best_floored"),
     "best_monotone": optimizer("best_monotone"),
 }
 _FAMILIES = {
@@ -37,23 +36,6 @@ def best_maps_figure(s, curves: dict, density, lam, ratios: dict, best: dict) ->
     frame(right, r"$\lambda / t_0$", "signal-to-noise ratio / polar's", log="x")
     key(right, {r"$h_\lambda$": "-", "best map": ":"}, loc="lower left")
     key(left, below=3)
-    return figure
-
-
-def gains_figure(records: list[dict], names) -> Figure:
-    """Capacity of some maps relative to polar against d, one panel a record; two standard errors of paired draws."""
-    figure, axes = new_axes(len(records), sharey=True)
-    for axis, record in zip(axes, records, strict=True):
-        counts, sharp = record["measured"]["seed_counts"], record["predicted"]["counts"]
-        for name in names:
-            ratio = np.array(counts[name]) / np.array(counts["polar"])
-            law = np.array(sharp[name]) / np.array(sharp["polar"])
-            points(axis, record["config"]["dims"], ratio, _LOOKS[name], law=law)
-        axis.axhline(1, color=GREY, lw=1)
-        frame(axis, "embedding dimension $d$", title=alpha_of(record), log="x", base=2)
-    for axis in axes[::2]:
-        axis.set_ylabel("recovered items / polar's")
-    key(axes[0], below=len(names))
     return figure
 
 

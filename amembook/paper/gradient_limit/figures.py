@@ -8,33 +8,29 @@ from amembook.run.base import profile_bins
 
 _LADDER = {name: optimizer(name) for name in ("sgd", "polar", "best")} | {
     "siblings_2": Look("#1B9E77", "<", "two siblings"),
-    "siblings_8": Look("#66A61E", "P", "eight siblings"),
     "matched": Look("#000000", "H", "$W^*$"),
 }
 
 
-def ladder_figure(record: dict, alone: dict) -> Figure:
-    """Recovered items over the limit of one gradient and its inputs, against d; a panel for each α.
+def ladder_figure(record: dict, alpha: float, alone: float) -> Figure:
+    """Recovered items over the limit of one gradient and its inputs, against d. Lines: predictions.
 
-    alone: α ↦ the share of that limit, as d → ∞, that a map of the gradient alone can have. Lines: predictions.
+    alone: the share of that limit, as d → ∞, that a map of the gradient alone can have.
     """
     config, measured, predicted = (record[part] for part in ("config", "measured", "predicted"))
-    figure, axes = new_axes(len(config["alphas"]), sharey=True)
-    limit = np.array(predicted["limit"])
-    for a, (axis, alpha) in enumerate(zip(axes, config["alphas"], strict=True)):
-        for name, look in _LADDER.items():
-            mean, error, law = (
-                np.array(table)[:, a] / limit[:, a]
-                for table in (measured["counts"][name], measured["error"][name], predicted["counts"][name])
-            )
-            points(axis, config["dims"], mean, look, error=error, law=law)
-        axis.axhline(1, color=GREY, lw=1.6)
-        axis.axhline(alone[alpha], color=GREY, ls="--", lw=1.2)
-        frame(axis, "embedding dimension $d$", title=rf"$\alpha = {alpha:g}$", log="x", base=2, zero=True)
-    for axis in axes[::2]:
-        axis.set_ylabel("recovered items / limit")
+    figure, (axis,) = new_axes()
+    a, limit = config["alphas"].index(alpha), np.array(predicted["limit"])
+    for name, look in _LADDER.items():
+        mean, error, law = (
+            np.array(table)[:, a] / limit[:, a]
+            for table in (measured["counts"][name], measured["error"][name], predicted["counts"][name])
+        )
+        points(axis, config["dims"], mean, look, error=error, law=law)
+    axis.axhline(1, color=GREY, lw=1.6)
+    axis.axhline(alone, color=GREY, ls="--", lw=1.2)
+    frame(axis, "embedding dimension $d$", "recalled facts / limit", log="x", base=2, zero=True)
     shared = {"limit, gradient and inputs": "-", "limit of the gradient alone ($d\\to\\infty$)": "--"}
-    key(axes[0], shared, below=2)
+    key(axis, shared, below=2)
     return figure
 
 

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from amembook.figures.style import (
     GREY,
     MAPS,
+    PALE,
     device_points,
     frame,
     key,
@@ -18,6 +19,18 @@ from amembook.figures.style import (
     points,
     series,
 )
+
+
+def steps_figure(laws: dict[str, float], limit: float) -> Figure:
+    """Facts that one step stores, a bar a step from the least to the most, beside what no rule exceeds."""
+    figure, (axis,) = new_axes(figsize=(5.0, 2.8))
+    names = sorted(laws, key=laws.get)
+    colours = {"SGD": MAPS["sgd"].colour, "Muon": MAPS["polar"].colour}
+    labels = [f"{name}: {laws[name]:.0f}" for name in names]
+    axis.barh(labels, [laws[name] for name in names], color=[colours.get(name, PALE) for name in names])
+    axis.axvline(limit, color=GREY, lw=1.6)
+    frame(axis, "facts after one step")
+    return figure
 
 
 def risk_figure(record: dict, learning_rates) -> Figure:

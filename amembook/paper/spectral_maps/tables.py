@@ -1,4 +1,4 @@
-"""The tables of the chapter "The best map", held to what the chapter says of them."""
+"""The tables of the best map and of the steps that a gradient needs, held to what the page says of them."""
 
 import math
 

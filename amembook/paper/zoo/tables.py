@@ -1,4 +1,4 @@
-"""The table of the chapter "The zoo", held to what the chapter says of it."""
+"""The table of the published maps, held to what the page says of it."""
 
 from amembook.figures.tables import Table
 from amembook.paper.zoo.figures import LABELS
