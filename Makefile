@@ -16,7 +16,7 @@ SETUP := $(VENV)/.done$(if $(LOCK),-locked)
 HTML := _build/html/.done
 BENCH := _build/bench
 BENCH_RECORD := $(BENCH)/cpu.json
-PAGES := index.md README.md _config.yml _toc.yml $(shell find chapters companions assets slides tools -type f -not -path '*/__pycache__/*')
+PAGES := index.md README.md _config.yml _toc.yml $(shell find chapters companions assets extras/slides tools -type f -not -path '*/__pycache__/*')
 # Shapes and dtypes in the signatures are checked everywhere but where bad input must meet the library's own errors.
 SHAPES := --jaxtyping-packages=amemlib,amembook.laws,amembook.networks,amembook.paper,amembook.practice,amembook.companions,amembook.vocabularies,typecheck.check
 UNCHECKED := tests/test_bad_input.py tests/test_muon.py tests/test_watch.py tests/test_doctor.py tests/test_extremes.py
@@ -79,10 +79,10 @@ bench: $(SETUP)  ## time the kernels beside their peers (minutes)
 	mkdir -p $(BENCH)
 	$(BIN)/python -m venv $(BENCH)
 	echo "import site; site.addsitedir('$(CURDIR)/$$(echo $(VENV)/lib/python*/site-packages)')" > $$(echo $(BENCH)/lib/python*/site-packages)/book.pth
-	for peer in $$(sed '/^#/d' benchmarks/requirements.txt); do \
+	for peer in $$(sed '/^#/d' extras/benchmarks/requirements.txt); do \
 	  $(BENCH)/bin/python -m pip install --quiet --constraint requirements.txt $$peer || echo "bench: $$peer cannot be installed and is skipped"; \
 	done
-	$(BENCH)/bin/python -m benchmarks --output $(BENCH_RECORD) $(BENCH_OPTIONS)
+	PYTHONPATH=extras $(BENCH)/bin/python -m benchmarks --output $(BENCH_RECORD) $(BENCH_OPTIONS)
 
 # Nothing is installed: .venv where there is one, else a Python with torch, numpy, scipy, tqdm and jaxtyping. A machine
 # without .git gets its commit by AMEM_COMMIT=$(git rev-parse --short=12 HEAD). The studies stand in the order of their worth.
@@ -112,7 +112,7 @@ gpu:  ## run the gpu profiles for BUDGET seconds; what is done is kept in RESULT
 
 gpu-bench:  ## time the kernels on a GPU (minutes); DEVICE=cpu rehearses it
 	mkdir -p $(RESULTS)/records/benchmarks
-	$(GPU_PYTHON) -m benchmarks $(if $(filter cpu,$(DEVICE)),--size device-tiny --device cpu,--size device --device cuda) --rounds 3 \
+	PYTHONPATH=extras $(GPU_PYTHON) -m benchmarks $(if $(filter cpu,$(DEVICE)),--size device-tiny --device cpu,--size device --device cuda) --rounds 3 \
 	  --output $(RESULTS)/records/benchmarks/$(if $(filter cpu,$(DEVICE)),rehearsal,gpu).json
 
 pages: $(HTML)  ## open every page in Chromium, both widths, light and dark; pictures in _build/shots
@@ -125,7 +125,7 @@ pdf: $(SETUP)  ## each book as one PDF, printed by Chromium
 	$(BIN)/python tools/pdf.py
 
 slides: $(HTML)  ## set the seminar's slides by Marp (npm), in _build/html/slides
-	npx --yes @marp-team/marp-cli@4.5.1 --input-dir slides --output _build/html/slides
+	npx --yes @marp-team/marp-cli@4.5.1 --input-dir extras/slides --output _build/html/slides
 
 links: $(SETUP)  ## ask every address outside the books whether it still answers
 	$(BIN)/python tools/books.py linkcheck

@@ -137,7 +137,30 @@
     return { d: `d = ${dim}` };
   }
 
-  const KINDS = { dots, overlaps, loud, dimensions, batches, stairs };
+  /* Twelve questions against their twelve answers in one draw: who shouts loudest, and who wins among all answers. */
+  const CELL = 17, LEFT = 86, TOP = 74;
+  function shouts(box, raw, say) {
+    const { ranks, questions, answers, places } = root.amemShouts, { scores, winners, count } = places[raw.lambda];
+    const svg = box.querySelector("svg"), right = ranks.filter((rank, i) => winners[i] === rank).length;
+    const called = (rank) => answers[rank] || `fact ${format(rank)}`;
+    const wrong = ranks.map((rank, i) => winners[i] === rank ? "" : `${questions[i]} gets ${called(winners[i])}`).filter(Boolean);
+    plots.empty(svg, `Scores of ${ranks.length} answers to ${ranks.length} questions under ${nameOf(LAMBDAS[raw.lambda])}: ${right} are right. ${wrong.join("; ")}`,
+      400, TOP + CELL * ranks.length + 4);
+    ranks.forEach((rank, i) => {
+      const y = TOP + CELL * i, x = LEFT + CELL * i, won = winners[i] === rank;
+      plots.element("text", { x: LEFT - 5, y: y + 12.5, "text-anchor": "end" }, svg, questions[i]);
+      plots.element("text", { x: 0, y: 0, transform: `translate(${x + 12} ${TOP - 5}) rotate(-55)` }, svg, answers[rank]);
+      scores[i].forEach((score, j) => plots.element("rect", { x: LEFT + CELL * j, y, width: CELL - 1, height: CELL - 1,
+        class: score > 0 ? "loudest" : "pushed", "fill-opacity": Math.abs(score) / 100 }, svg));
+      plots.element("rect", { x, y, width: CELL - 1, height: CELL - 1, class: "own" }, svg);
+      plots.element("text", { x: LEFT + CELL * ranks.length + 6, y: y + 12.5, class: won ? "won" : "" }, svg, won ? "✓" : `→ ${called(winners[i])}`);
+    });
+    box.dataset.right = right;
+    say(`${nameOf(LAMBDAS[raw.lambda])}: ${right} of these ${ranks.length} are right; of all ${format(MEMORY.nItems)} facts, ${format(count)}`);
+    return { lambda: nameOf(LAMBDAS[raw.lambda]) };
+  }
+
+  const KINDS = { dots, shouts, overlaps, loud, dimensions, batches, stairs };
 
   /* Wires one figure. Its controls answer at once; the picture is grey until it is drawn anew. */
   function wire(box) {

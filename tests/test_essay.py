@@ -159,7 +159,7 @@ def test_it_takes_no_longer_than_it_says_and_has_no_code_and_no_verdicts():
 
 def test_every_figure_has_its_words_its_control_and_a_number_that_is_heard():
     figures = BeautifulSoup(TEXT, "html.parser").select("figure[data-figure]")
-    kinds = ["dots", "guess", "overlaps", "loud", "dimensions", "batches", "stairs"]
+    kinds = ["dots", "shouts", "guess", "overlaps", "loud", "dimensions", "batches", "stairs"]
     assert [figure["data-figure"] for figure in figures] == kinds
     for figure in figures:
         assert len(figure.figcaption.get_text().split()) > 15 and len(figure.select("output")) == 1

@@ -8,7 +8,7 @@ import pytest
 from portable import Book
 
 ROOT = Path(__file__).resolve().parents[1]
-DECKS = sorted((ROOT / "slides").glob("*.md"))
+DECKS = sorted((ROOT / "extras" / "slides").glob("*.md"))
 BOOK = Book(ROOT)
 
 

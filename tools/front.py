@@ -6,33 +6,21 @@ They are the only pictures that are not outputs of a notebook, because GitHub sh
 import hashlib
 import inspect
 import json
-from functools import cache
 from pathlib import Path
 
 import matplotlib
 
 matplotlib.use("Agg")
 
+import shouts
 from PIL import Image
 
-import amemlib as am
 from amembook import read_records, start_chapter
 from amembook.figures import raster
 from amembook.paper import memory
 from amembook.paper.one_step import figures as one_step_figures
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
-PAIRS, SHOWN, DIM, ALPHA, SEED = 50_000, 1600, 256, 1.5, 0
-"""The memory of the first picture, which shows the most frequent."""
-
-
-@cache
-def recalled() -> dict:
-    """Which of the shown pairs one step of each optimizer recalls, in the memory of the first picture."""
-    problem = am.Problem.power_law(PAIRS, DIM, ALPHA)
-    emb = am.sample_embeddings(problem, seed=SEED)
-    G = am.initial_gradient(emb, problem.frequencies)
-    return {name: am.recovered(W, emb)[:SHOWN].tolist() for name, W in (("sgd", G), ("polar", am.polar(G)))}
 
 
 def record() -> dict:
@@ -42,7 +30,7 @@ def record() -> dict:
 
 
 PICTURES = {
-    "recalled.png": (memory.recalled_figure, recalled),
+    "who-shouts.png": (memory.shouts_figure, shouts.stored),
     "one-step.png": (one_step_figures.capacity_figure, record),
 }
 """File ↦ what draws it, and what it shows."""

@@ -27,7 +27,7 @@ CSS_DOTS = 110
 NARROW = 600
 """The widest page, in pixels, that stacks the panels of a figure."""
 PICTURE = re.compile(r'<img\b[^>]*\bsrc="(?P<folder>[^"]*_images/)(?P<name>[^"/]+\.png)"[^>]*>')
-PREVIEW = "one-step.png"
+PREVIEW = "who-shouts.png"
 GREEK = "alpha beta gamma delta epsilon eta theta kappa lamda mu nu xi rho sigma tau phi chi psi omega".split()
 SIGNS = "le ≤ ge ≥ ll ≪ gg ≫ ne ≠ approx ≈ propto ∝ to → times × sqrt √ sum Σ cdot · infty ∞ dots … ell ℓ log log"
 LETTERS = {name.replace("lamda", "lambda"): unicodedata.lookup(f"GREEK SMALL LETTER {name}") for name in GREEK}
@@ -35,7 +35,7 @@ LETTERS |= dict(zip(*[iter(SIGNS.split())] * 2, strict=True)) | {"varepsilon": "
 SPACED = "≤≥≪≫≠≈∝→"
 """What a formula's commands are where nothing typesets them."""
 ROOT = Path(__file__).resolve().parents[1]
-SLIDES = ROOT / "slides"
+SLIDES = ROOT / "extras" / "slides"
 SLIDE_PICTURE = re.compile(r"_images/([\w-]+)\.png")
 PLAIN_CODE = re.compile(r'<span class="(?:n|nn|p|w)">([^<]*)</span>')
 CELL = re.compile(r"<td>.*?</td>", re.DOTALL)
@@ -222,7 +222,7 @@ def stack_panels(app, pagename, templatename, context, doctree) -> None:
 
 
 def name_pictures_of_slides(app, doctree, docname) -> None:
-    """Figures that the slides (slides/*.md) show have a copy under their label."""
+    """Figures that the slides (extras/slides/*.md) show have a copy under their label."""
     shown = {label for deck in SLIDES.glob("*.md") for label in SLIDE_PICTURE.findall(deck.read_text(encoding="utf-8"))}
     for figure in doctree.findall(nodes.figure):
         for label in shown & set(figure["ids"]):

@@ -1,4 +1,4 @@
-"""Sphinx extension: the seminar's slides (slides/*.md) as pages, a screen each, which needs no Node."""
+"""Sphinx extension: the seminar's slides (extras/slides/*.md) as pages, a screen each, which needs no Node."""
 
 import json
 from html import escape
@@ -19,7 +19,7 @@ def write(app: Sphinx, error: Exception | None) -> None:
     math = json.dumps({key: value for key, value in app.config.mathjax3_config.items() if key != "startup"})
     folder = Path(app.outdir, "slides")
     folder.mkdir(exist_ok=True)
-    for deck in (ROOT / "slides").glob("*.md"):
+    for deck in (ROOT / "extras" / "slides").glob("*.md"):
         # what stands before the second line is for Marp
         _, _, *slides = deck.read_text(encoding="utf-8").split("---\n")
         told = {"title": slides[0].strip().partition("\n")[0].removeprefix("# "), "math": math}

@@ -1,7 +1,5 @@
 """Pictures of the chapter on associative memories: counts of any list of facts, overlaps, real frequencies."""
 
-import math
-
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -61,23 +59,29 @@ def frequencies_figure(curves: dict) -> Figure:
     return figure
 
 
-def recalled_figure(recalled: dict) -> Figure:
-    """A dot for every item, the most frequent first, row by row: those that a memory recalls in its map's colour.
+def shouts_figure(drawn: dict) -> Figure:
+    """Who shouts: the scores of twelve answers to twelve questions, rows scaled to their loudest, for SGD and Muon.
 
-    recalled: map ↦ (n²,) whether an item is recalled. One pair of axes, so that a phone too has all of them in sight.
+    drawn: `ranks` and names of the facts, and the `places` from SGD (first) to Muon (last) with scores in hundredths
+    and the winners among all answers, as tools/shouts.py draws them.
     """
-    figure, (axis,) = new_axes(figsize=(5.0, 2.9))
-    for place, (name, marks) in enumerate(recalled.items()):
-        marks = np.asarray(marks)
-        side = math.isqrt(len(marks))
-        row, column = np.divmod(np.arange(len(marks)), side)
-        left = 1.15 * side * place
-        axis.scatter(left + column, row, s=7, lw=0, c=np.where(marks, MAPS[name].colour, PALE))
-        title = f"{MAPS[name].label.split()[0]}: {marks.sum():,} recalled"
-        axis.text(left + side / 2, -side / 20, title, ha="center", va="bottom")
-    axis.set(aspect="equal")
-    axis.invert_yaxis()
-    axis.set_axis_off()
+    figure, axes = new_axes(2, figsize=(9.2, 4.4))
+    ranks = drawn["ranks"]
+    for axis, place, name in zip(axes, (drawn["places"][0], drawn["places"][-1]), ("SGD", "Muon"), strict=True):
+        axis.imshow(place["scores"], cmap="RdBu_r", vmin=-100, vmax=100)
+        won = [winner == rank for winner, rank in zip(place["winners"], ranks, strict=True)]
+        ticks = range(len(ranks))
+        axis.set_xticks(
+            ticks, [drawn["answers"][str(rank)] for rank in ranks], rotation=55, ha="left", rotation_mode="anchor"
+        )
+        axis.set_yticks(ticks, drawn["questions"])
+        axis.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
+        axis.grid(False)
+        axis.spines[:].set_visible(False)
+        for row, (right, winner) in enumerate(zip(won, place["winners"], strict=True)):
+            told = "✓" if right else "→ " + drawn["answers"].get(str(winner), f"fact {winner:,}")
+            axis.text(len(ranks) - 0.3, row, told, va="center", fontsize=9)
+        axis.set_xlabel(f"{name}: {sum(won)} of these {len(ranks)}, {place['count']} of all facts", fontweight="bold")
     return figure
 
 
