@@ -224,21 +224,23 @@
 
   /* An address with a place in it: what stands above the place moves until all is set, so it is looked up again, unless
      the reader has moved. */
-  function place() {
+  function asked() {
     try {
-      return location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+      return decodeURIComponent(location.hash.slice(1));
     } catch {
-      return null;  // a "%" that begins no letter
+      return "";  // a "%" that begins no letter
     }
   }
+  const place = () => asked() && document.getElementById(asked());
+
   /* A place that this page has lost: where it stands now, says a list that no other page loads (tools/addresses.py). */
   function leadOn() {
-    if (location.hash.length < 2 || place()) return;
+    if (!asked() || place()) return;
     const page = location.href.replace(/[?#].*/, "").slice(BOOK.length).replace(/\.html$/, "") || "index";
     const list = document.createElement("script");
     list.src = BOOK + "_static/moved.js";
     list.onload = () => {
-      const there = amemMoved[page]?.[decodeURIComponent(location.hash.slice(1))];
+      const there = amemMoved[page]?.[asked()];
       if (there?.includes("#")) location.replace(BOOK + there);
     };
     document.head.append(list);

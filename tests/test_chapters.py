@@ -43,7 +43,7 @@ def test_the_guide_leads_to_every_numbered_chapter_and_says_how_long_a_page_take
     rows = re.findall(r"^\| (\d+) \[.+?\]\((.+?)\.md\) ", GUIDE, re.M)
     numbered = {number: page.removeprefix("chapters/") for page, number in BOOKS[""].items() if number.isdigit()}
     assert rows == list(numbered.items())
-    said = re.findall(r"\]\(([\w/-]+)\.md\)[^(;.]*(?:\(| \| )(\d+) minutes", GUIDE)
+    said = re.findall(r"\]\(([\w/-]+)\.md\)[^(;.]*(?:\(| \| )(\d+)\smin", GUIDE)
     assert len(said) > MOST
     for name, minutes in said:
         page = (ROOT / "chapters" / f"{name}.md").read_text(encoding="utf-8")

@@ -60,8 +60,7 @@ def build_all(builder: str) -> bool:
     with ProcessPoolExecutor(len(BOOKS)) as pool:
         built = all(list(pool.map(build, BOOKS, [builder] * len(BOOKS))))
     if builder == "html":
-        if built:
-            lead_on()
+        lead_on()
         site = configuration(ROOT, "")["html"]["baseurl"]
         addresses = (book.url(page) for book in map(partial(Book, ROOT), BOOKS) for page in book.pages())
         lines = (f"<url><loc>{address}</loc></url>" for address in addresses)

@@ -34,6 +34,6 @@ def pages(root: Path) -> dict[Path, str]:
     for caption, entries in chapters(root).items():
         lines = []
         for number, (page, title, needs, minutes) in enumerate(entries, number + 1):  # noqa: B020
-            lines.append([f"{number} [{title}]({relpath(page, 'chapters')}.md)", f"{minutes} minutes", needs])
+            lines.append([f"{number} [{title}]({relpath(page, 'chapters')}.md)", f"{minutes}\u00a0min", needs])
         found[caption.split()[-1].lower()] = table("chapter | takes | needs", lines)
     return {path: marked(path.read_text(encoding="utf-8"), found)}
