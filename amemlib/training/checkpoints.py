@@ -74,27 +74,60 @@ def read_contents(path: str, keys: tuple[str, ...] = (), names: tuple[str, ...] 
         raise ValueError(f"{shown} cannot be read: {type(error).__name__} in its state: {error}"[:400]) from None
 
 
-def read_weights(path: str, names: tuple[str, ...] = ()) -> dict[str, tuple[Stored, bool, float]]:
-    """The matrices in a file that are no optimizer's; whether a momentum has their name, and its group's decay."""
+@dataclass(frozen=True)
+class Weight:
+    """A weight in a file, and the momenta that may be its own: that of its name, or else all of its shape."""
+
+    name: str
+    stored: Stored
+    momenta: tuple[Momentum, ...]
+    by_shape: bool
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What a file holds beside optimizers, by name; left: how many are left out, by reason; of_state: as `Contents`."""
+
+    weights: Mapping[str, Weight]
+    left: Mapping[str, int]
+    of_state: bool
+
+
+def read_weights(path: str, names: tuple[str, ...] = ()) -> Weights:
+    """The tensors of two dimensions or more in a file that are no optimizer's, those whose names fit a pattern."""
     shown, tree = _tree(path)
     leaves, states = _leaves(tree)
     try:
-        momenta = {one.name: one.group for one in _contents(shown, tree, (), ()).momenta} if states else {}
+        content = _contents(shown, tree, (), ())
+        momenta = content.momenta if content.of_state else ()
     except ValueError:
-        momenta = {}
-    weights = {}
+        momenta = ()
+    found, left = {}, Counter()
     for place, stored in leaves:
-        inside = any(place[: len(node)] == node for node in states) or {*MOMENTA} & {*_words(place)}
-        if not inside and len(stored.shape) == 2 and min(stored.shape) > 1 and stored.read is not None:
-            words = _words(place)
-            name = ".".join(words[1:] if len(words) > 1 and _MODEL.fullmatch(words[0]) else words) or "matrix"
-            floating = isinstance(stored.dtype, torch.dtype) and stored.dtype.is_floating_point
-            if floating and (not names or any(fnmatchcase(name, f"*{p}*") for p in names)):
-                decay = momenta.get(name, {}).get("weight_decay", 0.0)
-                weights[name] = stored, name in momenta, decay if isinstance(decay, float | int) else 0.0
-    if not weights:
+        words = _words(place)
+        inside = any(place[: len(node)] == node for node in states) or {*MOMENTA} & {*words}
+        if inside or len(stored.shape) < 2 or math.prod(stored.shape) in stored.shape:
+            continue
+        name = ".".join(words[1:] if len(words) > 1 and _MODEL.fullmatch(words[0]) else words) or "matrix"
+        if names and not any(fnmatchcase(name, f"*{p}*") for p in names):
+            continue
+        if name in found:
+            name = ".".join(words)
+        if stored.read is None:
+            left[stored.reason or "without numbers"] += 1
+        elif not isinstance(stored.dtype, torch.dtype) or not stored.dtype.is_floating_point:
+            left[f"{str(stored.dtype).removeprefix('torch.')}, no floating point"] += 1
+        else:
+            found[name] = stored
+    if not found:
         raise ValueError(f"{shown} holds no matrix of weights")
-    return weights
+    named = {one.name: one for one in momenta if one.name in found and one.stored.shape == found[one.name].shape}
+    rest = [one for one in momenta if one.name not in named]
+    weights = {}
+    for name, stored in found.items():
+        own = (named[name],) if name in named else tuple(one for one in rest if one.stored.shape == stored.shape)
+        weights[name] = Weight(name, stored, own, name not in named)
+    return Weights(weights, left, bool(momenta))
 
 
 def _tree(path: str) -> tuple[str, object]:
@@ -136,7 +169,7 @@ def _contents(path: str, tree, keys: tuple[str, ...], patterns: tuple[str, ...])
             left["of Adam's kind"] += 1
         else:
             rows.append((place, stored, words, at))
-    of_model, named_by = _names_of_the_model(leaves, states, best.values()) if states else {}, ""
+    of_model, named_by, numbers = _names_of_the_model(leaves, states, best.values()) if states else {}, "", 0
     found = []
     for place, stored, words, at in rows:
         if stored.reason:
@@ -148,8 +181,13 @@ def _contents(path: str, tree, keys: tuple[str, ...], patterns: tuple[str, ...])
         else:
             name, where, group = _called(place, words, at, states, tables)
             if id(stored) in of_model:
-                name, named_by = of_model[id(stored)], "by shape and order from the model beside it"
+                name = of_model[id(stored)]
+            elif len(place) > 1 and isinstance(place[-2], int) and not group.get("param_names"):
+                numbers += 1
             found.append((name, where, stored, group))
+    if of_model or numbers and _top_of_the_model(leaves, states) is not None:
+        rest = f"; {numbers} keep a number, for the model beside it does not tell which is whose" * bool(numbers)
+        named_by = f"{len(found) - numbers} by shape and order from the model beside it{rest}"
     if not found:
         why = "; ".join(f"{count} {reason}" for reason, count in left.items())
         kind = "momentum" if best else "tensor"
@@ -248,11 +286,15 @@ def _no_momentum(path: str, leaves: list, states: dict) -> str:
     return f"{path} holds an optimizer's state without any of {', '.join(MOMENTA)}; found {keys}: name one by --key"
 
 
+def _top_of_the_model(leaves: list, states: dict) -> str | None:
+    tops = [p[0] for p, _ in leaves if p and not any(p[: len(node)] == node for node in states)]
+    return next((t for t in dict.fromkeys(tops) if isinstance(t, str) and _MODEL.fullmatch(t)), None)
+
+
 def _names_of_the_model(leaves: list, states: dict, momenta) -> dict[int, str]:
     """Names for numbered momenta: where one group holds all of a shape, in the order of the model's matrices."""
     model: dict[tuple, dict] = {}
-    tops = [p[0] for p, _ in leaves if p and not any(p[: len(node)] == node for node in states)]
-    top = next((t for t in dict.fromkeys(tops) if isinstance(t, str) and _MODEL.fullmatch(t)), None)
+    top = _top_of_the_model(leaves, states)
     for place, stored in leaves:
         if top is not None and place[0] == top and len(stored.shape) > 1:
             # tied weights are one parameter

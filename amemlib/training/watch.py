@@ -14,20 +14,21 @@ from torch import Tensor
 
 from amemlib.checks import check_count, check_instance, shown
 from amemlib.spectral import compose_quintics
-from amemlib.training.diagnosis import MOMENTA, diagnose, momentum_of, schedule_of, slope, step_shape
+from amemlib.training.diagnosis import (
+    MOMENTA,
+    diagnose,
+    momentum_of,
+    rounding_size,
+    schedule_of,
+    slope,
+    step_fault,
+    step_shape,
+)
 from amemlib.training.muon import part_rows, rate_scale
 
 _KERNEL = 16
-_FLAT = 0.3
-"""Steps of momentum SGD lie below, those of five steps of Newton–Schulz on a full momentum above 0.5."""
-_LOST = 0.5
 _RESOLVED = 32 * torch.finfo(torch.float32).eps
 
-_NOT_ORTHOGONAL = "this step is not orthogonal"
-_LONG = 2.0
-_LONG_STEP = "this step is longer than momentum and rate say: another rate, or a schedule that rounding makes diverge"
-_LOST_STEP = "this step is shorter than momentum and rate say: lost in the weights' rounding, clipped, or another rate"
-_STEP_NOT_FINITE = "this step is not finite"
 _MOMENTUM_NOT_FINITE = "the momentum is not finite"
 _BELOW = "‖M‖ is below ε: the momentum is hardly orthogonalised"
 _UNSEEN = f"the momentum cannot be seen, there is no tensor {', '.join(MOMENTA)} of numbers and the weight's shape"
@@ -61,8 +62,9 @@ def watch(
     start: how many steps went before; after a resume the number of the last one.
 
     In words, as a warning, once a matrix and cause: a step that is not orthogonal though the momentum is, or that is
-    shorter or longer than momentum and rate say (rounded away in bfloat16, clipped, at another rate), what is not
-    finite or below ε, and once what cannot be seen: a momentum under another name. Copies and pickles of an optimizer
+    shorter or longer than momentum and rate say (clipped, at another rate), or lost in the rounding of the weights;
+    what is not finite or below ε; a rate of 0, below or no number, at which there is neither size nor flatness; and
+    what cannot be seen: a momentum under another name. Copies and pickles of an optimizer
     have no watch. `remove()` of what it returns ends it.
     Cost: a copy and 16 products with vectors for the matrix in turn, at each `every`-th step a Gram matrix and its
     eigenvalues for each momentum, in float32; on a CPU in float64 where a reach is below what those resolve, about 1,
@@ -79,7 +81,7 @@ def watch(
 
     def before(optimizer, args, kwargs) -> None:
         nonlocal at, kept
-        matrices = [one for one in _named(optimizer) if one.p.grad is not None and one.group["lr"]]
+        matrices = [one for one in _named(optimizer) if one.p.grad is not None and not _rate_fault(one)]
         order = [i for i in (*range(at, len(matrices)), *range(at)) if i < len(matrices)]
         turn = [i for i in order if matrices[i].name not in looks]
         kept = None
@@ -99,6 +101,8 @@ def watch(
             lifts = _momentum_rows(one, momentum_of(optimizer.state.get(one.p, {})), rows, causes)
             if one.p in optimizer.state and lifts is None:
                 causes.append((_UNSEEN, one.name))
+            if one.p.grad is not None and (fault := _rate_fault(one)):
+                causes.append((fault, one.name))
             for look in looks.get(one.name, ()):
                 _step_rows(one, look, (lifts or {}).get(look.part), rows, causes)
         turn = next(reversed(looks), None)
@@ -143,6 +147,7 @@ class _Look(NamedTuple):
     shape: tuple[int, int]
     size: Tensor
     flatness: Tensor
+    rounding: Tensor
 
 
 def _named(optimizer: torch.optim.Optimizer) -> Iterator[_Matrix]:
@@ -160,7 +165,17 @@ def _steps_of(one: _Matrix, W: Tensor, lr: float) -> list[_Look]:
     change = one.p.detach().float() - W.float()
     # a decoupled decay is no part of the step that momentum makes
     change = change + lr * one.group["weight_decay"] * W.float() if one.muon else change
-    return [_Look(part, tuple(X.shape), *step_shape(X, lr)) for part, X in one.parts(change)]
+    pairs = zip(one.parts(change), one.parts(W), strict=True)
+    rounding = lambda W: rounding_size(W.float(), one.p.dtype, lr)
+    return [_Look(part, tuple(X.shape), *step_shape(X, lr), rounding(old)) for (part, X), (_, old) in pairs]
+
+
+def _rate_fault(one: _Matrix) -> str:
+    lr = float(one.group["lr"])
+    if 0 < lr < math.inf:
+        return ""
+    why = "0" if lr == 0 else "negative" if -math.inf < lr < 0 else "not finite"
+    return f"the rate is {why}: no size and no flatness of its steps"
 
 
 def _step_rows(one: _Matrix, look: _Look, lift: float | None, rows: list, causes: list) -> None:
@@ -171,14 +186,10 @@ def _step_rows(one: _Matrix, look: _Look, lift: float | None, rows: list, causes
     if moved:
         rows.append((one.number, one.name, "flatness", look.part, flatness))
     known = one.muon and lift is not None and math.isfinite(lift)
-    if not math.isfinite(size):
-        causes.append((_STEP_NOT_FINITE, look.part))
-    elif flatness < (min(_FLAT, lift / 3) if known else _FLAT) and moved:
-        causes.append((_NOT_ORTHOGONAL, look.part))
-    elif known and size < _LOST * rate_scale(one.group, *look.shape) * math.sqrt(lift):
-        causes.append((_LOST_STEP, look.part))
-    elif known and lift and size > _LONG * rate_scale(one.group, *look.shape) * math.sqrt(lift):
-        causes.append((_LONG_STEP, look.part))
+    scale = rate_scale(one.group, *look.shape) if one.muon else math.nan
+    fault = step_fault(size, flatness if moved else math.nan, scale, lift if known else None, look.rounding.item())
+    if fault:
+        causes.append((fault, look.part))
 
 
 def _momentum_rows(one: _Matrix, M: Tensor | None, rows: list, causes: list) -> dict[str, float] | None:
