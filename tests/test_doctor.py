@@ -137,6 +137,7 @@ def assert_refused(capsys, arguments, words):
     said = capsys.readouterr()
     assert status == 2 and said.out == "" and all(word in said.err.splitlines()[-1] for word in words), said.err
     assert "Traceback" not in said.err and said.err.count("\n") == 1
+    return said.err.rstrip("\n")
 
 
 class Harm:
@@ -156,7 +157,7 @@ def test_bad_input_is_one_line_and_nothing_of_a_pickle_is_run(here, capsys):
     (here / "wild.safetensors").write_bytes(b"\xff" * 64)
     for arguments, words in [
         (["harm.pt"], ["harm.pt", "no tensor"]),
-        (["cut.pt"], ["cut.pt", "cannot be read"]),
+        (["cut.pt"], ["cut.pt", "cannot be read", "cut off"]),
         (["text.pt"], ["text.pt", "cannot be read"]),
         (["nothing.pt"], ["nothing.pt", "cannot be read"]),
         (["nothing.safetensors"], ["nothing.safetensors"]),
@@ -303,7 +304,7 @@ def test_a_state_without_a_momentum_is_no_file_of_weights(here, capsys):
         ({0: {"momentum_buffer": noise(64)}}, ["1 vectors"]),
     ):
         torch.save({"model": weights, "optimizer": {"state": state, "param_groups": [{"params": [0]}]}}, "x.pt")
-        assert_refused(capsys, ["x.pt"], ["x.pt", *words])
+        assert len(assert_refused(capsys, ["x.pt"], ["x.pt", *words])) <= 80
     torch.save({"model": weights, "opt": {"state": {0: {0: {"m": noise(8, 8)}}}, "param_groups": [{}]}}, "x.pt")
     assert len(asked(capsys, "x.pt", "--key", "m")) == 1
 
@@ -655,6 +656,14 @@ def test_it_prints_in_whatever_a_pipe_takes(here, monkeypatch, encoding):
     assert b"BROKEN" in out.buffer.getvalue()
 
 
+def test_a_terminal_gets_errors_in_its_width(here, monkeypatch, capsys):
+    torch.save({"good": noise(8, 8)}, "x.pt")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    assert main(["doctor", "x.pt", "--schedule", "zolotarev"]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) > 1 and max(map(len, lines)) <= 80 and "'zolotarev'" in lines[-1]
+
+
 def test_special_files_cycles_and_giants_end(here, capsys):
     if hasattr(os, "mkfifo"):
         os.mkfifo("fifo.pt")
@@ -682,3 +691,14 @@ def test_safetensors_that_lie_are_refused(here, capsys):
         assert_refused(capsys, ["x.safetensors"], ["x.safetensors", *words])
     (here / "x.safetensors").write_bytes(b"\xff" * 7 + b"\x7f" + b"{}")
     assert_refused(capsys, ["x.safetensors"], ["x.safetensors", "header"])
+
+
+# the page
+
+
+def test_the_verdict_on_the_first_screen_is_real_output():
+    folder = pathlib.Path(__file__).parents[1] / "chapters" / "practice"
+    shown = (folder / "doctor.md").read_text(encoding="utf-8").split("```")[3].strip()
+    cells = json.loads((folder / "doctor.ipynb").read_text(encoding="utf-8"))["cells"]
+    printed = ["".join(part.get("text", "")) for cell in cells for part in cell.get("outputs", ())]
+    assert shown.startswith("Look:") and any(shown in text for text in printed)

@@ -193,7 +193,7 @@ def _contents(path: str, tree, keys: tuple[str, ...], patterns: tuple[str, ...])
         kind = "momentum" if best else "tensor"
         shards = _FULL * any("a shard" in reason for reason in left)
         why = f" ({why})" * bool(why) + shards
-        raise ValueError(f"{path} holds no {kind} of numbers with two dimensions or more{why}")
+        raise ValueError(f"{path} holds no {kind} of two dimensions or more{why}")
     fit = [one for one in found if not patterns or any(fnmatchcase(one[0], f"*{p}*") for p in patterns)]
     if not fit:
         raise ValueError(f"{path}: --names must fit a matrix, got {', '.join(patterns)}, of {found[0][0]} …")
@@ -281,9 +281,9 @@ def _distinct(found: list[tuple]) -> list[str]:
 def _no_momentum(path: str, leaves: list, states: dict) -> str:
     seen = Counter(_words(place)[-1] for place, _ in leaves if "state" in _words(place)[:-1])
     if not seen:
-        return f"{path} holds an optimizer's state before its first step, without a momentum: save after a step"
+        return f"{path}: its optimizer is before its first step: save after one"
     keys = ", ".join(list(seen)[:8])
-    return f"{path} holds an optimizer's state without any of {', '.join(MOMENTA)}; found {keys}: name one by --key"
+    return f"{path}: no momentum in its optimizer; found {keys}: name one by --key"
 
 
 def _top_of_the_model(leaves: list, states: dict) -> str | None:
@@ -340,7 +340,7 @@ def _read(path: Path):
     if head.startswith(b"\x93NUMPY") or path.suffix == ".npz":
         return _read_numpy(path)
     if not head.startswith((b"PK", b"\x80")):
-        raise ValueError("it is none of .pt, .safetensors, .npz, .msgpack, a pickle or a folder of a checkpoint")
+        raise ValueError("no .pt, .safetensors, .npz, .msgpack or pickle")
     return read_archive(str(path))
 
 
@@ -351,14 +351,14 @@ def _read_folder(path: Path):
         try:
             orbax = import_module("orbax.checkpoint")
         except ImportError:
-            raise ValueError("orbax wrote it: pip install orbax-checkpoint, or save the state as .npz") from None
+            raise ValueError("pip install orbax-checkpoint, or save .npz") from None
         return orbax.PyTreeCheckpointer().restore(path.absolute())
     inside = sorted(path.iterdir())
     found = [p for p in inside if "optim" in p.name and (p.suffix in _ENDINGS or p.is_dir() and is_folder_of_torch(p))]
     found = found or [p for p in inside if p.suffix == ".safetensors"]
     if not found:
         seen = ", ".join(p.name for p in inside[:6])
-        raise ValueError(f"no .metadata, optimizer.pt, .bin or .safetensors in the folder, but {seen or 'nothing'}")
+        raise ValueError(f"a folder without .metadata, optimizer*.pt or .safetensors, but {seen or 'nothing'}")
     trees = {p.name: _read(p) for p in found}
     models = [p for p in inside if p.name in ("model.safetensors", "pytorch_model.bin", "model.pt")]
     trees |= {"model": _read(models[0])} if models and models[0].name not in trees else {}
@@ -372,7 +372,7 @@ def _read_safetensors(path: Path) -> dict[str, Stored]:
         with open(path, "rb") as file:
             length = int.from_bytes(file.read(8), "little")
             if not 2 <= length <= size - 8:
-                raise ValueError(f"{length} bytes of a header, in a file of {size}")
+                raise ValueError(f"{length} bytes, in a file of {size}")
             header = json.loads(file.read(length), object_pairs_hook=_once)
         tensors, ranges, rest = {}, [], size - 8 - length
         for key, entry in header.items():
@@ -435,7 +435,7 @@ def _read_message(path: Path):
     try:
         msgpack = import_module("msgpack")
     except ImportError:
-        raise ValueError("flax wrote it: pip install msgpack, or save the state as .npz") from None
+        raise ValueError("flax wrote it: pip install msgpack, or save .npz") from None
 
     def array(code: int, raw: bytes):
         if code not in (1, 3):

@@ -518,8 +518,8 @@ def _cut(option: str, text: str, names: list[str]) -> tuple[str, int | tuple]:
     piece, _, numbers = text.rpartition("=")
     form = r"[1-9]\d*" if option == "heads" else r"(cols:)?[1-9]\d*(,[1-9]\d*)*"
     if not re.fullmatch(form, numbers):
-        rows = "" if option == "heads" else ", NAME=ROWS,ROWS,… or NAME=cols:NUMBER"
-        raise ValueError(f"--{option} must be NAME=NUMBER{rows} or NUMBER, got {text!r}")
+        more = "" if option == "heads" else ", NAME=8,8,4, NAME=cols:3"
+        raise ValueError(f"--{option} must be NAME=3{more} or 3, got {text!r}")
     if not any(piece in name for name in names):
         raise ValueError(f"--{option} must name a matrix, got {piece!r}, which is in none of {', '.join(names)}"[:400])
     sizes = tuple(map(int, numbers.removeprefix("cols:").split(",")))
