@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from amemlib.checks import check_count, check_instance, shown
-from amemlib.spectral import compose_quintics
 from amemlib.training.diagnosis import (
     MOMENTA,
     diagnose,
@@ -66,9 +66,11 @@ def watch(
     what is not finite or below ε; a rate of 0, below or no number, at which there is neither size nor flatness; and
     what cannot be seen: a momentum under another name. Copies and pickles of an optimizer
     have no watch. `remove()` of what it returns ends it.
-    Cost: a copy and 16 products with vectors for the matrix in turn, at each `every`-th step a Gram matrix and its
-    eigenvalues for each momentum, in float32; on a CPU in float64 where a reach is below what those resolve, about 1,
-    which elsewhere is then an upper bound.
+    Cost: with every=100 0.3 % of a step of a transformer of 12 layers and width 256 with 512 tokens, 0.9 % for 2 layers
+    and width 64 with 256, on one thread of a CPU, steps in float32; on a GPU not measured. It is a copy and 16 products
+    with vectors for the matrix in turn, at each `every`-th step a Gram matrix and its eigenvalues for each momentum, in
+    float32; on a CPU in float64 where a reach is below what those resolve, about 1, which elsewhere is then an upper
+    bound.
     """
     while not hasattr(optimizer, "_optimizer_step_post_hooks") and hasattr(optimizer, "optimizer"):
         optimizer = optimizer.optimizer
@@ -78,19 +80,24 @@ def watch(
     steps, at, told = itertools.count(start + 1), 0, set()
     kept: tuple | None = None
     looks: dict[str, list[_Look]] = {}
+    done = False
 
     def before(optimizer, args, kwargs) -> None:
-        nonlocal at, kept
+        nonlocal at, kept, done
+        kept = None
+        if done:
+            return
         matrices = [one for one in _named(optimizer) if one.p.grad is not None and not _rate_fault(one)]
         order = [i for i in (*range(at, len(matrices)), *range(at)) if i < len(matrices)]
         turn = [i for i in order if matrices[i].name not in looks]
-        kept = None
+        # until the next log, for the list of matrices alone costs as much as a look at a small one
+        done = not turn and bool(looks)
         if turn:
             at, one = turn[0] + 1, matrices[turn[0]]
             kept = one, one.p.detach().clone(), float(one.group["lr"])
 
     def after(optimizer, args, kwargs) -> None:
-        nonlocal kept
+        nonlocal kept, done
         if kept is not None:
             looks[kept[0].name] = _steps_of(*kept)
             kept = None
@@ -107,6 +114,7 @@ def watch(
                 _step_rows(one, look, (lifts or {}).get(look.part), rows, causes)
         turn = next(reversed(looks), None)
         looks.clear()
+        done = False
         for cause in dict.fromkeys(cause for cause, _ in causes):
             names = [name for c, name in causes if c == cause and (c, name) not in told]
             told.update((cause, name) for name in names)
@@ -200,35 +208,42 @@ def _momentum_rows(one: _Matrix, M: Tensor | None, rows: list, causes: list) -> 
     table = schedule_of(one.group)[1]
     lifts = {}
     for part, X in one.parts(M):
-        peak = X.abs().max()
-        if not torch.isfinite(peak):
+        norm, peak = torch.linalg.vector_norm(X.float()).item(), 1.0
+        if not 1e-15 < norm < 1e15:
+            # its square may leave float32
+            peak = X.abs().max().double().item()
+            X = X / peak
+            norm = torch.linalg.vector_norm(X.float()).item() * peak
+        if not math.isfinite(peak):
             reach = lift = math.nan
             causes.append((_MOMENTUM_NOT_FINITE, part))
         elif not peak:
             continue
         elif callable(function):
-            reach, lift = None, function(X).double().square().sum().item() / min(X.shape)
+            reach, lift = None, function(X * peak).double().square().sum().item() / min(X.shape)
         else:
-            norm = (torch.linalg.vector_norm((X / peak).float()) * peak.double().item()).item()
             if norm < eps:
                 causes.append((_BELOW, part))
-            reach, lift = _reach_and_lift(X / peak, table, min(1.0, norm / eps if eps else 1.0))
+            reach, lift = _reach_and_lift(X, norm / peak, table, min(1.0, norm / eps if eps else 1.0))
         lifts[part] = lift
         rows += [(one.number, one.name, key, part, x) for key, x in (("reach", reach), ("lift", lift)) if x is not None]
     return lifts
 
 
-def _reach_and_lift(X: Tensor, table: tuple, shrink: float) -> tuple[float, float]:
-    """As `diagnose` has them, of ‖M‖_F / max(‖M‖_F, ε) = `shrink` times the matrix."""
-    Y = X.float() / torch.linalg.vector_norm(X.float())
+def _reach_and_lift(X: Tensor, norm: float, table: tuple, shrink: float) -> tuple[float, float]:
+    """As `diagnose` has them, of X / `norm` times ‖M‖_F / max(‖M‖_F, ε) = `shrink`."""
+    Y = X.float() / norm
     squares = torch.linalg.eigvalsh(Y @ Y.mT if len(Y) < Y.shape[1] else Y.mT @ Y).clamp(min=0)
     if X.device.type == "cpu" and squares.median() < _RESOLVED and shrink == 1:
         found = diagnose({"": X}, {"": table})[0]
         return found.reach[""], found.lift[""]
-    squares = squares.clamp(min=_RESOLVED) if squares.median() < _RESOLVED else squares
-    s = squares.sqrt().cpu().double()
-    lift = compose_quintics(s * shrink, table).square().mean().item()
-    return slope(table) * shrink * s.quantile(0.5).item(), lift
+    # numbers of numpy, of which an operation costs a tenth of torch's
+    s = np.sqrt(squares.double().cpu().numpy())
+    s = shrink * np.maximum(s, math.sqrt(_RESOLVED)) if np.median(s) ** 2 < _RESOLVED else shrink * s
+    out = s
+    for a, b, c in table:
+        out = a * out + b * out**3 + c * out**5
+    return slope(table) * float(np.median(s)), float(np.mean(out**2))
 
 
 def _few(rows: list, turn: str | None) -> dict[str, float]:
