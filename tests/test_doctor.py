@@ -594,7 +594,12 @@ def test_a_wrong_rate_is_said_and_the_files_own_is_taken(here, capsys, kind):
     assert status == 0 and said.startswith("Look: 8 of 8 steps are orthogonal, but not of this rate's size. 1. most")
     assert "--lr is 0.04, but the files store 0.02." in said
     status, said = compared(capsys, "--lr")
-    assert status == 0 and said.startswith("Nothing to do: 8 steps") and "The rate is the file's: 0.02." in said
+    assert status == 0 and said.startswith("Nothing to do: 8 steps") and "The rate is that of after.pt: 0.02." in said
+    assert "before.pt stores" not in said
+    before = torch.load("before.pt")
+    before["optimizers"][0]["param_groups"][0]["lr"] = 0.03
+    torch.save(before, "before.pt")
+    assert "before.pt stores 0.03: --lr X says another." in compared(capsys, "--lr")[1]
     # what says that a step is Muon's is the rule that is applied
     assert "flatness is 0.3 or more, or a third of the lift" in said
 

@@ -431,7 +431,7 @@ def _compare(options: argparse.Namespace) -> int:
     cuts = _cuts(options, [one.name for one in weights])
     alone = len(before.weights.keys() ^ after.weights.keys())
     left = Counter(after.left) + Counter({"in one of the files": alone})
-    lifts, steps, rates = {}, [], set()
+    lifts, steps, rates, taken = {}, [], set(), set()
     alike = Counter(one.stored.shape for one in weights if one.by_shape)
     for one in weights:
         old = before.weights[one.name].stored
@@ -446,6 +446,7 @@ def _compare(options: argparse.Namespace) -> int:
             own = _rates(one)
             # a scheduler may have moved on between the step and either file
             rates |= own | _rates(before.weights[one.name])
+            taken |= own
             if lr is None and len(own) != 1:
                 left["without one rate in the file"] += 1
                 continue
@@ -460,11 +461,14 @@ def _compare(options: argparse.Namespace) -> int:
     if options.json:
         _say(json.dumps([{**asdict(step), "shape": list(step.shape)} for step in steps]))
     else:
-        says = []
+        says, listed = [], lambda rates: ", ".join(f"{rate:g}" for rate in sorted(rates))
         if lr is None:
-            says = [f"The rate is the file's: {', '.join(f'{r:g}' for r in sorted(rates))}."]
+            says = [f"The rate is that of {printable(options.files[1])}: {listed(taken)}."]
+            says += [f"{printable(options.files[0])} stores {listed(rates - taken)}: --lr X says another."] * bool(
+                rates - taken
+            )
         elif rates and not any(math.isclose(lr, r, rel_tol=0.01) for r in rates):
-            says = [f"--lr is {lr:g}, but the files store {', '.join(f'{r:g}' for r in sorted(rates))}."]
+            says = [f"--lr is {lr:g}, but the files store {listed(rates)}."]
         _say(_told_of(steps, wrong, weights, left, says, bool(options.split or options.heads), _width(sys.stdout)))
     return int(any(step.fault in _BROKEN_STEPS and step.sure for step in wrong))
 
