@@ -149,3 +149,9 @@ def test_a_goal_of_the_loss_is_not_met_by_an_inaccurate_one():
     assert command.judged("loss-1", "peak", 0.55, {"loss-1": {"ratios": ratios}})["met"] is False
     ratios["ours"]["error"] = 3e-7
     assert command.judged("loss-1", "peak", 0.55, {"loss-1": {"ratios": ratios}})["met"] is True
+
+
+def test_the_watch_takes_a_share_of_a_step():
+    from benchmarks.watch_cost import cost
+
+    assert 0 < cost(1, 16, 64, steps=6) < cost(1, 16, 64, steps=6, every=6)

@@ -137,6 +137,7 @@ def assert_refused(capsys, arguments, words):
     said = capsys.readouterr()
     assert status == 2 and said.out == "" and all(word in said.err.splitlines()[-1] for word in words), said.err
     assert "Traceback" not in said.err and said.err.count("\n") == 1
+    return said.err.rstrip("\n")
 
 
 class Harm:
@@ -156,7 +157,7 @@ def test_bad_input_is_one_line_and_nothing_of_a_pickle_is_run(here, capsys):
     (here / "wild.safetensors").write_bytes(b"\xff" * 64)
     for arguments, words in [
         (["harm.pt"], ["harm.pt", "no tensor"]),
-        (["cut.pt"], ["cut.pt", "cannot be read"]),
+        (["cut.pt"], ["cut.pt", "cannot be read", "cut off"]),
         (["text.pt"], ["text.pt", "cannot be read"]),
         (["nothing.pt"], ["nothing.pt", "cannot be read"]),
         (["nothing.safetensors"], ["nothing.safetensors"]),
@@ -165,7 +166,7 @@ def test_bad_input_is_one_line_and_nothing_of_a_pickle_is_run(here, capsys):
         (["absent.safetensors"], ["absent.safetensors"]),
         (["."], ["."]),
         (["empty.pt"], ["empty.pt", "two dimensions"]),
-        (["good.pt", "--schedule", "zolotarev"], ["'zolotarev'", "'jordan'"]),
+        (["good.pt", "--schedule", "zolotarev"], ["--schedule must", "'zolotarev'", "'jordan'"]),
         (["good.pt", "--split", "good=3"], ["good.pt", "good", "(10, 8)", "split", "3"]),
         (["good.pt", "--split", "qkv=3"], ["--split", "'qkv'", "good"]),
         (["good.pt", "--split", "good=x"], ["--split", "'good=x'"]),
@@ -303,7 +304,7 @@ def test_a_state_without_a_momentum_is_no_file_of_weights(here, capsys):
         ({0: {"momentum_buffer": noise(64)}}, ["1 vectors"]),
     ):
         torch.save({"model": weights, "optimizer": {"state": state, "param_groups": [{"params": [0]}]}}, "x.pt")
-        assert_refused(capsys, ["x.pt"], ["x.pt", *words])
+        assert len(assert_refused(capsys, ["x.pt"], ["x.pt", *words])) <= 80
     torch.save({"model": weights, "opt": {"state": {0: {0: {"m": noise(8, 8)}}}, "param_groups": [{}]}}, "x.pt")
     assert len(asked(capsys, "x.pt", "--key", "m")) == 1
 
@@ -336,6 +337,11 @@ def test_numbers_get_names_from_the_model_where_shapes_tell_them(here, capsys):
     assert sorted(row["name"] for row in asked(capsys, "x.pt")) == ["a.weight", "b.weight", "c.weight"]
     torch.save({"model": model | {"d": noise(8, 6)}, "optimizer": optimizer}, "x.pt")
     assert [row["name"] for row in asked(capsys, "x.pt")] == ["optimizer.0", "b.weight", "optimizer.2"]
+    assert main(["doctor", "x.pt"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Names: 1 by shape and order from the model beside it; 2 keep a number" in said
+    torch.save({"optimizer": optimizer}, "x.pt")
+    assert main(["doctor", "x.pt"]) == 0 and "Names:" not in capsys.readouterr().out
 
 
 def test_a_folder_of_torchs_distributed_checkpoint(here, capsys):
@@ -448,6 +454,8 @@ def test_the_verdict_comes_first_and_worst_first(here, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("BROKEN: 2 of 5") and max(map(len, lines)) <= 80
     heads = [line for line in lines if line[:2] in ("1.", "2.", "3.")]
+    norm = state["small"].norm().item() / 1e-7
+    assert heads[0].endswith(": bad") and f"small ‖M‖/ε = {norm:.1g}" in " ".join(" ".join(lines).split())
     assert ["bad" in heads[0], "small" in " ".join(lines), "low" in heads[2]] == [True] * 3
     assert sum(line.lstrip().startswith("paste") for line in lines) == 3
     assert sum("1 zero" in line for line in lines) == 1
@@ -500,6 +508,119 @@ def test_two_checkpoints_tell_whether_a_step_was_muons(here, capsys):
     assert capsys.readouterr().out.startswith("BROKEN: 1 of 1 steps")
 
 
+class Skipped(am.Muon):
+    """Whose steps are its momenta, as where nothing is orthogonalised."""
+
+    def _step_group(self, group, params):
+        super()._step_group(group | {"schedule": lambda M: M / M.norm() / 20}, params)
+
+
+class Net(torch.nn.Module):
+    """Four pairs of matrices of two shapes for Muon, an embedding of one of these shapes, and what is no matrix."""
+
+    def __init__(self):
+        super().__init__()
+        for i in range(4):
+            self.register_parameter(f"up{i}", torch.nn.Parameter(noise(48, 32)))
+            self.register_parameter(f"mix{i}", torch.nn.Parameter(noise(32, 32)))
+        self.embedding, self.gain = torch.nn.Parameter(noise(48, 32)), torch.nn.Parameter(noise(32))
+        self.register_buffer("mask", torch.ones(4, 4, dtype=torch.int32))
+
+
+def two_checkpoints(kind, named, lr=0.02, after=lambda state: state):
+    net = Net()
+    pairs = [(name, p) for name, p in net.named_parameters() if name[:-1] in ("up", "mix")]
+    muon = kind(pairs if named else [p for _, p in pairs], lr=lr)
+    adam = torch.optim.AdamW([net.embedding, net.gain], lr=1e-3)
+    for t, file in enumerate(("before.pt", "after.pt")):
+        for p in net.parameters():
+            p.grad = noise(*p.shape)
+        # the embedding's step is not orthogonal, and none of Muon's
+        net.embedding.grad[:, 1:] = 0
+        muon.step(), adam.step()
+        state = {"model": net.state_dict(), "optimizers": [muon.state_dict(), adam.state_dict()]}
+        torch.save(after(state) if t else state, file)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_every_matrix_of_two_checkpoints_has_a_row_or_is_counted(here, capsys, named):
+    compare = ["doctor", "before.pt", "after.pt", "--lr", "0.02"]
+    two_checkpoints(Skipped, named)
+    assert main([*compare, "--json"]) == 1
+    rows = json.loads(capsys.readouterr().out)
+    faulty = {row["name"] for row in rows if row["fault"] == "this step is not orthogonal"}
+    names = {f"{kind}{i}" for kind in ("up", "mix") for i in range(4)}
+    assert faulty == (names if named else names | {"embedding"})
+    # the steps are as flat as noise is, and only their size tells
+    assert all(0.2 < row["flatness"] < 0.5 and row["size"] < 0.05 for row in rows if row["name"] != "embedding")
+    assert main(compare) == 1
+    said = capsys.readouterr().out
+    assert said.startswith(f"BROKEN: {8 + (not named)} of {8 + (not named)} steps") and "1 int32" in said
+    assert max(map(len, said.splitlines())) <= 80
+    assert ("1 without a momentum of Muon's" in said) == named and ("told by their shape" in said) != named
+    assert ("Whether 5 are Muon's" in said) != named
+    two_checkpoints(am.Muon, named)
+    # whose momentum is whose is not known, but a step that fits none is wrong
+    assert main(compare) == 0 and capsys.readouterr().out.startswith("Nothing to do" if named else "Look: 1 of 9")
+    assert main([*compare[:-1], "0.002"]) == 0 and "longer than momentum" in " ".join(capsys.readouterr().out.split())
+
+
+def test_matrices_that_two_checkpoints_do_not_share_are_counted(here, capsys):
+    def changed(state):
+        model = state["model"]
+        return state | {"model": model | {"mix0": noise(4, 4), "more": model.pop("mix1")}}
+
+    two_checkpoints(am.Muon, True, after=changed)
+    assert main(["doctor", "before.pt", "after.pt", "--lr", "0.02"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.startswith("Nothing to do: 6 steps") and "2 in one of the files" in said and "1 of two shapes" in said
+
+
+def test_a_step_that_bfloat16_swallows_is_no_lack_of_orthogonalization(here, capsys):
+    W, M = (noise(48, 48) / 7).bfloat16(), noise(48, 48)
+    state = {"state": {"w": {"momentum_buffer": M}}, "param_groups": [{"params": ["w"]}]}
+    torch.save({"model": {"w": W}, "optimizer": state}, "before.pt")
+    torch.save({"model": {"w": W - 2e-4 * am.polar(M).bfloat16()}, "optimizer": state}, "after.pt")
+    assert main(["doctor", "before.pt", "after.pt", "--lr", "2e-4"]) == 0
+    assert "lost in the rounding of the weights" in " ".join(capsys.readouterr().out.split())
+
+
+def test_two_files_of_weights_alone_are_judged_and_not_sure(here, capsys):
+    W = noise(64, 16)
+    torch.save({"w": W}, "before.pt")
+    for step, words in ((am.polar(noise(64, 16)).float(), "Nothing to do"), (noise(64, 16) / 2e4, "Look: 1 of 1")):
+        torch.save({"w": W - 0.02 * step}, "after.pt")
+        assert main(["doctor", "before.pt", "after.pt", "--lr", "0.02"]) == 0
+        said = capsys.readouterr().out
+        assert said.startswith(words) and "1 are Muon's at all is not sure" in said
+
+
+def test_of_weights_it_gives_no_advice(here, capsys):
+    weights = {"qkv": noise(96, 32), "small": noise(32, 32) * 1e-12, "steep": torch.diag(torch.logspace(0, -5, 48))}
+    torch.save(weights, "x.pt")
+    assert main(["doctor", "x.pt"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("No optimizer's state: 3 matrices. Of weights a reach means nothing.\n")
+    assert not any(word in said for word in ("paste", "fewer steps", "looks fused", "Schedule", "BROKEN"))
+    assert "--all" in said and len(asked(capsys, "x.pt")) == 3
+    torch.save({"good": noise(8, 8), "bad": noise(8, 8) * np.inf}, "x.pt")
+    assert main(["doctor", "x.pt"]) == 1 and capsys.readouterr().out.startswith("BROKEN: 1 of 2 matrices; first bad")
+    torch.save({"state": {"w": {"momentum_buffer": noise(8, 8)}}, "param_groups": []}, "state.pt")
+    torch.save(weights, "x.pt")
+    assert main(["doctor", "x.pt", "state.pt"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("Nothing to do: 1 matrices") and "Beside them 3 of files without" in said
+
+
+def test_the_flattening_of_a_group_is_the_doctors(here, capsys):
+    stack = torch.nn.Parameter(noise(3, 32, 24))
+    optimizer = am.Muon([("experts", stack)], flatten=2, split=3)
+    stack.grad = noise(3, 32, 24)
+    optimizer.step()
+    torch.save(optimizer.state_dict(), "x.pt")
+    assert [row["shape"] for row in asked(capsys, "x.pt")] == [[32, 24]] * 3
+
+
 def test_other_forms(here, capsys):
     torch.save({f"h.{i}.attn": noise(16, 8) for i in range(3)} | {"out": memory(32)}, "x.pt")
     assert main(["doctor", "x.pt", "--csv"]) == 0
@@ -535,6 +656,14 @@ def test_it_prints_in_whatever_a_pipe_takes(here, monkeypatch, encoding):
     assert b"BROKEN" in out.buffer.getvalue()
 
 
+def test_a_terminal_gets_errors_in_its_width(here, monkeypatch, capsys):
+    torch.save({"good": noise(8, 8)}, "x.pt")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    assert main(["doctor", "x.pt", "--schedule", "zolotarev"]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) > 1 and max(map(len, lines)) <= 80 and "'zolotarev'" in lines[-1]
+
+
 def test_special_files_cycles_and_giants_end(here, capsys):
     if hasattr(os, "mkfifo"):
         os.mkfifo("fifo.pt")
@@ -562,3 +691,14 @@ def test_safetensors_that_lie_are_refused(here, capsys):
         assert_refused(capsys, ["x.safetensors"], ["x.safetensors", *words])
     (here / "x.safetensors").write_bytes(b"\xff" * 7 + b"\x7f" + b"{}")
     assert_refused(capsys, ["x.safetensors"], ["x.safetensors", "header"])
+
+
+# the page
+
+
+def test_the_verdict_on_the_first_screen_is_real_output():
+    folder = pathlib.Path(__file__).parents[1] / "chapters" / "practice"
+    shown = (folder / "doctor.md").read_text(encoding="utf-8").split("```")[3].strip()
+    cells = json.loads((folder / "doctor.ipynb").read_text(encoding="utf-8"))["cells"]
+    printed = ["".join(part.get("text", "")) for cell in cells for part in cell.get("outputs", ())]
+    assert shown.startswith("Look:") and any(shown in text for text in printed)

@@ -3,6 +3,7 @@
 import copy
 import subprocess
 import sys
+import warnings
 
 import pytest
 import torch
@@ -175,6 +176,30 @@ def test_bad_settings_are_named(options, words):
     with pytest.raises(ValueError) as raised:
         am.Muon(weights([(24, 24)]), **options)
     assert all(word in str(raised.value) for word in words) and "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("bad", ["zolotarev", (1.0, 2.0), []])
+def test_a_bad_schedule_is_called_by_its_own_name(bad):
+    W = torch.nn.Parameter(torch.zeros(4, 4))
+    with pytest.raises((ValueError, TypeError), match="^schedule must"):
+        am.Muon([W], schedule=bad)
+    with pytest.raises((ValueError, TypeError), match="^name must"):
+        am.schedule(bad)
+    with pytest.raises((ValueError, TypeError), match="^schedules must"):
+        am.diagnose(torch.eye(4), {"mine": bad})
+
+
+def test_a_mistyped_option_of_a_group_is_named():
+    W = torch.nn.Parameter(torch.zeros(4, 4))
+    with pytest.warns(UserWarning, match="'scedule', 'wd' mean nothing to Muon.* schedule,"):
+        am.Muon([{"params": [W], "scedule": "cans", "wd": 0.1}])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        own = am.Muon([{"params": [("w", W)], "name": "matrices", "initial_lr": 0.1, "schedule": "cans"}])
+        am.Muon(own.param_groups)
+        theirs = am.Muon([{"params": [W], "ns_steps": 6, "adjust_lr_fn": "match_rms_adamw"}])
+    assert theirs.param_groups[0]["schedule"] == am.spectral.SCHEDULES["jordan"][:1] * 6
+    assert theirs.param_groups[0]["adjust_lr"] == "rms"
 
 
 def test_what_is_no_matrix_is_refused_and_nothing_is_added():

@@ -62,7 +62,37 @@ def test_a_flatness_is_that_of_the_singular_values():
 
 def test_steps_that_bfloat16_swallows_are_named():
     [(_, values)], said = run(am.Muon, lr=2e-4, dtype=torch.bfloat16, shapes=[(48, 48)])
-    assert values["size/w0"] < 0.5 * values["lift/w0"] ** 0.5 and ("shorter" in said or "not orthogonal" in said)
+    assert values["size/w0"] < 0.5 * values["lift/w0"] ** 0.5 and "w0: this step is lost in the rounding" in said
+    assert "not orthogonal" not in said and "shorter" not in said
+    # in float32 nothing of it is lost, and in bfloat16 nothing of a longer step
+    assert not run(am.Muon, lr=2e-4)[1] and not run(am.Muon, lr=2e-2, dtype=torch.bfloat16)[1]
+
+
+def test_rounding_excuses_no_step_that_it_does_not_swallow():
+    """Momentum SGD's step in bfloat16, in a group that says Jordan's steps."""
+
+    class Skipped(am.Muon):
+        def _step_group(self, group, params):
+            super()._step_group(group | {"schedule": lambda M: M / M.norm() * 0.4}, params)
+
+    [_], said = run(Skipped, lr=2e-1, dtype=torch.bfloat16, shapes=[(48, 48)])
+    assert "w0: this step is not orthogonal" in said and "rounding" not in said
+
+
+@pytest.mark.parametrize(("lr", "word"), [(0.0, "0"), (-0.1, "negative"), (float("nan"), "not finite")])
+def test_at_a_rate_that_is_none_it_says_once_why_sizes_are_missing(lr, word):
+    [W], seen = [torch.nn.Parameter(noise(8, 8))], []
+    optimizer = am.Muon([("w", W)])
+    optimizer.param_groups[0]["lr"] = lr
+    am.watch(optimizer, 1, lambda step, values: seen.append(values))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            W.grad = noise(8, 8)
+            optimizer.step()
+    text = f"step 1, w: the rate is {word}: no size and no flatness of its steps"
+    assert [str(one.message) for one in said] == [text]
+    assert all(set(values) == {"reach/w", "lift/w"} for values in seen)
 
 
 def test_below_epsilon_nothing_is_lifted_and_zeros_are_no_alarm():

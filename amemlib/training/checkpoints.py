@@ -74,27 +74,60 @@ def read_contents(path: str, keys: tuple[str, ...] = (), names: tuple[str, ...] 
         raise ValueError(f"{shown} cannot be read: {type(error).__name__} in its state: {error}"[:400]) from None
 
 
-def read_weights(path: str, names: tuple[str, ...] = ()) -> dict[str, tuple[Stored, bool, float]]:
-    """The matrices in a file that are no optimizer's; whether a momentum has their name, and its group's decay."""
+@dataclass(frozen=True)
+class Weight:
+    """A weight in a file, and the momenta that may be its own: that of its name, or else all of its shape."""
+
+    name: str
+    stored: Stored
+    momenta: tuple[Momentum, ...]
+    by_shape: bool
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What a file holds beside optimizers, by name; left: how many are left out, by reason; of_state: as `Contents`."""
+
+    weights: Mapping[str, Weight]
+    left: Mapping[str, int]
+    of_state: bool
+
+
+def read_weights(path: str, names: tuple[str, ...] = ()) -> Weights:
+    """The tensors of two dimensions or more in a file that are no optimizer's, those whose names fit a pattern."""
     shown, tree = _tree(path)
     leaves, states = _leaves(tree)
     try:
-        momenta = {one.name: one.group for one in _contents(shown, tree, (), ()).momenta} if states else {}
+        content = _contents(shown, tree, (), ())
+        momenta = content.momenta if content.of_state else ()
     except ValueError:
-        momenta = {}
-    weights = {}
+        momenta = ()
+    found, left = {}, Counter()
     for place, stored in leaves:
-        inside = any(place[: len(node)] == node for node in states) or {*MOMENTA} & {*_words(place)}
-        if not inside and len(stored.shape) == 2 and min(stored.shape) > 1 and stored.read is not None:
-            words = _words(place)
-            name = ".".join(words[1:] if len(words) > 1 and _MODEL.fullmatch(words[0]) else words) or "matrix"
-            floating = isinstance(stored.dtype, torch.dtype) and stored.dtype.is_floating_point
-            if floating and (not names or any(fnmatchcase(name, f"*{p}*") for p in names)):
-                decay = momenta.get(name, {}).get("weight_decay", 0.0)
-                weights[name] = stored, name in momenta, decay if isinstance(decay, float | int) else 0.0
-    if not weights:
+        words = _words(place)
+        inside = any(place[: len(node)] == node for node in states) or {*MOMENTA} & {*words}
+        if inside or len(stored.shape) < 2 or math.prod(stored.shape) in stored.shape:
+            continue
+        name = ".".join(words[1:] if len(words) > 1 and _MODEL.fullmatch(words[0]) else words) or "matrix"
+        if names and not any(fnmatchcase(name, f"*{p}*") for p in names):
+            continue
+        if name in found:
+            name = ".".join(words)
+        if stored.read is None:
+            left[stored.reason or "without numbers"] += 1
+        elif not isinstance(stored.dtype, torch.dtype) or not stored.dtype.is_floating_point:
+            left[f"{str(stored.dtype).removeprefix('torch.')}, no floating point"] += 1
+        else:
+            found[name] = stored
+    if not found:
         raise ValueError(f"{shown} holds no matrix of weights")
-    return weights
+    named = {one.name: one for one in momenta if one.name in found and one.stored.shape == found[one.name].shape}
+    rest = [one for one in momenta if one.name not in named]
+    weights = {}
+    for name, stored in found.items():
+        own = (named[name],) if name in named else tuple(one for one in rest if one.stored.shape == stored.shape)
+        weights[name] = Weight(name, stored, own, name not in named)
+    return Weights(weights, left, bool(momenta))
 
 
 def _tree(path: str) -> tuple[str, object]:
@@ -136,7 +169,7 @@ def _contents(path: str, tree, keys: tuple[str, ...], patterns: tuple[str, ...])
             left["of Adam's kind"] += 1
         else:
             rows.append((place, stored, words, at))
-    of_model, named_by = _names_of_the_model(leaves, states, best.values()) if states else {}, ""
+    of_model, named_by, numbers = _names_of_the_model(leaves, states, best.values()) if states else {}, "", 0
     found = []
     for place, stored, words, at in rows:
         if stored.reason:
@@ -148,14 +181,19 @@ def _contents(path: str, tree, keys: tuple[str, ...], patterns: tuple[str, ...])
         else:
             name, where, group = _called(place, words, at, states, tables)
             if id(stored) in of_model:
-                name, named_by = of_model[id(stored)], "by shape and order from the model beside it"
+                name = of_model[id(stored)]
+            elif len(place) > 1 and isinstance(place[-2], int) and not group.get("param_names"):
+                numbers += 1
             found.append((name, where, stored, group))
+    if of_model or numbers and _top_of_the_model(leaves, states) is not None:
+        rest = f"; {numbers} keep a number, for the model beside it does not tell which is whose" * bool(numbers)
+        named_by = f"{len(found) - numbers} by shape and order from the model beside it{rest}"
     if not found:
         why = "; ".join(f"{count} {reason}" for reason, count in left.items())
         kind = "momentum" if best else "tensor"
         shards = _FULL * any("a shard" in reason for reason in left)
         why = f" ({why})" * bool(why) + shards
-        raise ValueError(f"{path} holds no {kind} of numbers with two dimensions or more{why}")
+        raise ValueError(f"{path} holds no {kind} of two dimensions or more{why}")
     fit = [one for one in found if not patterns or any(fnmatchcase(one[0], f"*{p}*") for p in patterns)]
     if not fit:
         raise ValueError(f"{path}: --names must fit a matrix, got {', '.join(patterns)}, of {found[0][0]} …")
@@ -243,16 +281,20 @@ def _distinct(found: list[tuple]) -> list[str]:
 def _no_momentum(path: str, leaves: list, states: dict) -> str:
     seen = Counter(_words(place)[-1] for place, _ in leaves if "state" in _words(place)[:-1])
     if not seen:
-        return f"{path} holds an optimizer's state before its first step, without a momentum: save after a step"
+        return f"{path}: its optimizer is before its first step: save after one"
     keys = ", ".join(list(seen)[:8])
-    return f"{path} holds an optimizer's state without any of {', '.join(MOMENTA)}; found {keys}: name one by --key"
+    return f"{path}: no momentum in its optimizer; found {keys}: name one by --key"
+
+
+def _top_of_the_model(leaves: list, states: dict) -> str | None:
+    tops = [p[0] for p, _ in leaves if p and not any(p[: len(node)] == node for node in states)]
+    return next((t for t in dict.fromkeys(tops) if isinstance(t, str) and _MODEL.fullmatch(t)), None)
 
 
 def _names_of_the_model(leaves: list, states: dict, momenta) -> dict[int, str]:
     """Names for numbered momenta: where one group holds all of a shape, in the order of the model's matrices."""
     model: dict[tuple, dict] = {}
-    tops = [p[0] for p, _ in leaves if p and not any(p[: len(node)] == node for node in states)]
-    top = next((t for t in dict.fromkeys(tops) if isinstance(t, str) and _MODEL.fullmatch(t)), None)
+    top = _top_of_the_model(leaves, states)
     for place, stored in leaves:
         if top is not None and place[0] == top and len(stored.shape) > 1:
             # tied weights are one parameter
@@ -298,7 +340,7 @@ def _read(path: Path):
     if head.startswith(b"\x93NUMPY") or path.suffix == ".npz":
         return _read_numpy(path)
     if not head.startswith((b"PK", b"\x80")):
-        raise ValueError("it is none of .pt, .safetensors, .npz, .msgpack, a pickle or a folder of a checkpoint")
+        raise ValueError("no .pt, .safetensors, .npz, .msgpack or pickle")
     return read_archive(str(path))
 
 
@@ -309,14 +351,14 @@ def _read_folder(path: Path):
         try:
             orbax = import_module("orbax.checkpoint")
         except ImportError:
-            raise ValueError("orbax wrote it: pip install orbax-checkpoint, or save the state as .npz") from None
+            raise ValueError("pip install orbax-checkpoint, or save .npz") from None
         return orbax.PyTreeCheckpointer().restore(path.absolute())
     inside = sorted(path.iterdir())
     found = [p for p in inside if "optim" in p.name and (p.suffix in _ENDINGS or p.is_dir() and is_folder_of_torch(p))]
     found = found or [p for p in inside if p.suffix == ".safetensors"]
     if not found:
         seen = ", ".join(p.name for p in inside[:6])
-        raise ValueError(f"no .metadata, optimizer.pt, .bin or .safetensors in the folder, but {seen or 'nothing'}")
+        raise ValueError(f"a folder without .metadata, optimizer*.pt or .safetensors, but {seen or 'nothing'}")
     trees = {p.name: _read(p) for p in found}
     models = [p for p in inside if p.name in ("model.safetensors", "pytorch_model.bin", "model.pt")]
     trees |= {"model": _read(models[0])} if models and models[0].name not in trees else {}
@@ -330,7 +372,7 @@ def _read_safetensors(path: Path) -> dict[str, Stored]:
         with open(path, "rb") as file:
             length = int.from_bytes(file.read(8), "little")
             if not 2 <= length <= size - 8:
-                raise ValueError(f"{length} bytes of a header, in a file of {size}")
+                raise ValueError(f"{length} bytes, in a file of {size}")
             header = json.loads(file.read(length), object_pairs_hook=_once)
         tensors, ranges, rest = {}, [], size - 8 - length
         for key, entry in header.items():
@@ -393,7 +435,7 @@ def _read_message(path: Path):
     try:
         msgpack = import_module("msgpack")
     except ImportError:
-        raise ValueError("flax wrote it: pip install msgpack, or save the state as .npz") from None
+        raise ValueError("flax wrote it: pip install msgpack, or save .npz") from None
 
     def array(code: int, raw: bytes):
         if code not in (1, 3):

@@ -21,10 +21,19 @@ from torch import Tensor
 from amemlib.arithmetic import unit_scale
 from amemlib.checks import check_count, check_positive
 from amemlib.spectral import SCHEDULES, compose_quintics, newton_schulz_schedule
-from amemlib.training.muon import part_rows
+from amemlib.training.muon import part_rows, schedule_table
 
 MOMENTA = ("momentum_buffer", "momentum", "exp_avg", "mu", "buf", "first_moment")
 """What optimizers call a momentum in their state."""
+
+_FLAT, _MUONS = 0.3, 0.5
+"""Momentum SGD's steps are less flat than the first, those of a schedule on a full momentum flatter than the second."""
+_SHORT, _LONG = 0.5, 2.0
+NOT_ORTHOGONAL = "this step is not orthogonal"
+STEP_NOT_FINITE = "this step is not finite"
+SHORT_STEP = "this step is shorter than momentum and rate say: not orthogonalized, clipped, or another rate"
+_LONG_STEP = "this step is longer than momentum and rate say: another rate, or a schedule that rounding makes diverge"
+_ROUNDED = "this step is lost in the rounding of the weights: keep them in float32, or a copy for the optimizer"
 
 _LARGEST_SVD = 512
 _ROWS = 8192
@@ -43,13 +52,15 @@ class Diagnosis:
     """What `diagnose` finds of one matrix; None where a number has no meaning, as in a zero matrix.
 
     rank: directions above a gap of 10 that ends at the rounding of the matrix's own format; all where there is none.
+        That a single direction is missing from a square matrix cannot be told in bfloat16 or float16: in bfloat16 the
+        least singular value of one in ten noise matrices of 64 rows is as small as rounding, one in five of 200.
     stable_rank: ‖M‖_F² / s_1². reach: by schedule x, its median over the `rank` first directions, for the polar factor
         drops the others.
     lifted: by schedule the share of the min(m, n) directions with s > ‖M‖_F / Λ. lift: by schedule ‖O‖_F² / min(m, n).
     noise: the median over that of white noise with the same shape and ‖M‖_F (Marchenko and Pastur).
     signal: the share of ‖(A + B)/2‖_F² that the A and B of two half batches have in common, 2r / (1 + r) with
         r = ⟨A, B⟩ / ‖A‖_F ‖B‖_F.
-    broken: why no step of use can be made of the matrix, or nothing; an attribute, no field.
+    broken: why no step of use can be made of the matrix, "not finite" or its "‖M‖/ε = …", or nothing; no field.
     """
 
     name: str
@@ -137,7 +148,8 @@ def diagnose(
     schedule, rows that do not fit, or an `other` of another shape.
     """
     schedules = [schedules] if isinstance(schedules, str) else schedules
-    tables = {n: newton_schulz_schedule(schedules[n] if isinstance(schedules, Mapping) else n) for n in schedules}
+    tables = {n: schedules[n] if isinstance(schedules, Mapping) else n for n in schedules}
+    tables = {n: schedule_table("schedules", table) for n, table in tables.items()}
     if not tables:
         raise ValueError("schedules must hold at least one schedule, got none")
     named = dict(matrix) if isinstance(matrix, Mapping) else {"matrix": matrix}
@@ -150,8 +162,8 @@ def diagnose(
             Y = _whole(f"other[{name!r}]", others.get(name, "no such name"))
             if Y.shape != X.shape:
                 raise ValueError(f"other[{name!r}] must have shape {tuple(X.shape)}, got {tuple(Y.shape)}")
-            halves = _matrices(name, Y, *cut)
-        for (called, M, note), (_, half, _) in zip(_matrices(name, X, *cut), halves, strict=False):
+            halves = matrices(name, Y, *cut)
+        for (called, M, note), (_, half, _) in zip(matrices(name, X, *cut), halves, strict=False):
             found.append(_diagnosis(called, M, tables, half, note, eps))
     return found[0] if len(found) == 1 and not isinstance(matrix, Mapping) else Diagnoses(found)
 
@@ -161,6 +173,30 @@ def momentum_of(state: Mapping) -> Tensor | None:
     return next((state[key] for key in MOMENTA if isinstance(state.get(key), Tensor)), None)
 
 
+def step_fault(size: float, flatness: float, scale: float, lift: float | None, rounding: float) -> str:
+    """What is wrong with a step of this size and flatness, as `step_shape` has them; "" if nothing is.
+
+    scale: c of its rate, NaN if unknown. lift: that of its momentum, None if unknown: then only the flatness counts.
+    rounding: the size of what the weights' format rounds away; below four times that a step is lost in it.
+    """
+    if not math.isfinite(size):
+        return STEP_NOT_FINITE
+    meant = math.nan if lift is None else scale * math.sqrt(lift)
+    flat = _FLAT if lift is None or size < _SHORT * meant else min(_FLAT, lift / 3)
+    if flatness < (_MUONS if size < 0.1 * meant else flat):
+        fault = NOT_ORTHOGONAL
+    elif size < _SHORT * meant:
+        fault = SHORT_STEP
+    else:
+        fault = _LONG_STEP if meant and size > _LONG * meant else ""
+    return _ROUNDED if fault and (size if math.isnan(meant) else meant) < 4 * rounding else fault
+
+
+def rounding_size(W: Tensor, dtype: torch.dtype, lr: float) -> Tensor:
+    """‖E‖_F / (η √k) of the error E that weights W (m, n), k = min(m, n), have by being rounded to a format."""
+    return _ROUNDING * torch.finfo(dtype).eps * torch.linalg.vector_norm(W) / (lr * math.sqrt(min(W.shape)))
+
+
 def step_shape(D: Tensor, lr: float, steps: int = 8) -> tuple[Tensor, Tensor]:
     """‖D‖_F / (η √k) and the flatness ‖D‖_F² / (k ‖D‖₂²) of a step D (m, n), k = min(m, n), by power iteration.
 
@@ -168,9 +204,10 @@ def step_shape(D: Tensor, lr: float, steps: int = 8) -> tuple[Tensor, Tensor]:
     """
     norm, k = torch.linalg.vector_norm(D), min(D.shape)
     X, v = D / norm, torch.randn(D.shape[1], generator=torch.Generator().manual_seed(0)).to(D)
-    for _ in range(steps):
+    for i in range(1, steps + 1):
         v = X.mT @ (X @ v)
-        v = v / torch.linalg.vector_norm(v)
+        # four shrink it to 10⁻¹⁵ at least in any matrix of 5,000 rows
+        v = v / torch.linalg.vector_norm(v) if not i % 4 or i == steps else v
     return norm / (lr * math.sqrt(k)), 1 / (k * (X @ v).square().sum())
 
 
@@ -189,16 +226,18 @@ def schedule_of(group: Mapping) -> tuple[str, tuple, str]:
         return *named_schedule("jordan"), "assumed"
     rows = SCHEDULES["jordan"][0] if rows is None else rows
     one = not any(np.ndim(row) for row in rows)
-    return *named_schedule(newton_schulz_schedule(rows, steps if one else None)), "from the file"
+    return *named_schedule(schedule_table("ns_coefficients", rows, steps if one else None)), "from the file"
 
 
-def named_schedule(schedule: str | Iterable) -> tuple[str, tuple]:
-    """A name and the table of a schedule: of a name, of "jordan × 6", or of a table, which is looked up."""
+def named_schedule(schedule: str | Iterable, called: str = "schedule") -> tuple[str, tuple]:
+    """A name and the table of a schedule: of a name, of "jordan × 6", or of a table, which is looked up.
+
+    called: what an error calls it.
+    """
     repeated = re.fullmatch(r"(\w+?)\s*[×x*]\s*(\d{1,2})", schedule) if isinstance(schedule, str) else None
     if repeated:
-        rows = newton_schulz_schedule(repeated[1])[:1] * int(repeated[2])
-        return named_schedule(rows)
-    table = newton_schulz_schedule(schedule)
+        return named_schedule(schedule_table(called, repeated[1])[:1] * int(repeated[2]), called)
+    table = schedule_table(called, schedule)
     if isinstance(schedule, str):
         return schedule, table
     known = {SCHEDULES["jordan"][:1] * n: f"jordan × {n}" for n in range(1, 21)} | {t: n for n, t in SCHEDULES.items()}
@@ -270,7 +309,7 @@ def _whole(name: str, X) -> Tensor:
     return X.detach().to_dense() if X.layout != torch.strided else X.detach()
 
 
-def _matrices(name: str, X: Tensor, split, heads) -> Iterator[tuple[str, Tensor, str]]:
+def matrices(name: str, X: Tensor, split, heads) -> Iterator[tuple[str, Tensor, str]]:
     """The matrices in a tensor: their names, themselves, and what was done to get them."""
     kernel = X.ndim > 3 or X.ndim == 3 and (X.shape[2] < _KERNEL or X.shape[1] == 1)
     note = f"convolution {' × '.join(map(str, X.shape))}, flattened" if kernel else ""
@@ -319,7 +358,7 @@ def _diagnosis(name: str, M: Tensor, tables: dict[str, tuple], half: Tensor | No
         square = compose_quintics(torch.from_numpy(s * min(1, size / eps if eps else 1)), table).numpy() ** 2
         reach[schedule], lift[schedule] = Lambda * median, float(square.mean())
         lifted[schedule] = float((s * Lambda > 1).mean())
-    broken = "below ε" if size < eps else ""
+    broken = f"‖M‖/ε = {size / eps:.1g}" if size < eps else ""
     return Diagnosis(name, shape, rank, float(s[0] ** -2), reach, lifted, lift, noise, signal, "; ".join(notes), broken)
 
 

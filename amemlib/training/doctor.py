@@ -2,6 +2,7 @@
 
 import argparse
 import csv
+import functools
 import io
 import json
 import math
@@ -13,32 +14,39 @@ import textwrap
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import import_module
 
 import numpy as np
 from torch import Tensor
 
 from amemlib.checks import check_positive
-from amemlib.training.checkpoints import Contents, Momentum, read_contents, read_weights
+from amemlib.training.checkpoints import Contents, Momentum, Weight, read_contents, read_weights
 from amemlib.training.diagnosis import (
+    NOT_ORTHOGONAL,
+    SHORT_STEP,
+    STEP_NOT_FINITE,
     Diagnoses,
     Diagnosis,
     diagnose,
     least_schedule,
+    matrices,
     named_schedule,
     printable,
+    rounding_size,
     schedule_of,
     shortened,
     slope,
+    step_fault,
     step_shape,
 )
+from amemlib.training.muon import rate_scale
+from amemlib.training.unpickling import Stored
 
 _KNEE, _AMPLE, _ROWS = 3.0, 12.0, 5
-_SKIPPED = 0.2
-"""Flatness of a step that no Newton–Schulz was made for; those of a short reach have 0.2 to 0.5."""
 _LONGEST = 8
 """Steps that bfloat16 resolves."""
+_BROKEN_STEPS = (NOT_ORTHOGONAL, STEP_NOT_FINITE)
 _FUSED = re.compile(r"qkv|c_attn|in_proj|Wqkv|query_key_value")
 _PLAIN = {"‖": "|", "–": "-", "×": "x", "÷": "/", "…": "...", "≥": ">=", "√": "sqrt ", "ε": "eps", "η": "lr", "²": "^2"}
 _PLAIN |= {"Λ": "slope", "Δ": "d", "≤": "<=", "±": "+-", "−": "-"}
@@ -75,6 +83,7 @@ class _Row:
     source: str
     schedule: str
     reach: float | None
+    of_state: bool
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -87,27 +96,29 @@ def main(arguments: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (ValueError, TypeError, OSError, MemoryError, RuntimeError, ImportError) as error:
-        _say(f"amemlib: {printable(' '.join(str(error).split())) or type(error).__name__}", sys.stderr)
+        text = f"amemlib: {printable(' '.join(str(error).split())) or type(error).__name__}"
+        # a line for whoever reads a log
+        _say("\n".join(_wrapped(text, _width(sys.stderr), "  ")) if sys.stderr.isatty() else text, sys.stderr)
         return 2
 
 
 def _report(options: argparse.Namespace) -> int:
     if options.other and len(options.files) > 1:
         raise ValueError(f"--other must be given with one file, got {len(options.files)}")
-    schedules = dict(named_schedule(name) for name in options.schedule or ())
+    schedules = dict(named_schedule(name, "--schedule") for name in options.schedule or ())
     if options.reach is not None:
         check_positive("--reach", options.reach)
     read = lambda path: read_contents(path, tuple(options.key), tuple(options.names))
     contents = [read(path) for path in options.files]
     theirs = {one.name: one for one in read(options.other).momenta} if options.other else None
     names = [one.name for content in contents for one in content.momenta]
-    cuts = {key: dict(_cut(key, text, names) for text in getattr(options, key)) for key in ("split", "heads")}
+    cuts = _cuts(options, names)
     rows, done, start = [], 0, time.monotonic()
     for content in contents:
         for momentum in content.momenta:
             label = f"{content.path}: {momentum.name}" if len(contents) > 1 else momentum.name
             try:
-                rows += _examine(label, momentum, theirs, schedules, cuts, options)
+                rows += _examine(label, momentum, content.of_state, theirs, schedules, cuts, options)
             except Exception as error:  # a file that lies raises whatever its bytes lead to
                 where = ", ".join([content.path, *[options.other] * bool(options.other)])
                 why = str(error) if momentum.name in str(error) else f"{momentum.name}: {error}"
@@ -118,7 +129,7 @@ def _report(options: argparse.Namespace) -> int:
                 _say(f"{done} of {len(names)}", sys.stderr, "\r" if sys.stderr.isatty() else "\n")
     found = Diagnoses(row.one for row in _sorted(rows, options.sort))
     found = Diagnoses(found[: options.top]) if options.top else found
-    width = max(60, shutil.get_terminal_size((80, 24)).columns) if sys.stdout.isatty() else 80
+    width = _width(sys.stdout)
     if options.plot:
         _plot(rows, options.plot)
     if options.json:
@@ -136,10 +147,10 @@ def _report(options: argparse.Namespace) -> int:
         if not content.of_state:
             path = printable(content.path)
             _say(f"amemlib: {path} holds no optimizer's state: its tensors are taken as they are", sys.stderr)
-    return int(any(row.one.broken for row in rows))
+    return int(any(map(_is_broken, rows)))
 
 
-def _examine(label: str, momentum: Momentum, theirs, schedules, cuts, options) -> Iterator[_Row]:
+def _examine(label: str, momentum: Momentum, of_state: bool, theirs, schedules, cuts, options) -> Iterator[_Row]:
     X, group = momentum.stored.read(), momentum.group
     if theirs is not None and momentum.name not in theirs:
         raise ValueError(f"no such name in {options.other}")
@@ -149,21 +160,33 @@ def _examine(label: str, momentum: Momentum, theirs, schedules, cuts, options) -
     name, table, source = schedule_of(group)
     tables = schedules or {name: table}
     source = "asked for" if schedules else source
-    of_name = lambda key: next((to for piece, to in cuts[key].items() if piece in label), group.get(key))
-    split, heads = of_name("split"), of_name("heads")
+    split, heads, columns = _cuts_of(label, group, cuts)
     eps = group.get("eps")
     eps = float(eps) if isinstance(eps, float | int) and eps >= 0 else 1e-7
-    columns = split[1] if isinstance(split, tuple) and split[:1] == ("cols",) else None
-    halves = _pieces(label, Y, columns, options) if Y is not None else None
-    for called, M in _pieces(label, X, columns, options):
+    halves = _pieces(label, Y, columns, group, options) if Y is not None else None
+    for called, M in _pieces(label, X, columns, group, options):
         other = {called: next(halves)[1]} if halves else None
-        parts = {"split": None if columns else split, "heads": heads}
-        for one in diagnose({called: M}, tables, other, **parts, eps=eps):
-            yield _Row(one, group, next(iter(tables.values())), source, *next(iter(one.reach.items())))
+        for one in diagnose({called: M}, tables, other, split=split, heads=heads, eps=eps):
+            yield _Row(one, group, next(iter(tables.values())), source, *next(iter(one.reach.items())), of_state)
 
 
-def _pieces(name: str, X: Tensor, columns, options) -> Iterator[tuple[str, Tensor]]:
-    """A tensor as --conv, --stack and --split cols:3 take it apart."""
+def _cuts(options: argparse.Namespace, names: list[str]) -> dict[str, dict]:
+    return {key: dict(_cut(key, text, names) for text in getattr(options, key)) for key in ("split", "heads")}
+
+
+def _cuts_of(name: str, group: Mapping, cuts: dict[str, dict]) -> tuple:
+    """Split and heads of the rows and split of the columns, by the options or else by the group."""
+    of_name = lambda key: next((to for piece, to in cuts[key].items() if piece in name), group.get(key))
+    split, heads = of_name("split"), of_name("heads")
+    if isinstance(split, tuple) and split[:1] == ("cols",):
+        return None, heads, split[1]
+    return split, heads, None
+
+
+def _pieces(name: str, X: Tensor, columns, group: Mapping, options) -> Iterator[tuple[str, Tensor]]:
+    """A tensor as --conv, --stack and --split cols:3 take it apart, or the group's `flatten`."""
+    if X.ndim > 2 and isinstance(group.get("flatten"), int):
+        X = X.flatten(0, group["flatten"] - 1).flatten(1)
     if X.ndim > 2 and options.conv:
         X = (X.movedim(-1, 0) if options.conv == "hwio" else X).flatten(1)
     stack = np.ndindex(*X.shape[:-2]) if X.ndim > 2 and options.stack else [()]
@@ -193,14 +216,19 @@ def _sorted(rows: list[_Row], key: str | None) -> list[_Row]:
 
 def _verdict(rows: list[_Row], contents: list[Contents], width: int) -> str:
     """One line, and at most five findings, worst first."""
-    of = [row for row in rows if row.reach is not None and not row.one.broken]
-    broken = [row for row in rows if row.one.broken]
+    every = rows
+    if any(content.of_state for content in contents):
+        rows = [row for row in rows if row.of_state]
+    of = [row for row in rows if row.of_state and row.reach is not None and not row.one.broken]
+    broken = [row for row in rows if _is_broken(row)]
     look = sorted((row for row in of if row.reach < _KNEE), key=lambda row: row.reach)
     weakest = lambda row: f"{printable(row.one.name)}, {row.reach:.2g}"
-    if not any(content.of_state for content in contents):
-        text = f"No optimizer's state: {len(rows)} taken as momenta; of weights a reach means nothing."
-    elif broken:
-        text = f"BROKEN: {len(broken)} of {len(rows)} momenta; first {printable(broken[0].one.name)}."
+    state = any(row.of_state for row in rows)
+    kind = "momenta" if state else "matrices"
+    if broken:
+        text = f"BROKEN: {len(broken)} of {len(rows)} {kind}; first {printable(broken[0].one.name)}."
+    elif not state:
+        text = f"No optimizer's state: {len(rows)} matrices. Of weights a reach means nothing."
     elif look:
         text = f"Look: {len(look)} of {len(rows)} matrices reach below 3; weakest {weakest(look[0])}."
     elif of:
@@ -211,17 +239,28 @@ def _verdict(rows: list[_Row], contents: list[Contents], width: int) -> str:
     lines = [shortened(text, width)]
     used = Counter(f"{row.schedule}, {row.source}" for row in rows)
     named = (f"{name} ({count})" if len(used) > 1 else name for name, count in used.items())
-    lines.append("Schedule: " + "; ".join(named))
+    lines += _wrapped("Schedule: " + "; ".join(named), width, "  ") if state else []
     findings = [*_broken_findings(broken), *_look_findings(look)]
     for i, (head, members, says) in enumerate(findings[:_ROWS], 1):
-        names = [printable(row.one.name) + (f" {row.reach:.2g}" if row.reach is not None else "") for row in members]
+        numbers = [row.one.broken if row.one.broken else f"{row.reach:.2g}" for row in members]
+        numbers = [number.removeprefix("not finite") for number in numbers]
+        names = [f"{printable(row.one.name)} {number}".rstrip() for row, number in zip(members, numbers, strict=True)]
         lines += ["", *_wrapped(f"{i}. {head}: {_few(names, width)}", width, "   ")]
         for key, text in says.items():
             lines += _wrapped(f"   {key:6s} {text}", width, " " * 10)
     lines += [""] * bool(findings)
+    if not state:
+        lines += _wrapped("If they are momenta or gradients, --all shows what a step makes of them.", width, "  ")
+    elif len(rows) < len(every):
+        lines.append(f"Beside them {len(every) - len(rows)} of files without an optimizer's state.")
     for text in _remarks(rows, of, contents):
         lines += _wrapped(text, width, "  ")
     return "\n".join(lines)
+
+
+def _is_broken(row: _Row) -> bool:
+    """Weights may be as small as they like."""
+    return row.one.broken == "not finite" or row.of_state and bool(row.one.broken)
 
 
 def _few(names: list[str], width: int) -> str:
@@ -240,7 +279,7 @@ def _broken_findings(rows: list[_Row]) -> Iterator[tuple[str, list[_Row], dict[s
         says |= {"costs": "the steps since", "worth": "the run: a NaN never leaves a momentum", "sure": "certain"}
         says["paste"] = "torch.nn.utils.clip_grad_norm_(params, 1e9, error_if_nonfinite=True)"
         yield f"{len(bad)} hold NaN or inf", bad, says
-    small = [row for row in rows if row.one.broken == "below ε"]
+    small = [row for row in rows if row.one.broken != "not finite"]
     if small:
         lift = min(value for row in small for value in row.one.lift.values())
         says = {"do": "a smaller ε, or gradients that are not scaled down so far", "costs": "nothing"}
@@ -290,11 +329,13 @@ def _remedy(row: _Row) -> dict[str, str]:
 def _remarks(rows: list[_Row], of: list[_Row], contents: list[Contents]) -> Iterator[str]:
     zero = [row for row in rows if row.one.note.endswith("zero")]
     if zero:
-        yield f"{len(zero)} zero, as of experts without a gradient: {_few([printable(r.one.name) for r in zero], 80)}."
+        why = ", as of experts without a gradient" * any(row.of_state for row in zero)
+        yield f"{len(zero)} zero{why}: {_few([printable(r.one.name) for r in zero], 80)}."
     ample = [row for row in of if row.reach > _AMPLE]
     if ample:
         yield f"{len(ample)} reach above 12: fewer steps may do as well, which was not measured yet."
-    fused = [one for one in (row.one for row in rows) if _FUSED.search(one.name) and "[" not in one.name]
+    fused = [one for one in (row.one for row in rows if row.of_state) if _FUSED.search(one.name)]
+    fused = [one for one in fused if "[" not in one.name]
     fused = [one for one in fused if max(one.shape) >= 2 * min(one.shape)]
     if fused:
         yield f"{printable(fused[0].name)} looks fused: if your optimizer cuts it, say so: --split NAME=3 (cols:3)."
@@ -308,6 +349,10 @@ def _remarks(rows: list[_Row], of: list[_Row], contents: list[Contents]) -> Iter
 
 
 # other outputs
+
+
+def _width(stream) -> int:
+    return max(60, shutil.get_terminal_size((80, 24)).columns) if stream.isatty() else 80
 
 
 def _say(text: str, stream=None, end: str = "\n") -> None:
@@ -367,29 +412,105 @@ def _compare(options: argparse.Namespace) -> int:
     if len(options.files) != 2:
         raise ValueError(f"--lr must be given with two files, before and after, got {len(options.files)}")
     before, after = (read_weights(path, tuple(options.names)) for path in options.files)
-    rows = []
-    for name, (stored, is_muons, decay) in after.items():
-        if name in before and before[name][0].shape == stored.shape:
-            W, D = before[name][0].read().double(), stored.read().double()
-            # without what decay took
-            D = D - W * (1 - lr * decay)
-            size, flat = (float(x) for x in step_shape(D, lr, 50))
-            rows.append((name, D.shape, size, flat if size else 0.0, is_muons))
-    if not rows:
+    weights = [one for name, one in after.weights.items() if name in before.weights]
+    if not weights:
         raise ValueError(f"{' and '.join(options.files)} have no matrix of weights in common")
-    known = any(row[4] for row in rows)
-    judged = [row for row in rows if row[4] or not known]
-    skipped = [row for row in judged if not row[3] > _SKIPPED]
+    cuts = _cuts(options, [one.name for one in weights])
+    alone = len(before.weights.keys() ^ after.weights.keys())
+    left = Counter(after.left) + Counter({"in one of the files": alone})
+    lifts, steps = {}, []
+    alike = Counter(one.stored.shape for one in weights if one.by_shape)
+    for one in weights:
+        old = before.weights[one.name].stored
+        if old.shape != one.stored.shape:
+            left["of two shapes"] += 1
+        elif after.of_state and not one.momenta:
+            left["without a momentum of Muon's"] += 1
+        else:
+            sure = 0 < len(one.momenta) and alike[one.stored.shape] <= len(one.momenta) or not one.by_shape
+            try:
+                steps += _steps(one, old, lr, after.of_state and sure, lifts, cuts, options)
+            except ValueError as error:
+                raise ValueError(f"{options.files[1]}: {error}") from None
+    wrong = [step for step in steps if step.fault]
     if options.json:
-        keys = ("name", "shape", "size", "flatness")
-        _say(json.dumps([dict(zip(keys, (row[0], list(row[1]), *row[2:4]), strict=True)) for row in judged]))
+        _say(json.dumps([{**asdict(step), "shape": list(step.shape)} for step in steps]))
     else:
-        text = f"{len(skipped)} of {len(judged)} steps are not orthogonal" if skipped else "Nothing to do"
-        _say(f"{'BROKEN: ' * bool(skipped and known)}{text}: flatness above 0.5 is a Muon step, below 0.2 none.")
-        _say(f"{'matrix':40s} {'size':>8s}  flatness  shape")
-        for name, shape, size, flat, _ in sorted(judged, key=lambda row: row[3]):
-            _say(f"{shortened(printable(name), 40):40s} {size:8.3g}  {flat:8.2f}  {'×'.join(map(str, shape))}")
-    return int(bool(skipped and known))
+        _say(_told_of(steps, wrong, weights, left, _width(sys.stdout)))
+    return int(any(step.fault in _BROKEN_STEPS and step.sure for step in wrong))
+
+
+@dataclass(frozen=True)
+class _Step:
+    name: str
+    shape: tuple[int, ...]
+    size: float | None
+    flatness: float | None
+    fault: str
+    sure: bool
+    """Whether it is Muon's: the file says it, by name or by shapes."""
+
+
+def _steps(one: Weight, old: Stored, lr: float, sure: bool, lifts: dict, cuts: dict, options) -> Iterator[_Step]:
+    """Of one weight, or its parts; where several momenta may be its own, wrong is what fits none of them."""
+    groups = [momentum.group for momentum in one.momenta] or [{}]
+    decays = {group.get("weight_decay") for group in groups}
+    decay = decays.pop() if len(decays) == 1 else None
+    W = old.read().double()
+    D = one.stored.read().double() - W
+    # without what decay took, which another optimizer's step would only grow by
+    E = D + lr * decay * W if isinstance(decay, float | int) else D
+    D = E if sure or E.norm() < D.norm() else D
+    for momentum in one.momenta:
+        if id(momentum.stored) not in lifts:
+            rows = _examine(one.name, momentum, True, None, {}, cuts, options)
+            lifts[id(momentum.stored)] = [next(iter(row.one.lift.values())) for row in rows]
+    split, heads, columns = _cuts_of(one.name, groups[0], cuts)
+    parts = lambda X: (
+        part for called, Y in _pieces(one.name, X, columns, groups[0], options)
+        for part in matrices(called, Y, split, heads)
+    )  # fmt: skip
+    for i, ((name, X, _), (_, V, _)) in enumerate(zip(parts(D), parts(W), strict=True)):
+        size, flatness = (float(x) for x in step_shape(X, lr, 50))
+        judge = functools.partial(step_fault, size, flatness, rounding=float(rounding_size(V, old.dtype, lr)))
+        known = [(momentum.group, lifts[id(momentum.stored)][i]) for momentum in one.momenta]
+        faults = [judge(rate_scale(group, *X.shape), lift) if lift is not None else "" for group, lift in known]
+        if not known:
+            least = 0.1 * min(1, math.sqrt(X.shape[0] / X.shape[1]))
+            faults = [judge(math.nan, None) or SHORT_STEP * (0 < size < least)]
+        numbers = (x if math.isfinite(x) else None for x in (size, flatness))
+        yield _Step(name, tuple(X.shape), *numbers, "" if "" in faults else faults[0], sure)
+
+
+def _told_of(steps: list[_Step], wrong: list[_Step], weights: list[Weight], left: Counter, width: int) -> str:
+    broken = [step for step in wrong if step.fault in _BROKEN_STEPS]
+    worst = "BROKEN: " if any(step.sure for step in broken) else "Look: "
+    text = f"{worst}{len(wrong)} of {len(steps)} steps are not Muon's at this rate" if wrong else ""
+    lines = [text + "." if wrong else f"Nothing to do: {len(steps)} steps are orthogonal and of their size."]
+    for i, fault in enumerate(dict.fromkeys(step.fault for step in (*broken, *wrong)), 1):
+        names = [printable(step.name) for step in wrong if step.fault == fault]
+        lines += _wrapped(f"{i}. {fault}: {_few(names, width)}", width, "   ")
+    unsure = sum(not step.sure for step in steps)
+    if unsure:
+        why = "no momentum of Muon's in the file says so" if not any(one.momenta for one in weights) else "names"
+        why = why if why != "names" else "other weights have their shape"
+        lines += _wrapped(f"Whether {unsure} are Muon's at all is not sure: {why}.", width, "  ")
+    numbered = sum(one.by_shape and bool(one.momenta) for one in weights)
+    if numbered:
+        text = f"Names: the momenta of {numbered} matrices are told by their shape alone, and any of it may be theirs."
+        lines += _wrapped(text, width, "  ")
+    text = "; ".join(f"{count} {printable(reason)}" for reason, count in left.items() if count)
+    lines += _wrapped(f"Left out: {text}.", width, "  ") if text else []
+    lines += ["", "Of Muon's steps flatness is above 0.5, size near √max(1, m/n) at torch's scale."]
+    shapes = ["×".join(map(str, step.shape)) for step in steps]
+    room = max(12, min(max(len(printable(step.name)) for step in steps), width - 21 - max(map(len, shapes))))
+    lines.append(f"{'matrix':{room}s}     size  flatness  shape")
+    number = lambda value, form: "–" if value is None else format(value, form)
+    order = sorted(zip(steps, shapes, strict=True), key=lambda pair: (not pair[0].fault, pair[0].flatness or 0))
+    for step, shape in order:
+        cells = f"{number(step.size, '.3g'):>9s}  {number(step.flatness, '.2f'):>8s}  {shape}"
+        lines.append(f"{shortened(printable(step.name), room):{room}s}{cells}")
+    return "\n".join(lines)
 
 
 def _cut(option: str, text: str, names: list[str]) -> tuple[str, int | tuple]:
@@ -397,8 +518,8 @@ def _cut(option: str, text: str, names: list[str]) -> tuple[str, int | tuple]:
     piece, _, numbers = text.rpartition("=")
     form = r"[1-9]\d*" if option == "heads" else r"(cols:)?[1-9]\d*(,[1-9]\d*)*"
     if not re.fullmatch(form, numbers):
-        rows = "" if option == "heads" else ", NAME=ROWS,ROWS,… or NAME=cols:NUMBER"
-        raise ValueError(f"--{option} must be NAME=NUMBER{rows} or NUMBER, got {text!r}")
+        more = "" if option == "heads" else ", NAME=8,8,4, NAME=cols:3"
+        raise ValueError(f"--{option} must be NAME=3{more} or 3, got {text!r}")
     if not any(piece in name for name in names):
         raise ValueError(f"--{option} must name a matrix, got {piece!r}, which is in none of {', '.join(names)}"[:400])
     sizes = tuple(map(int, numbers.removeprefix("cols:").split(",")))

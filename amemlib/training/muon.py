@@ -19,6 +19,8 @@ _RATES = {
 }
 _TORCHS_RATES = {None: "original", "original": "original", "match_rms_adamw": "rms"}
 _TORCHS = ("ns_coefficients", "ns_steps", "adjust_lr_fn")
+_OTHERS = {"params", "param_names", "name", "initial_lr"}
+"""What a group may hold beside options: its parameters, and what people and schedulers of the rate put there."""
 _FORMATS = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
 
 
@@ -43,7 +45,8 @@ class Muon(torch.optim.Optimizer):
     flatten: how many of the first dimensions of a weight with three or more are the rows, the others being columns: 1
         for a convolution (out, in, height, width); 2 with `split=E` for a stack of E matrices (E, m, n).
     eps, ns_dtype: of a schedule that is no function: M / max(‖M‖_F, eps), and the format of its steps.
-    All but `params` may stand in a group. Momenta are updated by torch's foreach (torch.optim.Muon has none), which
+    All but `params` may stand in a group, and torch.optim.Muon's options too; a name that is neither's is warned of.
+    Momenta are updated by torch's foreach (torch.optim.Muon has none), which
     takes a copy of the gradients for a moment. Of a sharded parameter (a DTensor, of FSDP2 say) each process gathers
     the matrix, takes the step of one process, and keeps its shard; it may share a group with others.
 
@@ -78,8 +81,14 @@ class Muon(torch.optim.Optimizer):
 
     def add_param_group(self, param_group: dict) -> None:
         """A group of its own settings; nothing is added where they are wrong."""
-        super().add_param_group(param_group)
-        self.param_groups.append(_checked(self.param_groups.pop()))
+        super().add_param_group(_own_options(param_group) if isinstance(param_group, dict) else param_group)
+        added = _checked(self.param_groups.pop())
+        self.param_groups.append(added)
+        unknown = added.keys() - self.defaults.keys() - _OTHERS
+        if unknown:
+            names = ", ".join(map(repr, sorted(map(str, unknown))))
+            told = f"group options {names} mean nothing to Muon, whose own are {', '.join(self.defaults)}"
+            warnings.warn(told, stacklevel=2)
 
     @torch.no_grad()
     def step(self, closure: Callable | None = None):
@@ -109,7 +118,7 @@ class Muon(torch.optim.Optimizer):
         averages = torch._foreach_lerp(grads, averages, beta) if group["nesterov"] else averages
         function = group["schedule"]
         if not callable(function):
-            table, eps, dtype = newton_schulz_schedule(function), group["eps"], group["ns_dtype"]
+            table, eps, dtype = schedule_table("schedule", function), group["eps"], group["ns_dtype"]
             function = lambda M: _newton_schulz(M, table, eps, dtype)
         for p, M in zip(params, averages, strict=True):
             M = _gathered(M, p)
@@ -168,7 +177,7 @@ def schedule(
     torch.optim.Muon takes none, only three numbers and how often.
     Raises `ValueError` for an unknown name, what is no table, an eps < 0 or another format.
     """
-    table, least = newton_schulz_schedule(name), _check_precision(eps, ns_dtype)
+    table, least = schedule_table("name", name), _check_precision(eps, ns_dtype)
 
     def orthogonalize(matrix: Tensor, epsilon: float | Tensor = least) -> Tensor:
         return _newton_schulz(matrix, table, epsilon, ns_dtype)
@@ -187,14 +196,25 @@ def part_rows(rows: int, split: int | Iterable[int] | None = None, heads: int | 
     return [size for part in parts for size in _equal("heads", part, heads)]
 
 
+def schedule_table(name: str, schedule: str | Iterable, steps: int | None = None) -> tuple:
+    """`newton_schulz_schedule`, whose errors call the argument by `name`, as whoever gave it did."""
+    try:
+        return newton_schulz_schedule(schedule, steps)
+    except (TypeError, ValueError) as error:
+        text = str(error)
+        named = name + text.removeprefix("coefficients") if text.startswith("coefficients") else text
+        raise type(error)(named) from None
+
+
 def parameter_names(group: dict) -> list[str]:
     """What the parameters of a group are called: the names that the optimizer was given, or params[0], params[1], …"""
     return list(group.get("param_names") or (f"params[{i}]" for i in range(len(group["params"]))))
 
 
 def rate_scale(group: dict, m: int, n: int) -> float:
-    """c of a matrix (m, n) in a group of `Muon` or of torch.optim.Muon."""
-    return _RATES[group.get("adjust_lr") or _TORCHS_RATES[group.get("adjust_lr_fn")]](m, n)
+    """c of a matrix (m, n) in a group of `Muon` or of torch.optim.Muon; NaN for a scale that is neither's."""
+    scale = group.get("adjust_lr") or _TORCHS_RATES.get(group.get("adjust_lr_fn"))
+    return _RATES[scale](m, n) if scale in _RATES else math.nan
 
 
 def _equal(name: str, rows: int, count: int | None) -> list[int]:
@@ -230,7 +250,7 @@ def _checked(group: dict) -> dict:
         check_count("flatten", flatten)
     split = tuple(split) if isinstance(split, Iterable) else split
     if not callable(table):
-        rows = newton_schulz_schedule(table)
+        rows = schedule_table("schedule", table)
         table = table if isinstance(table, str) else rows
     for p, name in zip(group["params"], parameter_names(group), strict=True):
         _check_parameter(name, p, flatten)
@@ -270,8 +290,9 @@ def _check_state(name: str, p: Tensor, state: dict | None) -> None:
 def _own_options(group: dict) -> dict:
     """A group of a saved state with torch.optim.Muon's options in the words of `Muon`; its own words win."""
     own = {key: value for key, value in group.items() if key not in _TORCHS}
-    if "schedule" not in group and "ns_coefficients" in group:
-        table = (tuple(group["ns_coefficients"]),) * check_count("ns_steps", group.get("ns_steps", 5))
+    if "schedule" not in group and group.keys() & {"ns_coefficients", "ns_steps"}:
+        rows, steps = group.get("ns_coefficients", SCHEDULES["jordan"][0]), group.get("ns_steps", 5)
+        table = schedule_table("ns_coefficients", rows, check_count("ns_steps", steps))
         own["schedule"] = next((name for name in ("jordan",) if SCHEDULES[name] == table), table)
     if "adjust_lr" not in group and "adjust_lr_fn" in group:
         if group["adjust_lr_fn"] not in _TORCHS_RATES:

@@ -280,6 +280,9 @@ def read_archive(source: str | bytes):
         if zipfile.is_zipfile(file):
             return _read_zip(file, source)
         file.seek(0)
+        if file.read(2) == b"PK":
+            raise ValueError("it is cut off, a zip file without its end")
+        file.seek(0)
         first = _Reader(file, source).load()
         if first == _MAGIC:
             raise ValueError("a torch before 1.6 wrote it: load it and save it again")
