@@ -51,7 +51,6 @@ shortens the delay of momentum by one step ({ref}`ex-by-nesterov`).
 
 **Not measured here:** warm-up, QK-clip, distributed modes but blockwise, whether Nesterov's form pays.
 """
-NEXT = "*For your run go on with [If you train with Muon](schedules.md).*"
 OPENING = "::::::{container} cheat-sheet"
 
 
@@ -113,7 +112,7 @@ def page(root: Path) -> str:
             address = ledger.link(row, root).replace(f"({row['chapter'].partition('#')[0]})", f"({here})")
             word = ledger.leading(row, "../")
             lines.append(f"1. **{one['do']}** {one['say']} *Measured:* {one['where']} *Law:* {address} {word}")
-    return "\n".join([*lines, "", FOOTER, "::::::", "", NEXT]) + "\n"
+    return "\n".join([*lines, "", FOOTER, "::::::"]) + "\n"
 
 
 def pages(root: Path) -> dict[Path, str]:
