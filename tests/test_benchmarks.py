@@ -6,10 +6,10 @@ import sys
 import matplotlib
 import pytest
 import torch
-
-from amembook import read_records
 from benchmarks import __main__ as command
 from benchmarks import cases, race
+
+from amembook import read_records
 
 matplotlib.use("Agg")
 ELSEWHERE = ("faiss", "pykeops", "cut_cross_entropy", "jax")

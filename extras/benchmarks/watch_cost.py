@@ -1,4 +1,7 @@
-"""What `am.watch` costs of a training step, both in processor time of one run: `PYTHONPATH=extras python -m benchmarks.watch_cost`."""
+"""What `am.watch` costs of a training step, both in processor time of one run.
+
+`PYTHONPATH=extras python -m benchmarks.watch_cost`.
+"""
 
 import statistics
 import time
