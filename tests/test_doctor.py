@@ -576,6 +576,126 @@ def test_matrices_that_two_checkpoints_do_not_share_are_counted(here, capsys):
     assert said.startswith("Nothing to do: 6 steps") and "2 in one of the files" in said and "1 of two shapes" in said
 
 
+def compared(capsys, *arguments):
+    """Exit status, and what is said of before.pt and after.pt in one line."""
+    status = main(["doctor", "before.pt", "after.pt", *arguments])
+    said = capsys.readouterr().out
+    assert max(map(len, said.splitlines())) <= 80
+    return status, " ".join(said.split())
+
+
+@pytest.mark.parametrize("kind", [am.Muon, getattr(torch.optim, "Muon", am.Muon)])
+def test_a_wrong_rate_is_said_and_the_files_own_is_taken(here, capsys, kind):
+    two_checkpoints(kind, True)
+    for lr in ("0.02", "0.0201"):
+        status, said = compared(capsys, "--lr", lr)
+        assert status == 0 and said.startswith("Nothing to do: 8 steps") and "store" not in said
+    status, said = compared(capsys, "--lr", "0.04")
+    assert status == 0 and said.startswith("Look: 8 of 8 steps are orthogonal, but not of this rate's size. 1. most")
+    assert "--lr is 0.04, but the files store 0.02." in said
+    status, said = compared(capsys, "--lr")
+    assert status == 0 and said.startswith("Nothing to do: 8 steps") and "The rate is that of after.pt: 0.02." in said
+    assert "before.pt stores" not in said
+    before = torch.load("before.pt")
+    before["optimizers"][0]["param_groups"][0]["lr"] = 0.03
+    torch.save(before, "before.pt")
+    assert "before.pt stores 0.03: --lr X says another." in compared(capsys, "--lr")[1]
+    # what says that a step is Muon's is the rule that is applied
+    assert "flatness is 0.3 or more, or a third of the lift" in said
+
+
+def test_the_rate_of_weights_alone_is_judged_where_no_scale_fits(here, capsys):
+    W = noise(256, 256)
+    torch.save({"w": W}, "before.pt")
+    torch.save({"w": W - 0.02 * am.polar(noise(256, 256)).float()}, "after.pt")
+    assert compared(capsys, "--lr", "0.02")[1].startswith("Nothing to do")
+    assert compared(capsys, "--lr", "0.04")[1].startswith("Look: 1 of 1 steps are orthogonal, but")
+    assert_refused(capsys, ["before.pt", "after.pt", "--lr"], ["no step", "1 without one rate in the file"])
+
+
+def test_a_decay_at_a_wrong_rate_is_no_lack_of_orthogonalization(here, capsys):
+    W, M = noise(48, 48) + 2 * low_rank(3, 48) / low_rank(3, 48).norm() * 48, noise(48, 48)
+    group = {"params": ["w"], "weight_decay": 0.1, "lr": 0.002}
+    state = {"state": {"w": {"momentum_buffer": M}}, "param_groups": [group]}
+    torch.save({"model": {"w": W}, "optimizer": state}, "before.pt")
+    for step, lr, status, words in (
+        (am.polar(M).float(), "0.002", 0, "Nothing to do"),
+        (am.polar(M).float(), "0.02", 0, "the rate or the decay may be wrong: w"),
+        (low_rank(3, 48) / low_rank(3, 48).norm() * 7, "0.02", 1, "not orthogonal: w"),
+    ):
+        torch.save({"model": {"w": W - 0.002 * (step + 0.1 * W)}, "optimizer": state}, "after.pt")
+        done, said = compared(capsys, "--lr", lr)
+        assert done == status and words in said
+
+
+def test_parts_that_fail_may_be_of_an_optimizer_that_does_not_cut(here, capsys):
+    W, M = noise(96, 64), torch.cat([noise(32, 64), 1e-3 * noise(32, 64), 1e-3 * noise(32, 64)])
+    state = {"state": {"qkv": {"momentum_buffer": M}}, "param_groups": [{"params": ["qkv"]}]}
+    O = M / M.norm()  # noqa: E741
+    for a, b, c in am.spectral.SCHEDULES["jordan"]:
+        A = O @ O.mT
+        O = a * O + (b * A + c * A @ A) @ O  # noqa: E741
+    torch.save({"model": {"qkv": W}, "optimizer": state}, "before.pt")
+    torch.save({"model": {"qkv": W - 0.02 * 1.5**0.5 * O}, "optimizer": state}, "after.pt")
+    assert "does not cut" not in compared(capsys, "--lr", "0.02")[1]
+    assert "or your optimizer does not cut it: qkv[1]" in compared(capsys, "--lr", "0.02", "--split", "qkv=3")[1]
+
+
+def test_a_momentum_just_below_epsilon_has_one_statement(here, capsys):
+    M = noise(48, 48)
+    for size, words in ((3e-8, "little yet, for a step still lifts it: a lift of"), (1e-14, "worth a lift of")):
+        state = {"w": {"momentum_buffer": M / M.norm() * size}}
+        torch.save({"state": state, "param_groups": []}, "x.pt")
+        assert main(["doctor", "x.pt", "--all"]) == 1
+        said = " ".join(capsys.readouterr().out.split())
+        assert words in said and "orthogonaliz" not in said
+
+
+def test_two_reports_name_their_files_and_a_fused_matrix_its_own_option(here, capsys):
+    for file in ("before.pt", "after.pt"):
+        state = {f"h.{i}.{name}": {"momentum_buffer": noise(*shape)} for i, (name, shape) in enumerate(
+            (("attn.qkv", (96, 32)), ("c_attn", (32, 96))))}  # fmt: skip
+        state["v"] = {"momentum_buffer": noise(8)}
+        torch.save({"state": state, "param_groups": [{"params": list(state), "lr": 0.1}]}, file)
+    status, said = compared(capsys)
+    assert status == 0 and "Left out of before.pt: 1 vectors. Left out of after.pt: 1 vectors." in said
+    assert "--split qkv=3." in said and "--lr compares them" in said
+    option = asked(capsys, "before.pt", "--split", "qkv=3")
+    assert len(option) == 4
+    assert main(["doctor", "before.pt", "--names", "c_attn"]) == 0
+    said = capsys.readouterr().out
+    assert "--split c_attn=cols:3." in " ".join(said.split()) and "Left out: 1 vectors." in said
+
+
+def test_torchs_line_comes_before_that_of_am_muon_alone(here, capsys):
+    torch.save(muon_state(), "x.pt")
+    assert main(["doctor", "x.pt", "--schedule", "you"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    torchs, _, ours = said.partition("or am.Muon only: ")
+    assert 'g["ns_steps"] = ' in torchs and 'g["schedule"]' not in torchs and 'g["schedule"] = ' in ours
+    steps, reach = (float(torchs.partition(word)[2].split()[0]) for word in ('"ns_steps"] = ', "a reach of"))
+    torch.save(muon_state(int(steps)), "x.pt")
+    assert next(iter(asked(capsys, "x.pt")[0]["reach"].values())) == pytest.approx(reach, rel=0.05)
+
+
+def test_matrices_with_adams_state_are_not_judged_as_muons(here, capsys):
+    weights = {"mix": noise(32, 32), "head": noise(32, 32), "embedding": noise(64, 32)}
+    muon = {"state": {0: {"momentum_buffer": noise(32, 32)}}, "param_groups": [{"params": [0]}]}
+    adams = {"head": (32, 32), "embedding": (64, 32)}
+    adam = {k: {"exp_avg": noise(*shape), "exp_avg_sq": noise(*shape) ** 2} for k, shape in adams.items()}
+    adam = {"state": adam, "param_groups": [{"params": [*adams]}]}
+    moved = {name: W - 0.02 * (am.polar(W).float() if name == "mix" else W.sign()) for name, W in weights.items()}
+    for optimizers in ([muon, adam], [adam]):
+        for file, model in (("before.pt", weights), ("after.pt", moved)):
+            torch.save({"model": model, "optimizers": optimizers}, file)
+        status, said = compared(capsys, "--lr", "0.02")
+        assert status == 0 and said.startswith("Nothing to do: 1 steps") and "2 with Adam's state" in said
+    unnamed = {"state": {i: one for i, one in enumerate(adam["state"].values())}, "param_groups": [{"params": [0, 1]}]}
+    for file, model in (("before.pt", weights), ("after.pt", moved)):
+        torch.save({"model": {k: model[k] for k in adams}, "optimizers": [unnamed]}, file)
+    assert_refused(capsys, ["before.pt", "after.pt", "--lr", "0.02"], ["no step of Muon's", "2 with Adam's state"])
+
+
 def test_a_step_that_bfloat16_swallows_is_no_lack_of_orthogonalization(here, capsys):
     W, M = (noise(48, 48) / 7).bfloat16(), noise(48, 48)
     state = {"state": {"w": {"momentum_buffer": M}}, "param_groups": [{"params": ["w"]}]}

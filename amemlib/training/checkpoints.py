@@ -86,22 +86,22 @@ class Weight:
 
 @dataclass(frozen=True)
 class Weights:
-    """What a file holds beside optimizers, by name; left: how many are left out, by reason; of_state: as `Contents`."""
+    """What a file holds beside optimizers, by name; left: how many are left out, by reason; of_state: as `Contents`.
+
+    of_adam: the names of those that have Adam's state, by name, or by a shape that no momentum of Muon's has.
+    """
 
     weights: Mapping[str, Weight]
     left: Mapping[str, int]
     of_state: bool
+    of_adam: frozenset[str]
 
 
 def read_weights(path: str, names: tuple[str, ...] = ()) -> Weights:
     """The tensors of two dimensions or more in a file that are no optimizer's, those whose names fit a pattern."""
     shown, tree = _tree(path)
     leaves, states = _leaves(tree)
-    try:
-        content = _contents(shown, tree, (), ())
-        momenta = content.momenta if content.of_state else ()
-    except ValueError:
-        momenta = ()
+    momenta, every = (_momenta(shown, tree, keys) for keys in ((), MOMENTA))
     found, left = {}, Counter()
     for place, stored in leaves:
         words = _words(place)
@@ -127,7 +127,24 @@ def read_weights(path: str, names: tuple[str, ...] = ()) -> Weights:
     for name, stored in found.items():
         own = (named[name],) if name in named else tuple(one for one in rest if one.stored.shape == stored.shape)
         weights[name] = Weight(name, stored, own, name not in named)
-    return Weights(weights, left, bool(momenta))
+    known = {id(one.stored) for one in momenta}
+    adams = [one for one in every if id(one.stored) not in known]
+    of_adam = {one.name for one in adams if one.name in weights and one.stored.shape == found[one.name].shape}
+    # the others by shape, where there are enough of them for all that have it
+    count = Counter(one.stored.shape for one in adams if one.name not in of_adam)
+    alike = Counter(one.stored.shape for n, one in weights.items() if n not in of_adam)
+    muons = {one.stored.shape for one in momenta}
+    of_adam |= {n for n, X in found.items() if X.shape not in muons and 0 < alike[X.shape] <= count[X.shape]}
+    return Weights(weights, left, bool(momenta), frozenset(of_adam))
+
+
+def _momenta(path: str, tree, keys: tuple[str, ...]) -> tuple[Momentum, ...]:
+    """Of an optimizer's state, Adam's only where `keys` names them; none where there is no state."""
+    try:
+        content = _contents(path, tree, keys, ())
+    except ValueError:
+        return ()
+    return content.momenta if content.of_state else ()
 
 
 def _tree(path: str) -> tuple[str, object]:

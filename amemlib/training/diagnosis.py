@@ -33,7 +33,11 @@ NOT_ORTHOGONAL = "this step is not orthogonal"
 STEP_NOT_FINITE = "this step is not finite"
 SHORT_STEP = "this step is shorter than momentum and rate say: not orthogonalized, clipped, or another rate"
 _LONG_STEP = "this step is longer than momentum and rate say: another rate, or a schedule that rounding makes diverge"
+RATE_OR_DECAY = "this step is orthogonal but for a part along the weights: the rate or the decay may be wrong"
 _ROUNDED = "this step is lost in the rounding of the weights: keep them in float32, or a copy for the optimizer"
+
+STEP_RULE = f"flatness is {_FLAT:g} or more, or a third of the lift where that is less"
+"""What `step_fault` asks of a step of the right size."""
 
 _LARGEST_SVD = 512
 _ROWS = 8192
@@ -339,7 +343,7 @@ def _diagnosis(name: str, M: Tensor, tables: dict[str, tuple], half: Tensor | No
     noise = median / noise_median(rank, max(shape))
     edge = (math.sqrt(shape[0]) + math.sqrt(shape[1])) / math.sqrt(M.numel())
     if size < eps:
-        notes.append(f"‖M‖ = {size:.1e} is below ε = {eps:g}: no orthogonalization")
+        notes.append(f"‖M‖ = {size:.1e} is below ε = {eps:g}, which a step divides it by")
     if rank < len(s):
         notes.append(f"rank {rank} of {len(s)}: reach of these {rank}")
     elif 2 * (coarse := _rank(s, shape, torch.finfo(torch.bfloat16).eps)) < len(s):

@@ -24,8 +24,10 @@ from amemlib.checks import check_positive
 from amemlib.training.checkpoints import Contents, Momentum, Weight, read_contents, read_weights
 from amemlib.training.diagnosis import (
     NOT_ORTHOGONAL,
+    RATE_OR_DECAY,
     SHORT_STEP,
     STEP_NOT_FINITE,
+    STEP_RULE,
     Diagnoses,
     Diagnosis,
     diagnose,
@@ -283,9 +285,10 @@ def _broken_findings(rows: list[_Row]) -> Iterator[tuple[str, list[_Row], dict[s
     if small:
         lift = min(value for row in small for value in row.one.lift.values())
         says = {"do": "a smaller ε, or gradients that are not scaled down so far", "costs": "nothing"}
-        says |= {"worth": f"the step: its lift is {lift:.1g}, about 0.8 when orthogonalized"}
+        little = "little yet, for a step still lifts it: " * (lift >= 0.5)
+        says |= {"worth": f"{little}a lift of {lift:.1g}, about 0.8 where ‖M‖ is above ε"}
         says |= {"sure": "computed from this file", "paste": 'for g in optimizer.param_groups: g["eps"] = 1e-30'}
-        yield f"{len(small)} are smaller than ε, so that a step does not orthogonalize them", small, says
+        yield f"{len(small)} are smaller than ε, by which a step divides them instead of ‖M‖", small, says
 
 
 def _look_findings(rows: list[_Row]) -> Iterator[tuple[str, list[_Row], dict[str, str]]]:
@@ -301,6 +304,7 @@ def _look_findings(rows: list[_Row]) -> Iterator[tuple[str, list[_Row], dict[str
 def _remedy(row: _Row) -> dict[str, str]:
     """What brings the weakest of a band to 3, or as near as eight steps come."""
     own = sum(3 if c else 2 for _, _, c in row.table)
+    median, ours = row.reach / slope(row.table), ""
     if len(set(row.table)) == 1 and "schedule" not in row.group:
         growth = row.table[0][0]
         steps = min(len(row.table) + math.ceil(math.log(_KNEE / row.reach, growth)), max(_LONGEST, len(row.table)))
@@ -308,7 +312,6 @@ def _remedy(row: _Row) -> dict[str, str]:
         reach = row.reach * growth ** (steps - len(row.table))
         paste = f'for g in optimizer.param_groups: g["ns_steps"] = {steps}'
     else:
-        median = row.reach / slope(row.table)
         # of what reaches 3 the cheapest; where nothing in eight steps does, what reaches farthest in them
         name, products = least_schedule(median, _KNEE) or ("deepseekv4", 30)
         name = "jordan × 8" if products > 3 * _LONGEST else name
@@ -317,13 +320,18 @@ def _remedy(row: _Row) -> dict[str, str]:
         steps = re.fullmatch(r"jordan × (\d+)", name)
         value = f"[(3.4445, -4.775, 2.0315)] * {steps[1]}" if steps else f'"{name}"'
         paste = f'for g in optimizer.param_groups: g["schedule"] = {value}'
+        if "schedule" not in row.group:
+            growth = named_schedule("jordan")[1][0][0]
+            torchs = min(_LONGEST, math.ceil(math.log(_KNEE / median, growth)))
+            ours, paste = f"{paste} ({name})", f'for g in optimizer.param_groups: g["ns_steps"] = {torchs}'
+            name, products, reach = f"jordan × {torchs}", 3 * torchs, median * growth**torchs
     more = f"{products} matrix products a step instead of {own}" if products != own else "nothing"
     if reach <= row.reach:
         return {"do": "nothing in bfloat16: eight steps are used already", "costs": "–"}
     says = {"do": f"{name}: a reach of {reach:.2g} for the weakest"}
     # the order of the lines
     says |= {"costs": f"{more}; tune the rate again, for steps get longer", "worth": "", "sure": ""}
-    return says | {"paste": paste}
+    return says | {"paste": paste} | ({"or": f"am.Muon only: {ours}"} if ours else {})
 
 
 def _remarks(rows: list[_Row], of: list[_Row], contents: list[Contents]) -> Iterator[str]:
@@ -338,13 +346,18 @@ def _remarks(rows: list[_Row], of: list[_Row], contents: list[Contents]) -> Iter
     fused = [one for one in fused if "[" not in one.name]
     fused = [one for one in fused if max(one.shape) >= 2 * min(one.shape)]
     if fused:
-        yield f"{printable(fused[0].name)} looks fused: if your optimizer cuts it, say so: --split NAME=3 (cols:3)."
+        piece, (m, n) = _FUSED.search(fused[0].name)[0], fused[0].shape
+        cut = f"--split {piece}={'' if m > n else 'cols:'}3"
+        yield f"{printable(fused[0].name)} looks fused: if your optimizer cuts it, say so: {cut}."
     for content in contents:
+        of_file = f" of {printable(content.path)}" * (len(contents) > 1)
         left = "; ".join(f"{count} {printable(reason)}" for reason, count in content.left.items())
         if left:
-            yield f"Left out: {left}."
+            yield f"Left out{of_file}: {left}."
         if content.names:
-            yield f"Names: {content.names}."
+            yield f"Names{of_file}: {content.names}."
+    if len(contents) == 2 and any("lr" in row.group for row in rows):
+        yield "If these are before and after of one step, --lr compares them at the rate that they store."
     yield "--all shows every matrix, --explain the words."
 
 
@@ -408,7 +421,7 @@ def _plot(rows: list[_Row], path: str) -> None:
 
 def _compare(options: argparse.Namespace) -> int:
     """Two checkpoints, a step apart: whether the step was orthogonal, and of which size."""
-    lr = check_positive("--lr", options.lr)
+    lr = None if options.lr is True else check_positive("--lr", options.lr)
     if len(options.files) != 2:
         raise ValueError(f"--lr must be given with two files, before and after, got {len(options.files)}")
     before, after = (read_weights(path, tuple(options.names)) for path in options.files)
@@ -418,26 +431,51 @@ def _compare(options: argparse.Namespace) -> int:
     cuts = _cuts(options, [one.name for one in weights])
     alone = len(before.weights.keys() ^ after.weights.keys())
     left = Counter(after.left) + Counter({"in one of the files": alone})
-    lifts, steps = {}, []
+    lifts, steps, rates, taken = {}, [], set(), set()
     alike = Counter(one.stored.shape for one in weights if one.by_shape)
     for one in weights:
         old = before.weights[one.name].stored
         if old.shape != one.stored.shape:
             left["of two shapes"] += 1
+        elif one.name in after.of_adam:
+            left["with Adam's state"] += 1
         elif after.of_state and not one.momenta:
             left["without a momentum of Muon's"] += 1
         else:
             sure = 0 < len(one.momenta) and alike[one.stored.shape] <= len(one.momenta) or not one.by_shape
+            own = _rates(one)
+            # a scheduler may have moved on between the step and either file
+            rates |= own | _rates(before.weights[one.name])
+            taken |= own
+            if lr is None and len(own) != 1:
+                left["without one rate in the file"] += 1
+                continue
             try:
-                steps += _steps(one, old, lr, after.of_state and sure, lifts, cuts, options)
+                steps += _steps(one, old, lr or min(own), after.of_state and sure, lifts, cuts, options)
             except ValueError as error:
                 raise ValueError(f"{options.files[1]}: {error}") from None
+    if not steps:
+        why = "; ".join(f"{count} {reason}" for reason, count in left.items() if count)
+        raise ValueError(f"{' and '.join(options.files)} have no step of Muon's to compare: {why}")
     wrong = [step for step in steps if step.fault]
     if options.json:
         _say(json.dumps([{**asdict(step), "shape": list(step.shape)} for step in steps]))
     else:
-        _say(_told_of(steps, wrong, weights, left, _width(sys.stdout)))
+        says, listed = [], lambda rates: ", ".join(f"{rate:g}" for rate in sorted(rates))
+        if lr is None:
+            says = [f"The rate is that of {printable(options.files[1])}: {listed(taken)}."]
+            says += [f"{printable(options.files[0])} stores {listed(rates - taken)}: --lr X says another."] * bool(
+                rates - taken
+            )
+        elif rates and not any(math.isclose(lr, r, rel_tol=0.01) for r in rates):
+            says = [f"--lr is {lr:g}, but the files store {listed(rates)}."]
+        _say(_told_of(steps, wrong, weights, left, says, bool(options.split or options.heads), _width(sys.stdout)))
     return int(any(step.fault in _BROKEN_STEPS and step.sure for step in wrong))
+
+
+def _rates(one: Weight) -> set[float]:
+    rates = (momentum.group.get("lr") for momentum in one.momenta)
+    return {float(lr) for lr in rates if isinstance(lr, float | int) and lr > 0}
 
 
 @dataclass(frozen=True)
@@ -446,6 +484,8 @@ class _Step:
     shape: tuple[int, ...]
     size: float | None
     flatness: float | None
+    meant: float | None
+    """The size that momentum and rate say, or the nearest of several."""
     fault: str
     sure: bool
     """Whether it is Muon's: the file says it, by name or by shapes."""
@@ -478,18 +518,46 @@ def _steps(one: Weight, old: Stored, lr: float, sure: bool, lifts: dict, cuts: d
         if not known:
             least = 0.1 * min(1, math.sqrt(X.shape[0] / X.shape[1]))
             faults = [judge(math.nan, None) or SHORT_STEP * (0 < size < least)]
+        fault = "" if "" in faults else faults[0]
+        if fault == NOT_ORTHOGONAL and decay and known and math.isfinite(size):
+            # a decay of another rate is a multiple of the weights
+            rest = step_shape(X - (X * V).sum() / V.square().sum() * V, lr, 50)
+            scale_and_lift = [(rate_scale(group, *X.shape), lift) for group, lift in known]
+            flat = any(step_fault(*map(float, rest), *pair, 0) != NOT_ORTHOGONAL for pair in scale_and_lift)
+            fault = RATE_OR_DECAY if flat else fault
+        # of a file without a momentum any scale of the rate may be its own
+        sizes = [rate_scale(group, *X.shape) * math.sqrt(lift or 0) for group, lift in known]
+        scales = [{"adjust_lr": scale} for scale in ("original", "rms", "spectral")]
+        sizes = sizes if known else [1.0, *(rate_scale(scale, *X.shape) for scale in scales)]
+        sizes = [x for x in sizes if x > 0]
+        meant = min(sizes, key=lambda x: abs(math.log(size / x)), default=None) if 0 < size < math.inf else None
         numbers = (x if math.isfinite(x) else None for x in (size, flatness))
-        yield _Step(name, tuple(X.shape), *numbers, "" if "" in faults else faults[0], sure)
+        yield _Step(name, tuple(X.shape), *numbers, meant, fault, sure)
 
 
-def _told_of(steps: list[_Step], wrong: list[_Step], weights: list[Weight], left: Counter, width: int) -> str:
+def _told_of(steps, wrong: list[_Step], weights: list[Weight], left: Counter, says: list[str], cut, width: int) -> str:
     broken = [step for step in wrong if step.fault in _BROKEN_STEPS]
     worst = "BROKEN: " if any(step.sure for step in broken) else "Look: "
     text = f"{worst}{len(wrong)} of {len(steps)} steps are not Muon's at this rate" if wrong else ""
-    lines = [text + "." if wrong else f"Nothing to do: {len(steps)} steps are orthogonal and of their size."]
-    for i, fault in enumerate(dict.fromkeys(step.fault for step in (*broken, *wrong)), 1):
-        names = [printable(step.name) for step in wrong if step.fault == fault]
-        lines += _wrapped(f"{i}. {fault}: {_few(names, width)}", width, "   ")
+    ratios = [step.size / step.meant for step in steps if step.meant and step not in broken]
+    off = [x for x in ratios if not 2 / 3 <= x <= 3 / 2]
+    most = 2 * len(off) > len(ratios)
+    fine = f"Nothing to do: {len(steps)} steps are orthogonal and of their size."
+    fine = f"Look: {len(off)} of {len(steps)} steps are orthogonal, but not of this rate's size." if most else fine
+    lines = [text + "." if wrong else fine]
+    findings = {}
+    for fault in dict.fromkeys(step.fault for step in (*broken, *wrong)):
+        members = [step for step in wrong if step.fault == fault]
+        more = ", or your optimizer does not cut it" * (cut and any("[" in step.name for step in members))
+        findings[fault + more] = _few([printable(step.name) for step in members], width)
+    if most:
+        findings["most sizes are not what momentum and rate say"] = (
+            f"{np.median(off):.2g} times it in the median; the rate, its scale or the decay may be another"
+        )
+    for i, (head, of) in enumerate(findings.items(), 1):
+        lines += _wrapped(f"{i}. {head}: {of}", width, "   ")
+    for text in says:
+        lines += _wrapped(text, width, "  ")
     unsure = sum(not step.sure for step in steps)
     if unsure:
         why = "no momentum of Muon's in the file says so" if not any(one.momenta for one in weights) else "names"
@@ -501,7 +569,8 @@ def _told_of(steps: list[_Step], wrong: list[_Step], weights: list[Weight], left
         lines += _wrapped(text, width, "  ")
     text = "; ".join(f"{count} {printable(reason)}" for reason, count in left.items() if count)
     lines += _wrapped(f"Left out: {text}.", width, "  ") if text else []
-    lines += ["", "Of Muon's steps flatness is above 0.5, size near √max(1, m/n) at torch's scale."]
+    rule = f"Of Muon's steps {STEP_RULE}; size is near √(lift max(1, m/n)) at torch's scale."
+    lines += ["", *_wrapped(rule, width, "")]
     shapes = ["×".join(map(str, step.shape)) for step in steps]
     room = max(12, min(max(len(printable(step.name)) for step in steps), width - 21 - max(map(len, shapes))))
     lines.append(f"{'matrix':{room}s}     size  flatness  shape")
@@ -548,7 +617,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--conv", choices=["oihw", "hwio"], help="three dimensions or more are convolutions, of torch or of JAX")
     add("--other", metavar="FILE", help="the same momenta from another half batch")
     add("--reach", type=float, metavar="X", help="tell the shortest schedule that reaches so far")
-    add("--lr", type=float, metavar="X", help="compare two checkpoints, a step at this rate apart")
+    text = "compare two checkpoints, a step at this rate apart; without X at the rate that the file stores"
+    add("--lr", type=float, nargs="?", const=True, metavar="X", help=text)
     add("--sort", choices=["reach", "lift", "noise", "rank", "name"], help="order of --all, smallest first")
     add("--top", type=int, metavar="N", help="only the first N rows")
     add("--explain", action="store_true", help="what the columns mean, and where the thresholds are from")
