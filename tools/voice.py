@@ -38,7 +38,7 @@ def kept(block: re.Match) -> str:
     directive = re.match(r"`+\{(\w[\w:-]*)\}", head)
     if not directive or directive[1] in SILENT:
         return ""
-    return "\n" + re.sub(r"^(---\n.*?\n---|:\w.*)$", "", body.rsplit("\n", 1)[0], flags=re.S | re.M) + "\n"
+    return "\n" + re.sub(r"^(---\n.*?\n---|:\w[^\n]*)$", "", body.rsplit("\n", 1)[0], flags=re.S | re.M) + "\n"
 
 
 def measures(text: str) -> dict[str, float]:
