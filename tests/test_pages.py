@@ -286,7 +286,6 @@ def results_of(page, query, book=""):
     ("book", "query", "chapter"),
     [
         ("", "critical batch", "minibatches"),
-        ("", "more steps", "deflation"),
         ("", "newton", "newton"),
         ("", "one step", "one-step"),
         ("companions", "induction head", "induction"),
@@ -303,7 +302,7 @@ def test_the_search_of_a_book_ranks_a_chapter_first_for_its_own_title(browser, b
     [
         ("momentum", "momentum optimizers"),
         ("why does Muon beat SGD", "one-step"),
-        ("how many Newton-Schulz steps", "schedules"),
+        ("how many Newton-Schulz steps", "schedules accuracy"),
         ("what do I do with my checkpoint?", "doctor"),
         ("is weight decay needed", "optimizers"),
         ("QKV: one matrix or three", "shapes cheat-sheet"),
