@@ -286,6 +286,8 @@ def results_of(page, query, book=""):
     ("book", "query", "chapter"),
     [
         ("", "critical batch", "minibatches"),
+        ("", "predicting the count", "sharp"),
+        ("", "what is in a gradient", "gradient"),
         ("", "newton", "newton"),
         ("", "one step", "one-step"),
         ("companions", "induction head", "induction"),
