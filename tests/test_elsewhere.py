@@ -31,8 +31,8 @@ SMALL = {
 QUICK = ("one-step", "sharp", "loss")
 CHAPTERS = Path(__file__).resolve().parents[1] / "chapters"
 COUNTING = (
-    "one-step", "deflation", "sgd", "minibatches", "newton", "associative-memory", "sharp", "spectral-maps",
-    "many-step-counts", "budget-game", "assembly",
+    "one-step", "deflation", "sgd", "minibatches", "newton", "associative-memory", "sharp", "many-step-counts",
+    "budget-game", "assembly",
 )  # fmt: skip
 """The chapters whose cells take a GPU where there is one."""
 TRAINING = {

@@ -16,7 +16,8 @@ def test_the_seconds_of_one_core_suit_the_records(name):
     experiment, ratios = studies.find_experiment(name), []
     for record in records.read_records(name):
         work, _, _ = gpu_cost.study_work(name, config_of(experiment, record["config"]))
-        ratios.append(gpu_cost.core_seconds(work) / record["seconds"])
+        if any(work):  # a record of other parts of its study has no cell that is modelled
+            ratios.append(gpu_cost.core_seconds(work) / record["seconds"])
     assert len(ratios) >= 2 and 1 / 3 < statistics.median(ratios) < 3, ratios
 
 

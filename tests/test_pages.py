@@ -356,8 +356,8 @@ def test_a_question_finds_its_page_first_and_no_object_of_the_library(browser, q
         ("companions", "theorem 3", "By its name:", "html/chapters/one-step.html#thm-muon-one-step"),
         ("", "proof of Lemma16?", "By its name:", "chapters/batch-lemmas.html#lem-mb-event"),
         ("", "Fig. 2.1", "By its name:", "chapters/one-step.html#fig-os-signal"),
-        ("", "Prop. 11.1", "By its name:", "chapters/sgd.html#prop-luck"),
-        ("", "ex. F.1", "By its name:", "chapters/recall-circuit.html#ex-rt-plateau"),
+        ("", "Prop. 9.1", "By its name:", "chapters/sgd.html#prop-luck"),
+        ("", "ex. E.1", "By its name:", "chapters/recall-circuit.html#ex-rt-plateau"),
         ("", "the conjecture", "By its name:", "chapters/deflation.html#conj-it-true"),
     ],
 )
@@ -388,7 +388,7 @@ def test_the_sidebar_is_one_look_and_a_half(browser, chapter):
 
 def test_a_phones_table_of_contents_opens_at_the_page(browser):
     with browse.tab(browser, "phone") as (page, _):
-        browse.open_page(page, browse.HTML / "chapters" / "practice" / "doctor.html")
+        browse.open_page(page, browse.HTML / "chapters" / "many-step-counts.html")
         page.locator(".primary-toggle").first.click()
         page.wait_for_function("document.querySelector('dialog.bd-sidebar-primary').scrollTop > 0")
         place = page.locator("dialog a.current").last.evaluate("(link) => link.getBoundingClientRect().bottom")

@@ -90,9 +90,9 @@ def study_work(name: str, config) -> tuple[np.ndarray, float, int]:
     """What a study's cells do, of each of `KINDS`; the bytes that the largest holds; how many are not modelled."""
     cells, modelled = studies.find_experiment(name).cells(config, "cuda"), CELLS[name]
     mine = [cell for cell in cells if cell.function.__name__ in modelled]
-    total = sum(modelled[cell.function.__name__](cell.arguments) for cell in mine)
+    total = sum((modelled[cell.function.__name__](cell.arguments) for cell in mine), _work())
     held = [8 * a["n_items"] * a["dim"] + 80 * a["dim"] ** 2 for a in (x.arguments for x in mine) if "device" in a]
-    return total, max(held) + 2**30, len(cells) - len(mine)
+    return total, max(held, default=0) + 2**30, len(cells) - len(mine)
 
 
 def core_seconds(work: np.ndarray) -> float:
