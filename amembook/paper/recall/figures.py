@@ -182,7 +182,8 @@ def learnt_figure(record: dict, slopes: dict, where: str = "heavy_outputs") -> F
         first = np.nanmedian([step for seed in seeds for step in seed[:4] if step is not None] or [np.nan])
         label = f"linear theory: slope {slope:g}"
         reference_line(axis, ranks, slope, (2, max(first, probed[1])), label)
-        key(axis, loc="lower right")
+        # a flat line runs along the lower edge
+        key(axis, loc="lower right" if slope else "upper right")
         axis.axhline(probed[-1], color=GREY, lw=0.8)
         frame(axis, "rank of the output", title=look.label, log="xy")
         axis.set_ylim(0.8 * probed[1], 1.5 * probed[-1])
