@@ -340,6 +340,9 @@ NAMED = [
 """Book, query, the line above the results, and the page that its first link opens."""
 
 
+FINISHED = "document.querySelector('.search-summary')?.textContent.match(/found|finished/i)"
+
+
 def results_of(page, query):
     """The addresses that a page of search gives; the index is read once for all queries of a tab."""
     page.evaluate(
@@ -349,13 +352,13 @@ def results_of(page, query):
     }""",
         query,
     )
-    page.wait_for_function("document.querySelector('.search-summary')?.textContent.match(/found|finished/i)")
+    page.wait_for_function(FINISHED)
     return page.locator("#search-results > ul > li > a").evaluate_all("(links) => links.map((link) => link.pathname)")
 
 
 def open_search(page, query, book=""):
     page.goto((browse.HTML / book / "search.html").as_uri() + f"?q={query.replace(' ', '+')}")
-    page.wait_for_selector("#search-results li a", timeout=30_000)
+    page.wait_for_function(FINISHED)
 
 
 def test_the_search_of_a_book_ranks_a_chapter_first_for_its_own_title(browser):
