@@ -160,7 +160,7 @@
     return { lambda: nameOf(LAMBDAS[raw.lambda]) };
   }
 
-  const KINDS = { dots, shouts, overlaps, loud, dimensions, batches, stairs };
+  const KINDS = { dots, shouts, overlaps, loud, dimensions, batches, stairs, ...root.amemKinds };
 
   /* Wires one figure. Its controls answer at once; the picture is grey until it is drawn anew. */
   function wire(box) {
@@ -222,7 +222,14 @@
         wire(target);
       }
     }, { rootMargin: "600px" });
-    const boxes = document.querySelectorAll("[data-figure]:not([data-figure=guess])");
+    // on the one page of a whole book a chapter's still picture stays
+    const boxes = [...document.querySelectorAll("[data-figure]:not([data-figure=guess])")].filter((box) => KINDS[box.dataset.figure]);
+    for (const box of boxes) {
+      const still = box.dataset.still && document.getElementById(box.dataset.still);
+      if (!still) continue;
+      still.classList.add("lively");
+      still.insertBefore(box, still.querySelector("figcaption"));
+    }
     for (const box of boxes) soon.observe(box);
     for (const box of document.querySelectorAll("[data-figure=guess]")) guess(box);
     window.addEventListener("beforeprint", () => {
@@ -230,6 +237,6 @@
     });
   }
 
-  root.amemFigures = { LAMBDAS, RANKS, MEMORY, recalled };
+  root.amemFigures = { LAMBDAS, RANKS, MEMORY, recalled, nameOf };
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start); else start();
 })(globalThis);

@@ -1,0 +1,57 @@
+/* The chapters' live pictures, in the place of their still ones: kinds of figures for figures.js, which is loaded next.
+   Their numbers are stored: tools/pictures.py. */
+(function (root) {
+  "use strict";
+  if (typeof document === "undefined") return;
+  const { element, empty, format, powerOfTen } = root.amemPlots;
+
+  /* Faders for the singular values, and below them what a few facts gain by their setting. */
+  const FADERS = { width: 400, height: 214, left: 50, right: 8, top: 8, bottom: 40, low: 1e-6, high: 30 };
+  function equalizer(box, raw, say) {
+    const { faders, s, ranks, questions, answers, places } = root.amemEqualizer, { LAMBDAS, nameOf } = root.amemFigures;
+    const lam = LAMBDAS[raw.lambda], { ratios, winners, count } = places[raw.lambda], [upper, lower] = box.querySelectorAll("svg");
+    // steps of one size: the squares of all directions add up to their number
+    const f = s.map((value) => lam === Infinity ? value : value / Math.hypot(value, lam));
+    const size = Math.sqrt(f.reduce((total, value) => total + value * value, 0) / s.length), loudness = faders.map((k) => f[k - 1] / size);
+    const { width, height, left, right, top, bottom, low, high } = FADERS, base = height - bottom, pitch = (width - left - right) / faders.length;
+    const y = (value) => base - Math.log(Math.max(value, low) / low) / Math.log(high / low) * (base - top);
+    const told = (value) => value < 0.01 ? value.toExponential(0) : +value.toPrecision(2);
+    empty(upper, `Loudness of ${faders.length} of ${s.length} directions of the gradient under ${nameOf(lam)}, where Muon gives 1 to each: the loudest has `
+      + `${told(loudness[0])}, the ${faders[20]}th ${told(loudness[20])}, the last ${told(loudness[loudness.length - 1])}`, width, height);
+    for (let power = -6; power <= 1; power++) {
+      element("line", { x1: left, x2: width - right, y1: y(10 ** power), y2: y(10 ** power), class: power ? "rule" : "here" }, upper);
+      powerOfTen({ x: left - 6, y: y(10 ** power) + 4, "text-anchor": "end" }, upper, power);
+    }
+    element("text", { x: width - right, y: y(1) - 6, "text-anchor": "end", class: "name polar" }, upper, "Muon’s, for all of them");
+    loudness.forEach((value, k) => {
+      const x = left + (k + 0.5) * pitch;
+      element("line", { x1: x, x2: x, y1: top, y2: base, class: "rule" }, upper);
+      element("rect", { x: x - 2, width: 4, y: Math.min(y(value), y(1)), height: Math.abs(y(value) - y(1)), class: value > 1 ? "loudest" : "pushed", "fill-opacity": 0.45 }, upper);
+      element("rect", { x: x - 4, width: 8, y: y(value) - 2.5, height: 5, rx: 1.5, class: "knob" }, upper);
+      if (k % 8 === 0 || k === faders.length - 1) element("text", { x, y: base + 15, "text-anchor": "middle" }, upper, faders[k]);
+    });
+    element("text", { x: (left + width - right) / 2, y: height - 6, "text-anchor": "middle" }, upper, `singular value, of ${s.length}, the loudest first`);
+    const middle = (top + base) / 2;
+    element("text", { x: 9, y: middle, "text-anchor": "middle", transform: `rotate(-90 9 ${middle})` }, upper, "loudness");
+
+    const row = 20, start = 144, end = 300, most = 4, x = (ratio) => start + Math.max(ratio, -0.3) / most * (end - start), foot = 6 + row * ranks.length;
+    const called = (rank) => answers[rank] || `fact ${format(rank)}`, won = ranks.map((rank, i) => winners[i] === rank);
+    empty(lower, `Own logit over the loudest rival's: ` + questions.map((name, i) => `${name} ${ratios[i].toFixed(2)}`).join(", "), width, foot + 36);
+    for (const ratio of [0, 1, 2, 3, 4]) {
+      element("line", { x1: x(ratio), x2: x(ratio), y1: 4, y2: foot, class: ratio === 1 ? "here" : "rule" }, lower);
+      element("text", { x: x(ratio), y: foot + 14, "text-anchor": "middle" }, lower, ratio);
+    }
+    ranks.forEach((rank, i) => {
+      const y = 6 + row * i, ends = [x(0), x(ratios[i])].sort((a, b) => a - b);
+      element("text", { x: start - 13, y: y + 13, "text-anchor": "end" }, lower, `${questions[i]} ${rank}`);
+      element("rect", { x: ends[0], width: ends[1] - ends[0], y: y + 3, height: row - 6, class: won[i] ? "bar polar" : "bar quiet" }, lower);
+      element("text", { x: end + 6, y: y + 13, class: won[i] ? "won" : "" }, lower, won[i] ? "✓" : `→ ${called(winners[i])}`);
+    });
+    element("text", { x: (start + end) / 2, y: foot + 31, "text-anchor": "middle" }, lower, "own logit / loudest rival’s");
+    const at = ranks.indexOf(150);
+    say(`${nameOf(lam)}: ${questions[at]} has ${ratios[at].toFixed(2)} times its loudest rival’s score; ${format(count)} facts recalled`);
+    return { lambda: nameOf(lam) };
+  }
+
+  root.amemKinds = { equalizer };
+})(globalThis);

@@ -1,0 +1,60 @@
+"""The numbers of the chapters' live pictures: `python tools/pictures.py` draws them anew, a minute a picture.
+
+Scripts and not JSON files, because a page opened from a disk may not fetch. The memory is that of *Who shouts?*.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import shouts
+import torch
+
+import amemlib as am
+from amembook import vocabularies
+from amembook.paper import pictures
+
+ASSETS = Path(__file__).resolve().parents[1] / "assets"
+ASKED = (1, 10, 40, 100, 150, 240)
+"""The ranks of the facts under the faders."""
+
+
+def equalizer() -> dict:
+    """Singular values in units of t₀, and the contests of a few facts at each place of the slider."""
+    emb, G = shouts.memory()
+    facts = vocabularies.capitals()
+    s = torch.linalg.svdvals(G) / am.theory.bulk_scale(shouts.N_ITEMS, shouts.DIM, shouts.ALPHA)
+    places = [place(lam) for lam in shouts.LAMBDAS]
+    named = {rank for one in places for rank in one["winners"] if rank <= len(facts.outputs)} | set(ASKED)
+    return {
+        "faders": pictures.FADERS,
+        "s": [float(f"{value:.4g}") for value in s.tolist()],
+        "ranks": ASKED,
+        "questions": [facts.inputs[rank - 1] for rank in ASKED],
+        "answers": {rank: facts.outputs[rank - 1] for rank in sorted(named)},
+        "places": places,
+    }
+
+
+def place(lam: float) -> dict:
+    """What the step h_λ recalls, λ in units of t₀."""
+    emb, _ = shouts.memory()
+    W = shouts.step(lam)
+    one = pictures.contest(W, emb, ASKED)
+    return one | {"ratios": [round(ratio, 3) for ratio in one["ratios"]], "count": am.capacity(W, emb)}
+
+
+PICTURES = {"equalizer": equalizer}
+
+
+def stored(name: str) -> dict:
+    """The stored numbers of a picture."""
+    text = (ASSETS / f"{name}-data.js").read_text(encoding="utf-8")
+    return json.loads(text[text.index("{") : text.rindex("}") + 1])
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or PICTURES:
+        text = json.dumps(PICTURES[name](), separators=(",", ":"), ensure_ascii=False)
+        script = f"/* Drawn by tools/pictures.py. */\nglobalThis.amem{name.title()}={text};\n"
+        (ASSETS / f"{name}-data.js").write_text(script, encoding="utf-8")
