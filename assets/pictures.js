@@ -3,7 +3,8 @@
 (function (root) {
   "use strict";
   if (typeof document === "undefined") return;
-  const { element, empty, format, powerOfTen } = root.amemPlots;
+  const { element, empty, axes, line, powerOfTen } = root.amemPlots;
+  const format = (x) => x.toLocaleString("en");
 
   /* Faders for the singular values, and below them what a few facts gain by their setting. */
   const FADERS = { width: 400, height: 214, left: 50, right: 8, top: 8, bottom: 40, low: 1e-6, high: 30 };
@@ -53,5 +54,52 @@
     return { lambda: nameOf(lam) };
   }
 
-  root.amemKinds = { equalizer };
+  /* Facts as dots: those that a batch shows are hollow, those that a step of Muon recalls of it full. Below, how many. */
+  const COLUMNS = 64, PITCH = 6.2;
+  function tide(box, raw, say) {
+    const { batches, first, order, all, places } = root.amemTide;
+    const size = batches[raw.batch], { states, seen, polar, sgd } = places[raw.batch], [upper, lower] = box.querySelectorAll("svg");
+    const rows = Math.ceil(first / COLUMNS), mark = Math.round(size ** order.shown), full = Math.round(all.polar);
+    if (!upper.querySelector("circle")) {
+      empty(upper, "", 400, rows * PITCH + 4);
+      for (let k = 0; k < first; k++) element("circle", { cx: (k % COLUMNS + 0.75) * PITCH, cy: (Math.floor(k / COLUMNS) + 0.6) * PITCH }, upper);
+      for (const type of ["water", "full"]) element("path", { class: type }, upper);
+    }
+    upper.querySelectorAll("circle").forEach((dot, k) => {
+      const pair = +states[k >> 1], state = k % 2 ? pair % 3 : Math.floor(pair / 3);
+      dot.setAttribute("class", ["dot", "shown", "lit"][state]);
+      dot.setAttribute("r", state ? 2.1 : 1);
+    });
+    // after so many facts, row by row
+    const after = (n) => {
+      const row = Math.floor(n / COLUMNS), x = 2 + n % COLUMNS * PITCH, y = row * PITCH + 0.5;
+      return row < rows ? `M0 ${y + PITCH}H${x}V${y}H400` : "";
+    };
+    upper.querySelector(".water").setAttribute("d", after(mark));
+    upper.querySelector(".full").setAttribute("d", after(full));
+    const text = `The ${format(first)} most frequent facts: a batch of ${format(size)} samples shows ${format(seen)} of all facts, and a step of Muon recalls ${format(polar)}`;
+    upper.setAttribute("aria-label", text);
+    upper.querySelector("title").textContent = text;
+
+    const plot = axes(lower, [batches[0] / 1.5, batches[batches.length - 1] * 1.5], [1, 10, 100, 1000, 10000], "samples in the batch, B", "facts",
+      `Facts against the size of the batch, at ${format(size)} samples: ${format(seen)} seen, Muon recalls ${format(polar)}, SGD ${format(sgd)}`, true);
+    const at = (read) => batches.map((one, k) => [one, read(places[k], one)]);
+    line(plot, at((_, one) => one ** order.shown), "water");
+    line(plot, [batches[0] / 1.5, batches[batches.length - 1] * 1.5].map((one) => [one, all.polar]), "full");
+    for (const name of ["sgd", "polar"]) line(plot, at((one) => one.law[name]), "curve " + name);
+    line(plot, at((one) => one.law.seen), "curve seen");
+    batches.forEach((one, k) => {
+      const here = k === raw.batch;
+      for (const name of ["sgd", "polar", "seen"]) element("circle", { cx: plot.x(one), cy: plot.y(places[k][name]), r: here ? 5.5 : 3, class: name === "seen" ? "shown" : "point " + name }, lower);
+    });
+    line(plot, [[size, 1], [size, 10000]], "here");
+    const last = places[places.length - 1], x = plot.x(batches[batches.length - 1]);
+    for (const [name, words, up] of [["seen", "seen", -12], ["polar", "Muon", 18], ["sgd", "SGD", -10]]) {
+      element("text", { x, y: plot.y(last[name]) + up, "text-anchor": "end", class: "name " + name }, lower, words);
+    }
+    say(`${format(size)} samples show ${format(seen)} facts; one step of Muon recalls ${format(polar)}, one of SGD ${format(sgd)}`);
+    return { batch: `B = ${format(size)}` };
+  }
+
+  root.amemKinds = { equalizer, tide };
 })(globalThis);

@@ -14,7 +14,7 @@ from bs4 import BeautifulSoup
 from amembook.paper import pictures as shown
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = {"equalizer": "gradient"}
+PAGES = {"equalizer": "gradient", "tide": "minibatches"}
 """Which chapter has which picture."""
 
 
@@ -50,6 +50,25 @@ def test_a_fact_that_ties_with_its_rival_has_the_ratio_one():
     contest = shown.contest(W, emb, (1, 7, 20))
     assert contest["ratios"] == pytest.approx((logits.diagonal() / rivals)[[0, 6, 19]].tolist())
     assert contest["winners"] == (logits.argmax(1) + 1)[[0, 6, 19]].tolist()
+
+
+def test_the_tide_is_one_draw_of_a_batch():
+    at = pictures.BATCHES.index(1024)
+    assert pictures.batch(1024) == pictures.stored("tide")["places"][at]
+
+
+def test_the_tide_recalls_what_is_seen_until_the_memory_is_full():
+    stored = pictures.stored("tide")
+    for place in stored["places"]:
+        states = "".join(str(divmod(int(pair), 3)[k]) for pair in place["states"] for k in (0, 1))
+        assert len(states) == stored["first"] and len(states) - states.count("0") <= place["seen"] + 1
+        assert states.count("2") <= place["polar"] <= place["seen"] + 1, "one by luck"
+        for name in pictures.MAPS:
+            # four standard errors of a count, were its facts independent
+            assert abs(place[name] - place["law"][name]) < 4 * max(place["law"][name], 4) ** 0.5
+    most = max(place["polar"] for place in stored["places"])
+    assert most > 1.2 * stored["all"]["polar"] > 1.1 * stored["places"][-1]["polar"], "the overshoot, and back"
+    assert stored["first"] >= shouts.DIM ** stored["order"]["muon"]
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -17,6 +17,10 @@ from amembook.paper import pictures
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 ASKED = (1, 10, 40, 100, 150, 240)
 """The ranks of the facts under the faders."""
+BATCHES = tuple(2**k for k in range(2, 19))
+FIRST = 1664
+"""So many facts are dots: rows of 64, beyond the order d^{1 + 1/2α} of what Muon recalls."""
+MAPS = "polar", "sgd"
 
 
 def equalizer() -> dict:
@@ -44,7 +48,33 @@ def place(lam: float) -> dict:
     return one | {"ratios": [round(ratio, 3) for ratio in one["ratios"]], "count": am.capacity(W, emb)}
 
 
-PICTURES = {"equalizer": equalizer}
+def tide() -> dict:
+    """One draw of a batch at each size: which facts it shows and which Muon recalls of it, and how many; the laws."""
+    problem = am.Problem.power_law(shouts.N_ITEMS, shouts.DIM, shouts.ALPHA)
+    return {
+        "batches": BATCHES,
+        "first": FIRST,
+        "order": {"shown": 1 / shouts.ALPHA, "muon": am.theory.recovery_exponent("muon", shouts.ALPHA)},
+        "all": {name: round(am.expected_capacity(problem, name), 2) for name in MAPS},
+        "places": [batch(size) for size in BATCHES],
+    }
+
+
+def batch(size: int) -> dict:
+    """One draw of `size` samples. `states`: 0 for a fact that is not seen, 1 for seen, 2 for recalled by Muon, two
+    facts a digit. The laws of recalled facts are those of the frequencies that were drawn.
+    """
+    emb, _ = shouts.memory()
+    problem = am.Problem.power_law(shouts.N_ITEMS, shouts.DIM, shouts.ALPHA)
+    drawn = pictures.tide(problem, emb, size, shouts.SEED)
+    law = {name: round(am.expected_capacity(problem, name, frequencies=drawn["frequencies"]), 2) for name in MAPS}
+    law["seen"] = round((-torch.expm1(size * torch.log1p(-problem.frequencies))).sum().item(), 2)
+    pairs = drawn["states"][:FIRST].reshape(-1, 2)
+    counts = {name: drawn[name] for name in ("seen", *MAPS)}
+    return counts | {"states": "".join(str(3 * a + b) for a, b in pairs.tolist()), "law": law}
+
+
+PICTURES = {"equalizer": equalizer, "tide": tide}
 
 
 def stored(name: str) -> dict:

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 import amemlib as am
-from amembook.figures.style import FIGURE_STYLE, GREY, frame, key, optimizer
+from amembook.figures.style import FIGURE_STYLE, GREY, PALE, frame, key, optimizer
 
 FADERS = tuple(sorted({round(1 + 255 * (k / 39) ** 2) for k in range(40)}))
 """Which of 256 singular values have a fader: the loudest one by one, the many quiet ones every dozen."""
@@ -61,6 +61,46 @@ def equalizer_figure(s, steps: dict, facts: list[str], contests: dict, dim: int)
     below.invert_yaxis()
     frame(below, "own logit / loudest rival’s")
     key(above)
+    return figure
+
+
+def tide(problem: am.Problem, emb: am.Embeddings, batch_size: int, seed: int) -> dict:
+    """One batch: its `frequencies`; the `states` (N,) of the facts, 0 not seen, 1 seen, 2 recalled by one step of Muon;
+    how many are `seen`, and how many one step recalls, of `polar` and of `sgd`.
+    """
+    q = am.sample_minibatch(problem, batch_size, seed)
+    G = am.initial_gradient(emb, q)
+    recalled = am.recovered(am.polar(G, am.gradient_rank(emb, q)), emb)
+    states = torch.where(recalled, 2, (q > 0).long())
+    counts = {"seen": (q > 0).sum().item(), "polar": recalled.sum().item(), "sgd": am.capacity(G, emb)}
+    return counts | {"frequencies": q, "states": states}
+
+
+def tide_figure(tides: dict, first: int, columns: int, exponent: float) -> Figure:
+    """Facts as dots, the most frequent first and row by row, a panel a batch: seen ones hollow, recalled ones full.
+
+    tides: batch size ↦ `tide`. first: how many facts are shown. exponent: a line stands after B^exponent of them.
+    """
+    with mpl.rc_context(FIGURE_STYLE):
+        figure, axes = plt.subplots(len(tides), 1, figsize=(6.4, 3.1 * len(tides)))
+    look, order = optimizer("polar"), np.arange(first)
+    for axis, (size, drawn) in zip(axes, tides.items(), strict=True):
+        states, (row, column) = drawn["states"][:first].numpy(), divmod(order, columns)
+        for state, style in enumerate(
+            ({"color": PALE, "ms": 1}, {"color": look.colour, "mfc": "none"}, {"color": look.colour})
+        ):
+            axis.plot(column[states == state], row[states == state], "o", **{"ms": 3, "mew": 0.7} | style)
+        down, across = divmod(round(size**exponent), columns)
+        if size**exponent < first:
+            axis.step(
+                [-0.5, across - 0.5, columns - 0.5], np.array([down + 1, down + 1, down]) - 0.5, color=GREY, lw=1.2
+            )
+        axis.set_title(
+            f"{size:,} samples show {drawn['seen']:,} facts, Muon recalls {drawn['polar']:,}, SGD {drawn['sgd']:,}",
+            fontsize=11,
+        )
+        axis.invert_yaxis()
+        axis.set_axis_off()
     return figure
 
 
