@@ -1,20 +1,23 @@
 """The chapters' live pictures show what one draw of the memory gives, and their pages show them whole."""
 
+import json
 import re
 from math import inf
 from pathlib import Path
 
 import browse
+import numpy as np
 import pictures
 import pytest
 import shouts
 import torch
 from bs4 import BeautifulSoup
 
+from amembook import read_records
 from amembook.paper import pictures as shown
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = {"equalizer": "gradient", "tide": "minibatches"}
+PAGES = {"equalizer": "gradient", "tide": "minibatches", "staircase": "deflation"}
 """Which chapter has which picture."""
 
 
@@ -61,14 +64,38 @@ def test_the_tide_recalls_what_is_seen_until_the_memory_is_full():
     stored = pictures.stored("tide")
     for place in stored["places"]:
         states = "".join(str(divmod(int(pair), 3)[k]) for pair in place["states"] for k in (0, 1))
-        assert len(states) == stored["first"] and len(states) - states.count("0") <= place["seen"] + 1
-        assert states.count("2") <= place["polar"] <= place["seen"] + 1, "one by luck"
+        # luck recalls one unseen fact a batch in the mean, at most, and six hardly ever
+        assert len(states) == stored["first"] and len(states) - states.count("0") <= place["seen"] + 5
+        assert states.count("2") <= place["polar"] <= place["seen"] + 5
         for name in pictures.MAPS:
             # four standard errors of a count, were its facts independent
             assert abs(place[name] - place["law"][name]) < 4 * max(place["law"][name], 4) ** 0.5
     most = max(place["polar"] for place in stored["places"])
     assert most > 1.2 * stored["all"]["polar"] > 1.1 * stored["places"][-1]["polar"], "the overshoot, and back"
     assert stored["first"] >= shouts.DIM ** stored["order"]["muon"]
+
+
+def test_the_staircase_is_that_of_the_theorems_and_forgets_as_the_front_page_says():
+    stored = pictures.stored("staircase")
+    assert stored == json.loads(json.dumps(pictures.staircase()))
+    for alpha, path in zip(stored["alphas"], stored["paths"], strict=True):
+        sgd, muon = np.array(path["sgd"]), np.array(path["polar"])
+        assert (sgd[1:] > sgd[:-1]).all() and (muon > sgd).all() and muon.max() < 2
+        climbs = sgd[:-1] < 0.9999
+        assert np.allclose(np.diff(sgd)[climbs], 1 / (2 * alpha), atol=1e-4), (
+            "the same gain on every step to the landing"
+        )
+    forgets = stored["forgets"]["1.5"]
+    assert [int(dim) for dim, falls in forgets.items() if falls] == [64, 128] and set(forgets) > {"256", "512"}
+    assert "At *d* = 128 and below, Muon forgets again" in (ROOT / "index.md").read_text(encoding="utf-8")
+
+
+def test_counts_that_fall_are_forgotten_and_the_first_record_decides():
+    def record(rows, dims=(4, 8)):
+        return {"config": {"alpha": 2.0, "dims": dims}, "measured": {"counts": {"rule": rows}}}
+
+    first, second = record([[1, 2, 3], [1, 3, 2]]), record([[3, 2, 1], [1, 2, 3]], dims=(4, 16))
+    assert shown.forgets([first, second], "rule") == {2.0: {4: False, 8: True, 16: False}}
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -121,3 +148,20 @@ def test_paper_gets_the_still_pictures(browser):
             page.emulate_media(media="print")
             still = page.locator("figure.lively")
             assert still.locator("img").is_visible() and not still.locator(".live").is_visible()
+
+
+def pairs(at, counts):
+    return [[x, round(count, 2)] for x, count in zip(at, counts, strict=True)]
+
+
+def test_the_lines_of_the_front_page_are_the_records_and_the_law():
+    stored = pictures.stored("curves")
+    [record] = read_records("critical-batch", "confirm-alpha-1.5")
+    size, count = stored["batches"]["64"]["sgd"][3]
+    assert count == round(pictures.sgd_from_batches(record["config"]["n_items"], 64, size), 2)
+    for lines, polar in zip(stored["batches"].values(), record["predicted"]["counts"]["polar"], strict=True):
+        assert lines["polar"] == pairs(record["config"]["batch_sizes"], polar)
+    for one in read_records("one-step", "confirm-alpha-"):
+        lines = stored["dimensions"][f"{one['config']['alpha']:g}"]
+        for name, dims in (("polar", "dims"), ("sgd", "sgd_dims")):
+            assert lines[name] == pairs(one["config"][dims], one["predicted"]["counts"][name])

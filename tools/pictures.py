@@ -11,7 +11,7 @@ import shouts
 import torch
 
 import amemlib as am
-from amembook import vocabularies
+from amembook import read_records, vocabularies
 from amembook.paper import pictures
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
@@ -21,6 +21,10 @@ BATCHES = tuple(2**k for k in range(2, 19))
 FIRST = 1664
 """So many facts are dots: rows of 64, beyond the order d^{1 + 1/2α} of what Muon recalls."""
 MAPS = "polar", "sgd"
+ALPHAS = tuple(round(1.05 + 0.05 * k, 2) for k in range(40))
+TREADS = 8
+RULE = "smoothed_half"
+"""Which counts of the records of `deflation` the front page has too."""
 
 
 def equalizer() -> dict:
@@ -74,7 +78,50 @@ def batch(size: int) -> dict:
     return counts | {"states": "".join(str(3 * a + b) for a, b in pairs.tolist()), "law": law}
 
 
-PICTURES = {"equalizer": equalizer, "tide": tide}
+def staircase() -> dict:
+    """The exponents of both theorems at each α, and at which d the stored counts of Muon fall within their steps."""
+    small, large = (read_records("deflation", f"confirm{size}-alpha-") for size in ("", "-large"))
+    [steps] = {record["config"]["steps"] for record in (*small, *large)}
+    # small has more draws
+    table = pictures.forgets([*small, *large], RULE)
+    paths = (pictures.staircase(alpha, TREADS) for alpha in ALPHAS)
+    return {
+        "alphas": ALPHAS,
+        "paths": [{name: [round(x, 4) for x in path] for name, path in one.items()} for one in paths],
+        "steps": steps,
+        "forgets": {f"{alpha:g}": table[alpha] for alpha in sorted(table)},
+    }
+
+
+def curves() -> dict:
+    """The lines of the front page's figures against d and against the batch, through the records' points."""
+    dimensions = {}
+    for record in read_records("one-step", "confirm-alpha-"):
+        config, counts = record["config"], record["predicted"]["counts"]
+        lines = {"polar": zip(config["dims"], counts["polar"], strict=True)}
+        lines["sgd"] = zip(config["sgd_dims"], counts["sgd"], strict=True)
+        dimensions[f"{config['alpha']:g}"] = {
+            name: [[dim, round(count, 2)] for dim, count in line] for name, line in lines.items()
+        }
+    [record] = read_records("critical-batch", "confirm-alpha-1.5")
+    sizes, batches = record["config"]["batch_sizes"], {}
+    for dim, polar in zip(record["config"]["dims"], record["predicted"]["counts"]["polar"], strict=True):
+        sgd = [sgd_from_batches(record["config"]["n_items"], dim, size) for size in sizes]
+        batches[dim] = {
+            name: [[size, round(count, 2)] for size, count in zip(sizes, line, strict=True)]
+            for name, line in (("polar", polar), ("sgd", sgd))
+        }
+    return {"dimensions": dimensions, "batches": batches}
+
+
+def sgd_from_batches(n_items: int, dim: int, size: int) -> float:
+    """SGD's expected count from a batch, the mean over four draws of its frequencies."""
+    problem = am.Problem.power_law(n_items, dim, shouts.ALPHA)
+    draws = (am.sample_minibatch(problem, size, seed) for seed in range(4))
+    return sum(am.expected_capacity(problem, "sgd", frequencies=q) for q in draws) / 4
+
+
+PICTURES = {"curves": curves, "staircase": staircase, "equalizer": equalizer, "tide": tide}
 
 
 def stored(name: str) -> dict:

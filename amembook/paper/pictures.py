@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 import amemlib as am
-from amembook.figures.style import FIGURE_STYLE, GREY, PALE, frame, key, optimizer
+from amembook.figures.style import FIGURE_STYLE, GREY, MAPS, PALE, frame, key, new_axes, optimizer
 
 FADERS = tuple(sorted({round(1 + 255 * (k / 39) ** 2) for k in range(40)}))
 """Which of 256 singular values have a fader: the loudest one by one, the many quiet ones every dozen."""
@@ -101,6 +101,45 @@ def tide_figure(tides: dict, first: int, columns: int, exponent: float) -> Figur
         )
         axis.invert_yaxis()
         axis.set_axis_off()
+    return figure
+
+
+def staircase(alpha: float, steps: int) -> dict[str, list[float]]:
+    """The exponents κ_0, …, κ_steps of Theorems 9 and 10: SGD starts at 0, Muon at the landing, 1."""
+    paths = {"sgd": [0.0], "polar": [1.0]}
+    for method, path in zip(("sgd", "muon"), paths.values(), strict=True):
+        path += [am.theory.recovery_exponent(method, alpha, step) for step in range(1, steps + 1)]
+    return paths
+
+
+def forgets(records: list[dict], rule: str) -> dict[float, dict[int, bool]]:
+    """Whether a later step's mean count is below an earlier one's, for each α and d of records of `deflation`.
+
+    Of records that have the same α and d the first decides.
+    """
+    table: dict[float, dict[int, bool]] = {}
+    for record in records:
+        rows = table.setdefault(record["config"]["alpha"], {})
+        for dim, counts in zip(record["config"]["dims"], record["measured"]["counts"][rule], strict=True):
+            rows.setdefault(dim, bool((np.diff(counts) < 0).any()))
+    return table
+
+
+def staircase_figure(paths: dict, alpha: float) -> Figure:
+    """The exponent of the recalled facts after each step, as stairs. paths: name ↦ (κ_0, …, κ_T)."""
+    figure, (axis,) = new_axes()
+    for name, path in paths.items():
+        look, steps = optimizer(name, MAPS[name].label.split(" (")[0]), np.arange(len(path))
+        axis.step([-0.5, *(steps + 0.5)], [path[0], *path], color=look.colour, lw=1.8, label=look.label)
+    for level, words, at, side in (
+        (1, "the landing: $d$ facts", steps[-1] + 0.5, "right"),
+        (2, "$d^2$ facts", -0.5, "left"),
+    ):
+        axis.axhline(level, color=GREY, lw=0.8, ls="--")
+        axis.annotate(words, (at, level), (0, -12), textcoords="offset points", ha=side, fontsize=10)
+    frame(axis, "steps", r"exponent $\kappa$ of $d^\kappa$ facts", rf"$\alpha = {alpha:g}$", zero=True)
+    axis.set_xticks(steps)
+    key(axis, loc="lower right")
     return figure
 
 
