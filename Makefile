@@ -54,7 +54,7 @@ $(HTML): $(SETUP) $(PAGES)
 test: $(SETUP)  ## everything that must hold, cheapest first
 	$(MAKE) --no-print-directory lint
 	$(BIN)/python tools/notebooks.py check
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(SHAPES) $(UNCHECKED:%=--ignore=%)
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder $(SHAPES) $(UNCHECKED:%=--ignore=%)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(UNCHECKED)
 	$(if $(NOTEBOOKS),PYTHONPATH=tools $(BIN)/python -m pytest -q -p forked_kernels --nbval --nbval-current-env --nbval-cell-timeout=300 -n 2 --dist loadfile $(CHAPTERS))
 

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import t as student_t
+from scipy.special import stdtrit
 
 from amemlib.checks import check_numbers, check_positive, check_real, shown
 
@@ -63,7 +63,7 @@ def fit_exponent(x, y, ceiling: float = math.inf) -> ExponentFit:
         freedom = len(x) - 2
         residuals = log_y - intercept - slope * log_x
         variance = residuals @ residuals * (weights @ weights) / freedom if freedom else math.inf
-    half_width = math.sqrt(variance) * student_t.ppf(0.975, max(freedom, 1))
+    half_width = math.sqrt(variance) * stdtrit(max(freedom, 1), 0.975)
 
     order = np.argsort(log_x)
     local_slopes = np.diff(log_y[order]) / np.diff(log_x[order])

@@ -29,9 +29,9 @@ function asked(query) {
 /* A page is worth what tools/search_weights.py found it to say about the words that are asked for; a page or a heading
    that is called by them comes before all others, an object of the library behind all pages. */
 var Scorer = {
-  weights: {}, elsewhere: [], numbered: {},
+  weights: {}, elsewhere: [], numbered: {}, asked: "",
   score: ([docname, title, anchor, descr, score]) => {
-    const query = asked(new URLSearchParams(location.search).get("q") || "");
+    const query = Scorer.asked;
     const own = title.replace(/<[^>]*>/g, "").toLowerCase().replace(/^([\d.]+|[a-z]\.)\s*/, "");
     const words = splitQuery(query);
     const stemmer = new Stemmer();
@@ -57,14 +57,15 @@ if (typeof Search !== "undefined") {
     return [Search._index.terms, Search._index.titleterms].some((all) => stem in all || Object.keys(all).some((term) => term.includes(stem)));
   };
   Search.query = (text) => {
+    Scorer.asked = asked(text);
     const words = splitQuery(asked(text)), finds = (some) => Search._performSearch(...Search._parseQuery(some.join(" "))).length;
     let left = words.filter(known);
-    if (!left.length) return query(asked(text));
+    if (!left.length) return query(Scorer.asked);
     // nor does one that no page has beside the others
     while (left.length > 1 && !finds(left)) {
       left = left.map((_, at) => left.filter((_, k) => k !== at)).find(finds) || left.slice(1);
     }
-    return query(left.length < words.length ? left.join(" ") : asked(text));
+    return query(left.length < words.length ? left.join(" ") : Scorer.asked);
   };
   // an excerpt is of sentences: no code, no outputs, no formulas as they are typed
   Search.htmlToText = (html, anchor) => {

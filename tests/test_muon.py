@@ -141,6 +141,13 @@ def test_a_state_of_torchs_loads():
     assert same(run(ours, again, 3, first=3), run(theirs, params, 3, first=3))
 
 
+def test_a_gradient_of_zero_moves_nothing():
+    W = torch.nn.Parameter(torch.eye(4))
+    W.grad = torch.zeros(4, 4)
+    am.Muon([W], lr=0.1, weight_decay=0).step()
+    assert torch.equal(W, torch.eye(4))
+
+
 def test_groups_have_settings_of_their_own_and_closures_run():
     first, second = weights([(8, 8), (12, 4)])
     optimizer = am.Muon([{"params": [first], "schedule": "cans"}, {"params": [second], "split": (4, 8), "lr": 0.0}])

@@ -103,6 +103,17 @@ def test_polar_of_a_rank_deficient_matrix_is_a_partial_isometry_on_its_rows(rank
     assert s[rank:].max() < 1e-12
 
 
+@pytest.mark.parametrize(("share", "kept"), [(1 / 2, False), (2, True)])
+@pytest.mark.parametrize("dim", [4, 256])
+def test_what_rounding_cannot_tell_from_zero_is_dropped_and_no_more(dim, share, kept):
+    """The cut is √d ε s₁ of a square matrix; a diagonal one has its singular values without rounding."""
+    s = torch.ones(dim, dtype=torch.float64)
+    s[-1] = share * dim**0.5 * EPS
+    expected = torch.ones_like(s)
+    expected[-1] = kept
+    assert torch.equal(am.polar(s.diag()).diagonal(), expected)
+
+
 def test_rank_zero_keeps_nothing():
     assert torch.equal(am.polar(build(spread(0.1))[2], 0), torch.zeros(24, 24, dtype=torch.float64))
 

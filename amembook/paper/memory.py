@@ -19,18 +19,18 @@ from amembook.figures.style import (
 
 
 def counts_figure(dims, seed_counts: dict, predicted: dict, n_items: int) -> Figure:
-    """Recovered items against d for any list of facts; bars: two standard errors over the seeds, lines: predictions.
+    """Recalled facts against d for any list of them; bars: two standard errors over the seeds, lines: predictions.
 
     seed_counts: map ↦ (len(dims), seeds) counts. predicted: map ↦ (len(dims),) expected counts.
     """
     figure, (axis,) = new_axes()
     for name, counts in seed_counts.items():
         points(axis, dims, np.reshape(counts, (len(dims), -1)), optimizer(name), law=predicted[name])
-    axis.axhline(n_items, color=GREY, lw=1, ls="--", label=f"all {n_items} items")
-    axis.plot(dims, dims, color=GREY, lw=1, ls=":", label="$d$ items")
-    frame(axis, "embedding dimension $d$", "recovered items", log="xy", base=2)
-    places = {MAPS["polar"].label: (2, (-8, 6)), MAPS["sgd"].label: (3, (0, -12)), "$d$ items": (3, (8, -4))}
-    name_lines(axis, places=places | {f"all {n_items} items": (0, (4, -9))})
+    axis.axhline(n_items, color=GREY, lw=1, ls="--", label=f"all {n_items} facts")
+    axis.plot(dims, dims, color=GREY, lw=1, ls=":", label="$d$ facts")
+    frame(axis, "embedding dimension $d$", "recalled facts", log="xy", base=2)
+    places = {MAPS["polar"].label: (2, (-8, 6)), MAPS["sgd"].label: (3, (0, -12)), "$d$ facts": (3, (8, -4))}
+    name_lines(axis, places=places | {f"all {n_items} facts": (0, (4, -9))})
     return figure
 
 

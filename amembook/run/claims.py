@@ -29,8 +29,7 @@ from functools import cache
 from types import MappingProxyType
 
 import numpy as np
-from scipy.stats import poisson
-from scipy.stats import t as student_t
+from scipy.special import stdtrit
 
 from amemlib import theory
 from amemlib.scaling import fit_exponent
@@ -69,7 +68,7 @@ def multiplier(draws: float | None, looks: int = 1) -> float:
     tail = 1 - 0.025 / looks
     if draws is not None and draws < 2:
         return math.inf
-    return float(student_t.ppf(tail, math.inf if draws is None else draws - 1))
+    return float(stdtrit(math.inf if draws is None else draws - 1, tail))
 
 
 def numbers(
@@ -160,7 +159,7 @@ def growth(
     for row, label in enumerate(at):
         variance = (error[row, ends] / means[row, ends]) ** 2
         freedom = variance.sum() ** 2 / (variance**2).sum() * (draws - 1)
-        width = student_t.ppf(0.975, freedom) * math.sqrt(variance.sum())
+        width = stdtrit(freedom, 0.975) * math.sqrt(variance.sum())
         ratio, of_law = (values[row, ends[1]] / values[row, ends[0]] for values in (means, law))
         shifted = {rival: of_law * math.exp((values[row] - limit[row]) * length) for rival, values in rivals.items()}
         given = {"law": of_law, "limit": math.exp(limit[row] * length), "band": math.expm1(reach_of_ratio)}
@@ -473,6 +472,8 @@ def luck(means: np.ndarray, draws: int) -> float:
     By luck there is one: every mean stands for `draws` Poisson numbers of mean 1, held to what the largest of all is
     once in forty times.
     """
+    from scipy.stats import poisson  # a second to import
+
     return float(np.max(means) * draws / poisson.isf(0.025 / means.size, draws))
 
 

@@ -2,7 +2,7 @@
 
 import math
 
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from amembook.run import records
 from amembook.run.claims import base, decisive, multiplier, off, reach
@@ -29,7 +29,7 @@ def chance(band: float, deviation: float, draws: int, shift: float) -> float:
     inside = band - multiplier(draws) * error
     if inside <= 0:
         return 0.0
-    return float(norm.cdf((inside - shift) / error) - norm.cdf((-inside - shift) / error))
+    return float(ndtr((inside - shift) / error) - ndtr((-inside - shift) / error))
 
 
 def draws_needed(one: dict, share: float = 0.0, numbers: int = 1) -> int | None:

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import ndtr
-from scipy.stats import chi2, ncx2, norm
+from scipy.special import chndtr, chndtrix, gammaincinv, ndtr
 from torch import Tensor
 
 from amemlib.checks import check_count
@@ -84,7 +83,7 @@ class MatchedFilterEquivalent:
         t = np.linspace(0.1, typical_maximum(int(rivals) + 1) + 10, _SCORES)
         noise = np.exp(-(t**2) / self.dim)
         nodes, weights = _LENGTHS
-        length = chi2.ppf(norm.cdf(nodes), self.dim)[:, None]
+        length = 2 * gammaincinv(self.dim / 2, ndtr(nodes))[:, None]
         g, gauss = GAUSS_HERMITE
         chances = np.empty(len(t))
         for k, rest in enumerate(noise):
@@ -145,14 +144,14 @@ def _squared_length(g: np.ndarray, dim: int, centre: np.ndarray) -> np.ndarray:
     """‖a + z‖² with ‖a‖² = `centre` and z ~ N(0, I_d), at the standard normal deviates g."""
     if dim < _SANKARAN_DIM:
         # beyond seven deviations the chance rounds to 1
-        return ncx2.ppf(norm.cdf(np.clip(g, -7, 7)), dim, centre)
+        return chndtrix(ndtr(np.clip(g, -7, 7)), dim, centre)
     power, mean, sd = _sankaran(dim, centre)
     return (dim + centre) * (mean + sd * g) ** (1 / power)
 
 
 def _squared_length_cdf(x: np.ndarray, dim: int, centre: np.ndarray) -> np.ndarray:
     if dim < _SANKARAN_DIM:
-        return ncx2.cdf(x, dim, centre)
+        return chndtr(x, dim, centre)
     power, mean, sd = _sankaran(dim, centre)
     return ndtr(((x / (dim + centre)) ** power - mean) / sd)
 

@@ -5,7 +5,6 @@ import math
 import numpy as np
 from scipy.integrate import quad
 from scipy.special import gammaln, log_ndtr, ndtri, zeta
-from scipy.stats.qmc import Sobol
 
 from amemlib.checks import check_alpha, check_count, check_numbers, check_positive, check_real, shown
 from amemlib.equivalents.fixed_point import class_means
@@ -29,6 +28,8 @@ def sgd_recovery_probabilities(values: np.ndarray, counts: np.ndarray, dim: int)
     out, which makes their factor Φ(S / √(q_i² + c + q_j²)), and so is S, on a grid: a rare item is recovered by a large
     S, which few random draws would hit. values, counts: (K,), values in decreasing order; returns (K,).
     """
+    from scipy.stats.qmc import Sobol  # a second to import
+
     values, counts, dim = check_numbers("values", values), check_numbers("counts", counts), check_count("dim", dim)
     if values.ndim != 1 or values.shape != counts.shape or len(values) == 0:
         raise ValueError(f"values and counts must have one shape (K,), got {values.shape} and {counts.shape}")

@@ -49,10 +49,11 @@ def capacity_figure(record: dict, names=("polar", "sgd")) -> Figure:
         axis.annotate(label, end, (-4, 8), textcoords="offset points", ha="right")
     rows = np.array([min(config["dims"]), max(config["sgd_dims"])])
     axis.plot(rows, rows, "--", color=GREY, lw=1)
-    axis.annotate("as many facts as rows", (2**13, 2**13), (-8, 0), textcoords="offset points", ha="right")
-    title = rf"One population step, $\alpha = {config['alpha']:g}$"
-    frame(axis, "embedding dimension $d$", "recovered items", title, log="xy", base=2)
-    lines = {"sharp prediction, nothing fitted": "-", "limiting exponent": ":"}
+    # below its line, for Muon's stands above it
+    axis.annotate("as many facts as rows", (2**11, 2**11), (10, -6), textcoords="offset points", va="top")
+    title = rf"One step on all the data, $\alpha = {config['alpha']:g}$"
+    frame(axis, "embedding dimension $d$", "recalled facts", title, log="xy", base=2)
+    lines = {"predicted, nothing fitted": "-", "limiting exponent": ":"}
     key(axis, lines, below=1)
     return figure
 
@@ -68,7 +69,7 @@ def signal_figure(panels: dict) -> Figure:
     """Own logit and best rival's logit by rank, one panel a map, both in units of the panel's interaction scale.
 
     panels: map ↦ dict of (N,) arrays in rank order, `own`, `rival` and `predicted` (own logit), and the number `scale`.
-    Shaded: ranks of which at least half are recovered, their own logit above the rival's.
+    Shaded: ranks of which at least half are recalled, their own logit above the rival's.
     """
     figure, axes = new_axes(len(panels), sharex=True, sharey=True)
     for axis, (name, panel) in zip(axes, panels.items(), strict=True):
@@ -81,34 +82,31 @@ def signal_figure(panels: dict) -> Figure:
             low, median, high = np.array([np.quantile(bin_, [0.1, 0.5, 0.9]) for bin_ in bins]).T
             axis.fill_between(middle, low, high, color=style.colour, alpha=0.2, lw=0)
             points(axis, middle, median, style, ms=3)
-        recovered = [np.mean(own[a - 1 : b - 1] > rival[a - 1 : b - 1]) >= 0.5 for a, b in pairwise(edges)]
-        shade = {"color": look.colour, "alpha": 0.1, "lw": 0, "label": "recovered"}
-        axis.fill_between(middle, 0, 1, where=recovered, transform=axis.get_xaxis_transform(), **shade)
+        recalled = [np.mean(own[a - 1 : b - 1] > rival[a - 1 : b - 1]) >= 0.5 for a, b in pairwise(edges)]
+        shade = {"color": look.colour, "alpha": 0.1, "lw": 0, "label": "recalled"}
+        axis.fill_between(middle, 0, 1, where=recalled, transform=axis.get_xaxis_transform(), **shade)
         ranks = np.arange(1, len(own) + 1)
         axis.plot(ranks, predicted, color=look.colour, lw=1.2, label="predicted signal")
-        frame(axis, "rank $i$", title=MAPS[name].label, log="x")
+        frame(axis, "rank $i$ of the fact asked", title=MAPS[name].label.split()[0], log="x")
         axis.set_yscale("symlog", linthresh=1)
-    axes[0].set_ylabel("logit / interaction scale")
+    axes[0].set_ylabel("logit / size of a leak")
     name_lines(axes[0], places={"best rival": (28, (0, 14)), "own (signal)": (28, (0, -12))})
     key(axes[0], below=2)
     return figure
 
 
-def local_slopes_figure(dims, slopes: dict, limits: dict, measured: dict) -> Figure:
-    """Local exponents of the sharp prediction against d, one curve for each α, with the limits and the measured fits.
+def local_slopes_figure(dims, slopes: dict, limits: dict) -> Figure:
+    """Local exponents of the sharp prediction against d, one curve for each α, with the limits.
 
     dims: (n,). slopes: α ↦ (n − 1,) slopes between neighbours. limits: α ↦ exponent.
-    measured: α ↦ (middle d of the fit, slope, low, high).
     """
     figure, (axis,) = new_axes()
     for look, alpha in series(slopes):
         label = rf"$\alpha = {alpha:g}$"
         axis.plot(log_middles(dims), slopes[alpha], "-", color=look.colour, label=label)
         axis.axhline(limits[alpha], color=look.colour, ls=":", lw=1)
-        centre, slope, *ends = measured[alpha]
-        points(axis, [centre], [slope], look, interval=[ends], capsize=3)
-    frame(axis, "embedding dimension $d$", "local exponent of the capacity", log="x", base=2)
-    lines = {"sharp prediction": "-", "fit to the counts, 95 % interval": "o", r"limit $1 + 1/(2\alpha)$": ":"}
+    frame(axis, "embedding dimension $d$", "local exponent of the count", log="x", base=2)
+    lines = {"formula": "-", r"limit $1 + 1/(2\alpha)$": ":"}
     name_lines(axis, offset=(16, 0))
     key(axis, lines)
     return figure
@@ -123,9 +121,9 @@ def exponents_figure(alphas, limit, sharp: dict, stored: dict, live: dict) -> Fi
     figure, (axis,) = new_axes()
     axis.plot(alphas, limit, ":", color=GREY, lw=1.4, label=r"limit $1 + 1/(2\alpha)$")
     for (look, (label, (xs, slopes))), found in zip(kinds(sharp.items()), (stored, live), strict=True):
-        axis.plot(xs, slopes, "-", color=look.colour, lw=1.2, label=f"prediction, {label}")
+        axis.plot(xs, slopes, "-", color=look.colour, lw=1.2, label=f"formula, {label}")
         slope, *interval = np.transpose(list(found.values()))
-        points(axis, list(found), slope, look._replace(label=f"measured, {label}"), interval=np.transpose(interval))
-    frame(axis, r"exponent $\alpha$ of the frequencies", "fitted exponent of the capacity")
-    axis.legend()
+        points(axis, list(found), slope, look._replace(label=f"counted, {label}"), interval=np.transpose(interval))
+    frame(axis, r"exponent $\alpha$ of the frequencies", "fitted exponent of the count")
+    key(axis, below=2)
     return figure

@@ -33,11 +33,10 @@ def maps_figure(s, curves: dict, values: dict) -> Figure:
     figure, (axis,) = new_axes(figsize=(5.0, 4.6))
     for name, curve in curves.items():
         axis.plot(s, curve, "-", color=_LOOKS[name].colour, lw=1.5, label=_LOOKS[name].label)
-    axis.axhline(0.5, color=GREY, lw=1, ls=":")
     low = min(np.asarray(curve).min() for curve in curves.values())
     for step, (label, spectrum) in enumerate(values.items()):
         five, median, ninety_five = np.quantile(spectrum, [0.05, 0.5, 0.95])
-        height = low / 2 ** (step + 1)
+        height = low / 3 ** (step + 1)
         axis.plot([five, ninety_five], [height, height], "-", color=GREY, lw=5, alpha=0.5)
         axis.plot([median], [height], "|", color=GREY, ms=12, mew=2)
         axis.annotate(label, (ninety_five, height), xytext=(6, -3), textcoords="offset points", fontsize=10)
