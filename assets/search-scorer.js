@@ -18,7 +18,7 @@ function asked(query) {
   const sentence = "an how what which when where why who do does did should can could must have has need needed i me my we us our you "
     + "gets get your list many much more most than or so from about there's what's favour favor help use using topic plan take takes";
   const phrases = { "how long does": "ways through", "need to know": "prerequisites", "negative results?": "prediction misses", "not reproduced": "verdict",
-    "proofs? (start|begin)": "ways through" };
+    "proofs? (start|begin)": "ways through", "^(tied )?embeddings?$": "embeddings parameters" };
   const said = Object.entries(phrases).reduce((text, [from, to]) => text.replace(new RegExp(`\\b${from}\\b`), to), named(query));
   const words = said.replace(/newton[ -]schulz/g, "newton–schulz").replace(/[?!"“”:;,()]/g, "").trim().split(/\s+/).filter((word) => word);
   const meaning = /^mean(s|ing)?$/.test(words[words.length - 1]) && words.length > 1 ? words.slice(0, -1) : words;

@@ -1,21 +1,26 @@
-"""The cheat sheet: every rule has a number of a record with its interval, says for what, and all fit one sheet."""
+"""The cheat sheet and the thirty questions: two screens, rules with their evidence, lines that run on this torch."""
 
 import re
 from pathlib import Path
-from types import SimpleNamespace
 
 import cheat_sheet
 import pytest
 import torch
+import voice
 
 import amemlib as am
 
 ROOT = Path(__file__).resolve().parents[1]
 RULES = cheat_sheet.rules(ROOT)
-WORDS = 900
-"""What fits a sheet of paper in the type of the print style sheet."""
-MOST = 12
-INTERVAL = re.compile(r"\d(\u00a0%)? \[[−\d.]+, [−\d.]+\]")
+PAGE = cheat_sheet.page(ROOT)
+QUESTIONS = (ROOT / "chapters" / "practice" / "questions.md").read_text(encoding="utf-8")
+WORDS = {"sheet": 450, "questions": 1600}
+MOST = 11
+GRADES = ("high", "medium", "low", "none")
+
+
+def words(text: str) -> int:
+    return voice.measures(re.sub("<[^>]*>", "", text))["words"]
 
 
 def test_the_page_is_up_to_date():
@@ -23,43 +28,109 @@ def test_the_page_is_up_to_date():
         assert path.read_text(encoding="utf-8") == text, f"{path.name}: run make figures"
 
 
-@pytest.mark.parametrize("row", [row for rows in RULES.values() for row in rows], ids=lambda row: row["statement"])
-def test_a_rule_is_an_imperative_with_a_number_that_it_reads_and_says_for_what(row):
-    written = next(one for one in cheat_sheet.ledger.rows(ROOT) if one["statement"] == row["statement"])["rule"]
-    assert set(written) - {"record"} == {"do", "say", "where"} and all(
-        written[key].endswith(".") for key in written if key != "record"
-    )
-    assert re.match(r"[A-Z][a-z]+ ", written["do"]) and "?" not in written["do"]
-    assert INTERVAL.search(row["rule"]["say"]), "no number with its interval"
-    assert not {"\n"} & set("".join(row["rule"].values()))
+@pytest.mark.parametrize("rule", RULES, ids=[str(n) for n in range(1, len(RULES) + 1)])
+def test_a_rule_is_an_imperative_with_a_reason_and_two_kinds_of_evidence(rule):
+    assert re.match(r"[A-Z][a-z]+ ", rule["do"]) and "?" not in rule["do"]
+    assert len(rule["do"].split()) <= 20 and len(rule["why"].split()) <= 12
+    for key in ("practice", "book"):
+        grade, text = rule[key]
+        assert grade in GRADES and text and ("not measured" in text) == (grade == "none")
+    assert "](http" in rule["practice"][1] or "{cite" in rule["practice"][1] or "nanochat" in rule["practice"][1]
+    assert not voice.VERDICTS.search(str(rule)), "a verdict word"
 
 
-def test_the_sheet_is_the_first_page_of_its_part():
+def test_the_sheet_is_the_first_page_of_its_part_and_the_questions_follow():
     toc = cheat_sheet.yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     (part,) = (part for part in toc["parts"] if part["caption"] == "Workshop")
-    assert part["chapters"][0]["file"] == f"chapters/{cheat_sheet.PAGE}"
+    files = [chapter["file"] for chapter in part["chapters"][:2]]
+    assert files == [f"chapters/{cheat_sheet.PAGE}", "chapters/practice/questions"]
 
 
-def test_the_sheet_is_short_enough_for_one():
-    assert len(re.sub("<[^>]*>", "", cheat_sheet.page(ROOT)).split()) <= WORDS
-    assert sum(map(len, RULES.values())) <= MOST
+def test_the_sheet_and_the_questions_are_short():
+    assert words(PAGE) <= WORDS["sheet"] and words(QUESTIONS) <= WORDS["questions"]
+    assert len(RULES) <= MOST and len(re.findall("^### ", QUESTIONS, re.M)) == 30
 
 
-def test_the_ledgers_word_stands_at_every_rule():
-    lines = [line for line in cheat_sheet.page(ROOT).splitlines() if line.startswith("1. ")]
-    words = [row["verdict"] for rows in RULES.values() for row in rows]
-    for line, word in zip(lines, words, strict=True):
-        assert f'class="verdict {word.replace(" ", "-")}">{word}<' in line
+def test_what_this_book_measured_leads_to_the_row_that_has_the_record():
+    rows = {cheat_sheet.ledger.place(row): row for row in cheat_sheet.ledger.rows(ROOT)}
+    written = cheat_sheet.yaml.safe_load((ROOT / "chapters" / "practice" / "rules.yml").read_text(encoding="utf-8"))
+    for rule, source in zip(RULES, written, strict=True):
+        linked = re.findall(r'all-statements\.html#([\w-]+)"', rule["book"][1])
+        assert bool(linked) == ("record" in source)
+        assert all(source["record"] in cheat_sheet.ledger.several(rows[place]["record"]) for place in linked)
 
 
-@pytest.mark.parametrize("rank", [24, 6])
-def test_the_lines_of_code_are_the_doctors_reach(rank):
-    A = torch.randn(24, 24, generator=torch.Generator().manual_seed(0)).cumsum(0)
-    M = A[:, :rank] @ A[:rank]
-    code = re.search(r"```python\n(.+?)```", cheat_sheet.page(ROOT), re.S)[1]
-    found = {"torch": torch, "p": "p", "optimizer": SimpleNamespace(state={"p": {"momentum_buffer": M}})}
-    exec(code, found)
-    assert float(found["reach"]) == pytest.approx(am.diagnose(M).reach["jordan"], rel=2e-3)
+class Model(torch.nn.Module):
+    """Embedding, two blocks with a norm and a matrix of their own, and a head."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed = torch.nn.Embedding(32, 8)
+        block = lambda: torch.nn.Sequential(torch.nn.LayerNorm(8), torch.nn.Linear(8, 8), torch.nn.GELU())
+        self.blocks = torch.nn.Sequential(block(), block())
+        self.head = torch.nn.Linear(8, 32, bias=False)
+
+    def forward(self, x):
+        return self.head(self.blocks(self.embed(x)))
+
+
+def gradients(model: torch.nn.Module) -> None:
+    tokens = torch.arange(32)
+    torch.nn.functional.cross_entropy(model(tokens), tokens.roll(1)).backward()
+
+
+def test_the_lines_give_muon_the_matrices_of_the_blocks_and_adamw_the_rest():
+    torch.manual_seed(0)
+    model = Model()
+    gradients(model)
+    before = {name: p.detach().clone() for name, p in model.named_parameters()}
+    code = re.search(r"```python\n(.+?)```", PAGE, re.S)[1]
+    here = {"torch": torch, "am": am, "model": model, "LR": 1e-3, "DECAY": 0.1}
+    exec(code, here)
+    assert all(bool((p != before[name]).any()) for name, p in model.named_parameters())
+    of_muon = {id(p) for group in here["muon"].param_groups for p in group["params"]}
+    names = [name for name, p in model.named_parameters() if id(p) in of_muon]
+    assert names == ["blocks.0.1.weight", "blocks.1.1.weight"]
+    assert here["muon"].param_groups[0]["param_names"] == ["0.1.weight", "1.1.weight"]
+    assert sum(len(group["params"]) for group in here["adamw"].param_groups) == len(before) - 2
+    # a step of AdamW's size: the root mean square of an orthogonal step times 0.2 of the rate
+    moved = model.blocks[0][1].weight.detach() - before[names[0]] * (1 - 1e-3 * 0.1)
+    assert 0.12 < float(moved.square().mean().sqrt()) / 1e-3 < 0.28
+
+
+@pytest.mark.parametrize("code", re.findall(r"```python\n(.+?)```", QUESTIONS, re.S))
+def test_a_line_of_the_questions_runs(code):
+    model = Model()
+    gradients(model)
+    new = lambda *shape: torch.nn.Parameter(torch.randn(*shape))
+    here = {"torch": torch, "am": am, "LR": 1e-3, "STEPS": 10, "convs": [new(8, 3, 3, 3)], "qkv": [new(640, 16)]}
+    here |= {"hidden": [p for p in model.blocks.parameters() if p.ndim == 2], "rest": [*model.head.parameters()]}
+    here |= {name: getattr(torch.optim.lr_scheduler, name) for name in ("OneCycleLR", "CosineAnnealingLR")}
+    here["muon"], here["adamw"] = torch.optim.Muon(here["hidden"]), torch.optim.AdamW(here["rest"])
+    if '"heads"' in code:
+        here["qkv"] = [new(3 * 24, 16)]
+    exec(code, here)
+    here["muon"].step()
+    assert all(p.isfinite().all() for p in here["hidden"])
+
+
+def test_onecycle_moves_muons_momentum_unless_it_is_forbidden():
+    def least(**forbidden):
+        muon = torch.optim.Muon([torch.nn.Parameter(torch.zeros(4, 4))])
+        scheduler = torch.optim.lr_scheduler.OneCycleLR(muon, 0.01, total_steps=20, **forbidden)
+        seen = []
+        for _ in range(19):
+            seen.append(muon.param_groups[0]["momentum"])
+            muon.step(), scheduler.step()
+        return min(seen)
+
+    assert least() == pytest.approx(0.85, abs=0.01) and least(cycle_momentum=False) == 0.95
+
+
+def test_a_clipped_gradient_below_epsilon_makes_no_step():
+    G = torch.randn(64, 64, generator=torch.Generator().manual_seed(0))
+    size = lambda c: am.diagnose({"w": c * G / G.norm()}, eps=1e-7)[0].lift["jordan"]
+    assert size(1e-6) == pytest.approx(size(1.0)) and size(1e-10) < 0.01 * size(1.0)
 
 
 def test_a_field_may_be_a_quotient_and_a_number_that_is_not_there_is_missed():
@@ -67,8 +138,3 @@ def test_a_field_may_be_a_quotient_and_a_number_that_is_not_there_is_missed():
     assert fill("{a[0] / b[x]:.0%} {a[1]:.1f}", a=[1, 2], b={"x": 4}) == "25% 2.0"
     with pytest.raises(KeyError):
         fill("{a / nobody:.2f}", a=1)
-
-
-def test_a_judged_number_comes_with_its_interval():
-    one = {"measured": 2.0, "low": 1.0, "high": 3.0, "law": 5.0}
-    assert cheat_sheet.Shares().format("{a / b:.0%} {a:.1f}", a=one, b=4) == "50% [25, 75] 2.0 [1.0, 3.0]"

@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import pickle
+import re
 import struct
 import subprocess
 import sys
@@ -127,6 +128,10 @@ def test_split_heads_and_the_other_half(here, capsys):
     assert rows[6]["signal"] == pytest.approx(1) and abs(rows[0]["signal"]) < 0.3 and "±" in rows[0]["note"]
     assert asked(capsys, "one.pt", "--split", "qkv=16,24,8")[1]["shape"] == [24, 32]
     assert all(row["signal"] is None for row in asked(capsys, "one.pt", "--heads", "4"))
+    assert main(["doctor", "one.pt", "--split", "qkv=3", "--other", "two.pt"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert re.search(r"Signal, what .* median -?0\.\d\d; least blocks\.qkv\[\d\], -?0\.\d\d \(± 0\.\d+\)", said)
+    assert main(["doctor", "one.pt"]) == 0 and "Signal" not in capsys.readouterr().out
 
 
 def assert_refused(capsys, arguments, words):
@@ -816,9 +821,10 @@ def test_safetensors_that_lie_are_refused(here, capsys):
 # the page
 
 
-def test_the_verdict_on_the_first_screen_is_real_output():
-    folder = pathlib.Path(__file__).parents[1] / "chapters" / "practice"
-    shown = (folder / "doctor.md").read_text(encoding="utf-8").split("```")[3].strip()
-    cells = json.loads((folder / "doctor.ipynb").read_text(encoding="utf-8"))["cells"]
-    printed = ["".join(part.get("text", "")) for cell in cells for part in cell.get("outputs", ())]
-    assert shown.startswith("Look:") and any(shown in text for text in printed)
+def test_the_first_output_of_the_page_is_a_verdict_with_a_line_to_paste():
+    path = pathlib.Path(__file__).parents[1] / "chapters" / "practice" / "doctor.ipynb"
+    outputs = [
+        part for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] for part in cell.get("outputs", ())
+    ]
+    verdict = "".join(outputs[0].get("text", ""))
+    assert verdict.startswith("Look:") and re.search(r"^   paste  for g in .*\[\"schedule\"\] = ", verdict, re.M)

@@ -214,8 +214,8 @@ def test_a_front_page_has_the_menu_of_all_pages(browser, view, name):
 
 def test_a_verdict_tells_what_its_word_means_and_leads_to_its_row(browser):
     with browse.tab(browser, "phone") as (page, _):
-        browse.open_page(page, browse.HTML / "chapters" / "practice" / "cheat-sheet.html")
-        badge = page.locator(".cheat-sheet a .verdict").first
+        browse.open_page(page, browse.HTML / "chapters" / "evidence.html")
+        badge = page.locator("a .verdict.undecided").first
         word = badge.inner_text()
         assert "rival survives" in badge.get_attribute("title")
         badge.click()
@@ -287,29 +287,29 @@ FIRST = [
 QUESTIONS = [
     ("momentum", "momentum optimizers"),
     ("why does Muon beat SGD", "one-step"),
-    ("how many Newton-Schulz steps", "schedules accuracy"),
+    ("how many Newton-Schulz steps", "schedules accuracy questions"),
     ("what do I do with my checkpoint?", "doctor"),
-    ("is weight decay needed", "optimizers"),
-    ("QKV: one matrix or three", "shapes cheat-sheet"),
-    ("bf16", "schedules cheat-sheet"),
+    ("is weight decay needed", "optimizers questions"),
+    ("QKV: one matrix or three", "shapes cheat-sheet questions"),
+    ("bf16", "schedules questions"),
     ("what does undecided mean", "glossary evidence"),
     ("open problems", "index"),
     ("d^2 limit", "deflation"),
-    ("is nesterov needed", "cheat-sheet"),
-    ("warmup", "cheat-sheet"),
-    ("moonlight", "cheat-sheet"),
+    ("is nesterov needed", "questions"),
+    ("warmup", "questions"),
+    ("moonlight", "questions"),
     ("license", "README"),
     ("cite", "index README guide"),
     ("bibtex", "index README guide"),
     ("citation", "index README guide"),
     ("prerequisites", "guide"),
     ("exercise list", "seminar"),
-    ("split qkv", "shapes"),
-    ("which batch", "minibatches"),
-    ("bfloat16", "schedules cheat-sheet"),
-    ("weight decay", "optimizers"),
-    ("learning rate", "loss"),
-    ("experts", "experts shapes"),
+    ("split qkv", "shapes questions"),
+    ("which batch", "minibatches questions"),
+    ("bfloat16", "schedules questions"),
+    ("weight decay", "optimizers questions"),
+    ("learning rate", "loss questions"),
+    ("experts", "experts shapes questions"),
     ("Zipf", "words"),
     ("transformer", "recall"),
     ("rival", "glossary"),
@@ -325,6 +325,8 @@ QUESTIONS = [
     ("not reproduced meaning", "glossary"),
 ]
 """A query, and the pages of which one comes first."""
+TRADE = ["embeddings", "muP", "FSDP", "GQA", "clip_grad", "NaN", "resume", "LoRA", "conv layers", "which parameters"]
+"""What people who train with Muon ask for: the thirty questions come first."""
 NAMED = [
     ("", "chain of thought", "In the other book:", "companions/chapters/chain-of-thought.html"),
     ("companions", "theorem 3", "In the other book:", "html/chapters/assembly.html"),
@@ -379,6 +381,13 @@ def test_a_question_finds_its_page_first_and_no_object_of_the_library(browser):
             if hits[0] not in chapters.split() or "api" in hits:
                 missed.append((query, chapters, hits))
     assert not missed
+
+
+def test_the_words_of_the_trade_lead_to_the_questions(browser):
+    with browse.tab(browser, "desktop") as (page, _):
+        open_search(page, "muon")
+        first = {query: results_of(page, query)[0].rpartition("/")[2] for query in [*TRADE, "slower than AdamW"]}
+    assert set(first.values()) == {"questions.html"}, first
 
 
 def test_a_title_of_the_other_book_and_what_has_a_number_are_found_from_here(browser):

@@ -242,6 +242,11 @@ def _verdict(rows: list[_Row], contents: list[Contents], width: int) -> str:
     used = Counter(f"{row.schedule}, {row.source}" for row in rows)
     named = (f"{name} ({count})" if len(used) > 1 else name for name, count in used.items())
     lines += _wrapped("Schedule: " + "; ".join(named), width, "  ") if state else []
+    signals = sorted((row.one for row in every if row.one.signal is not None), key=lambda one: one.signal)
+    if signals:
+        shared = "Signal, what two half batches have in common of the energy: median"
+        least = f"least {printable(signals[0].name)}, {signals[0].signal:.2f} ({_error_of(signals[0])})"
+        lines += _wrapped(f"{shared} {np.median([one.signal for one in signals]):.2f}; {least}", width, "  ")
     findings = [*_broken_findings(broken), *_look_findings(look)]
     for i, (head, members, says) in enumerate(findings[:_ROWS], 1):
         numbers = [row.one.broken if row.one.broken else f"{row.reach:.2g}" for row in members]
@@ -258,6 +263,11 @@ def _verdict(rows: list[_Row], contents: list[Contents], width: int) -> str:
     for text in _remarks(rows, of, contents):
         lines += _wrapped(text, width, "  ")
     return "\n".join(lines)
+
+
+def _error_of(one: Diagnosis) -> str:
+    """The standard error of a signal, which stands in the note."""
+    return re.search(r"signal (± \S+)", one.note)[1].rstrip(";")
 
 
 def _is_broken(row: _Row) -> bool:
@@ -341,7 +351,7 @@ def _remarks(rows: list[_Row], of: list[_Row], contents: list[Contents]) -> Iter
         yield f"{len(zero)} zero{why}: {_few([printable(r.one.name) for r in zero], 80)}."
     ample = [row for row in of if row.reach > _AMPLE]
     if ample:
-        yield f"{len(ample)} reach above 12: fewer steps may do as well, which was not measured yet."
+        yield f"{len(ample)} reach above 12: fewer products may do as well (arXiv:2606.00371), not measured here."
     fused = [one for one in (row.one for row in rows if row.of_state) if _FUSED.search(one.name)]
     fused = [one for one in fused if "[" not in one.name]
     fused = [one for one in fused if max(one.shape) >= 2 * min(one.shape)]

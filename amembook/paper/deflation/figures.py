@@ -1,4 +1,4 @@
-"""Pictures of many steps: the recursion, the bulk of the thresholded gradient, counts and exponents step by step."""
+"""Pictures of many steps: the recursion, the bulk of the thresholded gradient, counts step by step."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -7,10 +7,8 @@ from amembook.figures.style import (
     GREY,
     MAPS,
     PALE,
-    alpha_of,
     frame,
     key,
-    log_middles,
     name_lines,
     new_axes,
     optimizer,
@@ -76,45 +74,6 @@ def thresholded_counts_figure(record: dict, rules: tuple[str, ...], titles: tupl
         axis.set_ylabel("recovered items")
     name_lines(axes[-1])
     key(axes[-1], {"sharp prediction": "-", r"threshold $d_t$": ":"}, below=5)
-    return figure
-
-
-def step_exponents_figure(records: list[dict], rules: tuple[str, ...]) -> Figure:
-    """Exponent of d in the counts after every step, a panel a record: fits, sharp slopes as lines, κ_t dotted."""
-    figure, axes = new_axes(len(records), sharey=True)
-    for axis, record in zip(axes, records, strict=True):
-        measured, predicted = record["measured"], record["predicted"]
-        for rule in rules:
-            look, slope = optimizer(rule), measured["slope"][rule]
-            steps = np.arange(1, len(slope) + 1)
-            points(axis, steps, slope, look, interval=measured["interval"][rule], law=predicted["sharp_slope"][rule])
-            limit = LIMIT if rule == rules[-1] else None
-            axis.plot(steps, predicted["slope"][rule], ":", color=look.colour, lw=1.6, label=limit)
-        frame(axis, "steps", title=alpha_of(record))
-    for axis in axes[::2]:
-        axis.set_ylabel("exponent of the capacity")
-    places = {"polar": (3, (-6, 10)), "smoothed_sign": (4, (0, -18)), "sgd": (2, (10, -20))}
-    name_lines(axes[0], places={MAPS[rule].label: place for rule, place in places.items()})
-    name_lines(axes[-1], places={LIMIT: (3, (6, -12))})
-    return figure
-
-
-def local_exponents_figure(panels: dict) -> Figure:
-    """Local exponents of the sharp counts against d, a curve for each number of steps, limits dotted.
-
-    panels: title ↦ {"dims": (n,), "slopes": (T, n − 1), "limits": (T,)}.
-    """
-    figure, axes = new_axes(len(panels), sharey=True)
-    for axis, (title, panel) in zip(axes, panels.items(), strict=True):
-        middles, rows = log_middles(panel["dims"]), zip(panel["slopes"], panel["limits"], strict=True)
-        for step, (look, (slopes, limit)) in enumerate(series(rows), start=1):
-            label = f"{step} step{'s' if step > 1 else ''}"
-            points(axis, middles, slopes, look, fmt=look.marker + "-", lw=1.2, label=label)
-            axis.axhline(limit, color=look.colour, ls=":", lw=1.2)
-        frame(axis, "embedding dimension $d$", title=title, log="x", base=2)
-    for axis in axes[::2]:
-        axis.set_ylabel("local exponent of the sharp count")
-    name_lines(axes[-1], offset=(14, 0))
     return figure
 
 

@@ -1,4 +1,4 @@
-"""Pictures of the true iterates: capacity and exponents by the number of steps, residual weights, races, horizons."""
+"""Pictures of the true iterates: exponents by the number of steps, residual weights, races."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -13,29 +13,8 @@ from amembook.figures.style import (
     new_axes,
     optimizer,
     points,
-    reference_line,
     series,
 )
-
-
-def iterates_capacity_figure(records: list[dict]) -> Figure:
-    """Figure 4(a–c): records of `many-steps`, one α a panel; counts against d after 1, …, T steps.
-
-    Two standard errors; dotted the exponents of Theorem 9 through the last mean.
-    """
-    figure, axes = new_axes(len(records), sharey=True)
-    for axis, record in zip(axes, records, strict=True):
-        dims, slopes = record["config"]["dims"], record["predicted"]["slope"]
-        for step, (look, name) in enumerate(series(slopes), 1):
-            counts = record["measured"]["seed_counts"][name]
-            points(axis, dims, counts, look, label=f"$T = {step}$")
-            reference_line(axis, dims, slopes[name], (dims[-1], np.mean(counts[-1])))
-        frame(axis, "embedding dimension $d$", title=alpha_of(record), log="xy", base=2)
-        name_lines(axis)
-    for axis in axes[::2]:
-        axis.set_ylabel("recovered items")
-    key(axes[0], {r"exponent $\kappa_T$": ":"}, below=3)
-    return figure
 
 
 def iterates_exponents_figure(records: list[dict], low: float, high: float) -> Figure:
@@ -84,25 +63,6 @@ def residual_profile_figure(record: dict, edges, thresholds: dict) -> Figure:
     return figure
 
 
-def trajectory_overlaps_figure(record: dict) -> Figure:
-    """A record of `trajectory`: overlaps of every two updates and the size of the interactions, against prediction."""
-    config, measured, predicted = record["config"], record["measured"], record["predicted"]
-    figure, (left, right) = new_axes(2)
-    upper = np.triu_indices(config["steps"], 1)
-    steps = np.arange(1, config["steps"] + 1)
-    for k, (look, _) in enumerate(series(config["rates"], r"$\eta = {:g}\sqrt{{d}}$")):
-        found, law = (np.array(side["overlaps"][0][k])[upper] for side in (measured, predicted))
-        points(left, law, found, look, ms=3)
-        points(right, steps, measured["sd"][0][k], look, law=predicted["sd"][0][k], ms=4)
-    left.plot([-1, 1], [-1, 1], ":", color=GREY, lw=1)
-    frame(left, r"predicted $\omega_{st}$", r"measured $\omega_{st}$")
-    frame(right, "step $t$", r"interactions, $\|W_t\|_F/d$", zero=True)
-    right.xaxis.get_major_locator().set_params(integer=True)
-    name_lines(right)
-    key(right, {"closed recursion": "-", "equal": ":"}, below=3)
-    return figure
-
-
 def learning_rate_figure(record: dict) -> Figure:
     """Counts against η/√d after 1, …, T steps, and how many of the d most frequent items are recovered."""
     config, measured = record["config"], record["measured"]
@@ -113,33 +73,6 @@ def learning_rate_figure(record: dict) -> Figure:
             points(axis, config["rates"], np.array(measured[name])[:, step - 1], look, fmt=look.marker + "-", lw=1)
         frame(axis, r"learning rate $\eta/\sqrt{d}$", label, log="x", base=2, zero=True)
     key(left, below=5)
-    return figure
-
-
-def race_figure(record: dict, ceiling: float) -> Figure:
-    """Figure 5(a): recovered items against the step, Muon and two schedules of gradient descent; left counts, right the
-    loss of the literal schedule. ceiling: d²/(2 log N)."""
-    measured = record["measured"]
-    figure, (left, right) = new_axes(2, width_ratios=(1.6, 1))
-    literal = {"fmt": "D--", "mfc": "white"}
-    runs = {
-        "muon": (optimizer("polar", "Muon"), {"fmt": "o-"}),
-        "descent": (optimizer("sgd", r"GD, $\eta_t\propto\sqrt{d}/\|G_t\|$"), {"fmt": "^-"}),
-        "literal": (optimizer("sgd", r"GD, $\eta_t = \zeta_N d_{t+1}^{\alpha}$"), literal),
-    }
-    for name, (look, style) in runs.items():
-        counts = measured["race"][name]
-        points(left, range(1, len(counts) + 1), counts, look, lw=1, **style)
-    left.axhline(ceiling, color=GREY, ls=":", lw=1.2, label=r"$d^2/(2\log N)$")
-    frame(left, "step $t$", "recovered items", zero=True)
-    losses = measured["literal_loss"]
-    points(right, range(1, len(losses) + 1), losses, optimizer("sgd"), label=None, lw=1, **literal)
-    right.axhline(np.log(record["config"]["small_items"]), color=GREY, ls="--", lw=1, label=r"$\log N$")
-    frame(right, "step $t$", "loss (nats), literal schedule", log="y")
-    places = {"muon": (4, (-6, 8)), "descent": (8, (8, -12)), "literal": (-1, (8, 6))}
-    name_lines(left, places={runs[name][0].label: place for name, place in places.items()})
-    name_lines(left, 1, (-4, -10))
-    name_lines(right, 1, (-4, 8))
     return figure
 
 

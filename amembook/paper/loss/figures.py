@@ -1,11 +1,9 @@
-"""Pictures of the loss after one step: against the learning rate, against the unrecovered mass, and the safe rate."""
-
-from functools import partial
+"""Pictures of the loss after one step: against the learning rate, and at the safe rate."""
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, device_points, frame, key, name_lines, new_axes, optimizer, points, series
+from amembook.figures.style import GREY, frame, key, name_lines, new_axes, points, series
 
 
 def loss_curves_figure(record: dict, name: str = "polar", least_log=None) -> Figure:
@@ -32,23 +30,6 @@ def loss_curves_figure(record: dict, name: str = "polar", least_log=None) -> Fig
     key(left, {"sharp prediction": "-"}, below=3)
     key(right)
     return figure
-
-
-def over_mass_figure(record: dict, limit: float) -> Figure:
-    """Best loss over log N × unrecovered mass against d, one record of `loss`; dotted: its limit for Muon."""
-    figure, (axis,) = new_axes()
-    for name in record["measured"]["over_mass"]:
-        device_points(axis, record, partial(_over_mass, name), optimizer(name))
-    axis.axhline(limit, color=GREY, ls=":", label="leading order, polar")
-    label = r"best loss / ($\log N\ \sum_{\mathrm{unrecovered}}p_i$)"
-    frame(axis, "embedding dimension $d$", label, log="x", base=2, zero=True)
-    key(axis)
-    return figure
-
-
-def _over_mass(name: str, record: dict) -> dict:
-    measured, predicted = (record[side]["over_mass"] for side in ("measured", "predicted"))
-    return {"x": record["config"]["dims"], "draws": measured[name], "law": predicted.get(name)}
 
 
 def safe_rate_figure(record: dict, curves: dict, name: str = "polar") -> Figure:

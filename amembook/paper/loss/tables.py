@@ -10,13 +10,6 @@ LARGE = 10**6
 """Items of a memory that nobody has run."""
 
 
-def ratio_limit(alpha: float) -> float:
-    """Best loss over log N times the unrecovered mass, to leading order."""
-    beta = (alpha - 1) / (3 * alpha - 1)
-    x_star = (beta**-0.5 + beta**0.5) / 2  # in units of √(2 log N)
-    return (1 + beta) * alpha / (2 * alpha - 1) * x_star ** (1 - 1 / alpha)
-
-
 def loss_curve(equivalent: am.equivalents.SpectralEquivalent, spreads) -> np.ndarray:
     """(n,) predicted losses of the polar map at the rates c √d."""
     weights = equivalent.counts * equivalent.values

@@ -29,6 +29,9 @@ def steps_figure(laws: dict[str, float], limit: float) -> Figure:
     labels = [f"{name}: {laws[name]:.0f}" for name in names]
     axis.barh(labels, [laws[name] for name in names], color=[colours.get(name, PALE) for name in names])
     axis.axvline(limit, color=GREY, lw=1.6)
+    axis.annotate(
+        f"limit of one gradient: {limit:.0f}", (limit, 0), (-4, 0), textcoords="offset points", ha="right", va="center"
+    )
     frame(axis, "facts after one step")
     return figure
 

@@ -70,32 +70,6 @@ def sequences_figure(tokens, queries, sources, n_items: int) -> Figure:
     return figure
 
 
-def attention_figure(first, second, queries, sources, titles) -> Figure:
-    """Attention of the two blocks on one sequence: block 1 in full, block 2 at the questions.
-
-    first: list of (L, L) maps, second: list of (K, L) maps, one panel pair for each of `titles`. Crosses: where an
-    induction head looks, at the places `sources` and, in block 1, one place back everywhere.
-    """
-    figure, axes = new_axes(len(titles), figsize=(4.0 * min(len(titles), 2), 4.2 * -(-len(titles) // 2)), sharex=True)
-    (_, (cross, _)) = kinds(("map", "cross"))
-    for axis, one, two, title in zip(axes, first, second, titles, strict=True):
-        one, two = np.asarray(one), np.asarray(two)
-        length = one.shape[1]
-        # one picture: block 1 above, the rows of block 2 below it, with an empty row between
-        picture = np.concatenate([one, np.full((2, length), np.nan), np.repeat(two, 2, axis=0)])
-        axis.imshow(picture, cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
-        for k, source in enumerate(np.asarray(sources)):
-            axis.plot(source, length + 2.5 + 2 * k, "x", color=cross.colour, ms=6)
-        axis.plot(np.asarray(sources) - 1, np.asarray(sources), "x", color=cross.colour, ms=5)
-        axis.set_yticks(
-            [length // 2, *(length + 2.5 + 2 * np.arange(len(two)))],
-            ["block 1", *(f"question {k + 1}" for k in range(len(two)))],
-        )
-        frame(axis, "attended position", title=title)
-        axis.grid(False)
-    return figure
-
-
 def built_head_figure(dims, accuracies: dict, limit: float) -> Figure:
     """Accuracy of the head built by hand against d; accuracies: label ↦ (len(dims), seeds). `limit`: a marked d."""
     figure, (axis,) = new_axes()
@@ -189,14 +163,15 @@ def long_runs_figure(record: dict, where: str = "base", metrics=("ood", "id")) -
 
 
 def learnt_figure(record: dict, slopes: dict, where: str = "heavy_outputs") -> Figure:
-    """The step from which W_V recalls an output for good, against its rank, a panel for each optimizer.
+    """The step from which W_V recalls an output for good, against its rank, a panel for each optimizer of `slopes`.
 
     Points: seeds; those never learnt lie on the upper edge, open. slopes: optimizer ↦ exponent of the dotted line that
-    the linear theory draws through the median of the first outputs, None for none.
+    the linear theory draws through the median of the first outputs.
     """
     learnt, probed = record["measured"]["learnt"][where], record["measured"]["probed"]
-    figure, axes = new_axes(len(learnt), sharey=True)
-    for axis, (name, seeds) in zip(axes, learnt.items(), strict=True):
+    figure, axes = new_axes(len(slopes), sharey=True)
+    for axis, (name, slope) in zip(axes, slopes.items(), strict=True):
+        seeds = learnt[name]
         look, ranks = OPTIMIZERS[name], np.arange(1, len(seeds[0]) + 1)
         for seed in seeds:
             steps = np.array([np.nan if step is None else max(step, probed[1]) for step in seed], dtype=float)
@@ -204,11 +179,11 @@ def learnt_figure(record: dict, slopes: dict, where: str = "heavy_outputs") -> F
             never = ranks[np.isnan(steps)]
             open_ = {"color": look.colour, "mfc": "white", "ms": 3.5, "mew": 0.7}
             axis.plot(never, np.full(len(never), 1.25 * probed[-1]), look.marker, **open_)
-        if slopes.get(name) is not None:
-            first = np.nanmedian([step for seed in seeds for step in seed[:4] if step is not None] or [np.nan])
-            label = f"linear theory: slope {slopes[name]:g}"
-            reference_line(axis, ranks, slopes[name], (2, max(first, probed[1])), label)
-            key(axis, loc="lower right")
+        first = np.nanmedian([step for seed in seeds for step in seed[:4] if step is not None] or [np.nan])
+        label = f"linear theory: slope {slope:g}"
+        reference_line(axis, ranks, slope, (2, max(first, probed[1])), label)
+        # a flat line runs along the lower edge
+        key(axis, loc="lower right" if slope else "upper right")
         axis.axhline(probed[-1], color=GREY, lw=0.8)
         frame(axis, "rank of the output", title=look.label, log="xy")
         axis.set_ylim(0.8 * probed[1], 1.5 * probed[-1])

@@ -15,7 +15,6 @@ from amembook.figures.style import (
     name_lines,
     new_axes,
     optimizer,
-    series,
 )
 
 _LOOKS = MAPS | {
@@ -48,23 +47,6 @@ def maps_figure(s, curves: dict, values: dict) -> Figure:
 def _of_map(quantity: str, law: str, name: str, record: dict) -> dict:
     measured, predicted = record["measured"][quantity][name], record["predicted"][law][name]
     return {"x": record["config"]["dims"], "draws": measured, "law": predicted}
-
-
-def share_figure(records: list[dict], name: str) -> Figure:
-    """Share of singular values that a map leaves below 1/2 against d, for several α; lines: the spectral law."""
-    figure, (axis,) = new_axes()
-    for look, record in series(records):
-        device_points(
-            axis,
-            record,
-            partial(_of_map, "share_below_half", "share_below_half", name),
-            look._replace(label=alpha_of(record)),
-        )
-    title, label = f"{_LOOKS[name].label} (lines: spectral law)", "share of singular values with $f(s) < 1/2$"
-    frame(axis, "embedding dimension $d$", label, title, log="x", base=2)
-    axis.set_ylim(0, 1)
-    name_lines(axis)
-    return figure
 
 
 def maps_capacity_figure(record: dict, names) -> Figure:
