@@ -88,38 +88,33 @@
     return { lambda: nameOf(lam), rank: `fact ${rank}` };
   }
 
-  /* The counts of the records and their predictions, for each exponent that has a record. */
-  function dimensions(box, raw, say, current) {
+  /* The counts of the records and their predictions, for each exponent that has a record. The lines are stored: value,
+     picture and sentence change at once. */
+  function dimensions(box, raw, say) {
     const records = root.amemExplorerData.records, alpha = [...new Set(records.map((one) => one.alpha))].sort()[raw.alpha];
     const curves = ["polar", "sgd"].map((name) => {
       const mine = records.filter((one) => one.optimizer === name && one.alpha === alpha);
-      const state = { ...MEMORY, alpha, nItems: mine[0].nItems, optimizer: name }, dims = [64, ...mine.map(({ dim }) => dim)];
-      return { name, mine, curve: [], points: core.dimensionCounts(state, dims) };
+      return { name, mine, curve: root.amemCurves.dimensions[alpha][name] };
     });
-    plots.gathered(current, curves, () => {
-      const points = curves.flatMap(({ name, mine }) => mine.map(({ dim, count }) => [dim, count, name]));
-      const plot = plots.counts(box.querySelector("svg"), curves, points, { letter: "d", axis: "dimension d", counted: "facts after one step" }, [64, 1e5]);
-      plots.key(plot, ["polar", "sgd"], 120);
-      const last = curves.map(({ name, curve, mine }) => [plots.NAMES[name], curve[curve.length - 1], mine[mine.length - 1].count]);
-      say(last.map(([name, [dim, count], seen]) => `${name} at d = ${format(dim)}: predicted ${short(count)}, counted ${short(seen)}`).join("; "));
-    });
+    const points = curves.flatMap(({ name, mine }) => mine.map(({ dim, count }) => [dim, count, name]));
+    const plot = plots.counts(box.querySelector("svg"), curves, points, { letter: "d", axis: "dimension d", counted: "facts after one step" }, [64, 1e5]);
+    plots.key(plot, ["polar", "sgd"], 120);
+    const last = curves.map(({ name, curve, mine }) => [plots.NAMES[name], curve[curve.length - 1], mine[mine.length - 1].count]);
+    say(`α = ${alpha}: ` + last.map(([name, [dim, count], seen]) => `${name} at d = ${format(dim)}: predicted ${short(count)}, counted ${short(seen)}`).join("; "));
     return { alpha: `α = ${alpha}` };
   }
 
   /* Counts against the batch, with the records' points. */
-  function batches(box, raw, say, current) {
+  function batches(box, raw, say) {
     const records = root.amemExplorerData.batches, dim = [...new Set(records.map((one) => one.dim))][raw.d];
-    const sizes = Array.from({ length: 17 }, (_, k) => 2 ** (k + 2)), range = [sizes[0], sizes[sizes.length - 1]];
-    const state = { ...MEMORY, dim, nItems: records[0].nItems };
-    const curves = ["polar", "sgd"].map((name) => ({ name, curve: [], points: core.batchCounts({ ...state, optimizer: name }, sizes) }));
-    plots.gathered(current, curves, () => {
-      const mine = records.filter((one) => one.dim === dim), points = mine.map(({ batchSize, count, optimizer }) => [batchSize, count, optimizer]);
-      const plot = plots.counts(box.querySelector("svg"), curves, points, { letter: "B", axis: "samples in the batch, B", counted: "facts after one step" }, range);
-      plots.key(plot, ["polar", "sgd"], 120);
-      const counts = curves[0].curve.map(([, count]) => count), most = Math.max(...counts), at = sizes[counts.indexOf(most)];
-      say(`d = ${dim}: Muon recalls most, ${short(most)}, from ${format(at)} samples, and ${short(counts[counts.length - 1])} from all the data; `
-        + `SGD ${short(curves[1].curve[curves[1].curve.length - 1][1])} from all the data`);
-    });
+    const curves = ["polar", "sgd"].map((name) => ({ name, curve: root.amemCurves.batches[dim][name] })), sizes = curves[0].curve.map(([size]) => size);
+    const mine = records.filter((one) => one.dim === dim), points = mine.map(({ batchSize, count, optimizer }) => [batchSize, count, optimizer]);
+    const labels = { letter: "B", axis: "samples in the batch, B", counted: "facts after one step" };
+    const plot = plots.counts(box.querySelector("svg"), curves, points, labels, [sizes[0], sizes[sizes.length - 1]]);
+    plots.key(plot, ["polar", "sgd"], 120);
+    const counts = curves[0].curve.map(([, count]) => count), most = Math.max(...counts), at = sizes[counts.indexOf(most)];
+    const [[last, muon], [, sgd]] = curves.map(({ curve }) => curve[curve.length - 1]);
+    say(`d = ${dim}: Muon recalls most, ${short(most)}, from ${format(at)} samples; from ${format(last)} Muon recalls ${short(muon)}, SGD ${short(sgd)}`);
     return { d: `d = ${dim}` };
   }
 
@@ -160,7 +155,7 @@
     return { lambda: nameOf(LAMBDAS[raw.lambda]) };
   }
 
-  const KINDS = { dots, shouts, overlaps, loud, dimensions, batches, stairs };
+  const KINDS = { dots, shouts, overlaps, loud, dimensions, batches, stairs, ...root.amemKinds };
 
   /* Wires one figure. Its controls answer at once; the picture is grey until it is drawn anew. */
   function wire(box) {
@@ -178,7 +173,7 @@
       setTimeout(() => {
         if (mine !== job) return;
         const raw = Object.fromEntries(inputs.map((input) => [input.name, +input.value]));
-        for (const [name, text] of Object.entries(draw(box, raw, say, () => mine === job))) {
+        for (const [name, text] of Object.entries(draw(box, raw, say))) {
           const input = inputs.find((one) => one.name === name);
           input.setAttribute("aria-valuetext", text);
           input.closest("label").querySelector(".value").textContent = text;
@@ -222,7 +217,14 @@
         wire(target);
       }
     }, { rootMargin: "600px" });
-    const boxes = document.querySelectorAll("[data-figure]:not([data-figure=guess])");
+    // on the one page of a whole book a chapter's still picture stays
+    const boxes = [...document.querySelectorAll("[data-figure]:not([data-figure=guess])")].filter((box) => KINDS[box.dataset.figure]);
+    for (const box of boxes) {
+      const still = box.dataset.still && document.getElementById(box.dataset.still);
+      if (!still) continue;
+      still.classList.add("lively");
+      still.insertBefore(box, still.querySelector("figcaption"));
+    }
     for (const box of boxes) soon.observe(box);
     for (const box of document.querySelectorAll("[data-figure=guess]")) guess(box);
     window.addEventListener("beforeprint", () => {
@@ -230,6 +232,6 @@
     });
   }
 
-  root.amemFigures = { LAMBDAS, RANKS, MEMORY, recalled };
+  root.amemFigures = { LAMBDAS, RANKS, MEMORY, recalled, nameOf };
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start); else start();
 })(globalThis);

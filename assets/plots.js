@@ -143,5 +143,5 @@
     }, 10);
   }
 
-  root.amemPlots = { NAMES, format, short, element, empty, axes, line, key, ranks, spectrum, preview, counted, counts, gathered };
+  root.amemPlots = { NAMES, format, short, element, powerOfTen, empty, axes, line, key, ranks, spectrum, preview, counted, counts, gathered };
 })(globalThis);
