@@ -36,6 +36,9 @@ ELSEWHERE = (
     range(6150, 6200),  # the draws of the budget game
     range(6600, 6620),
     range(6700, 6702),
+    range(30_000, 30_032),  # rehearsals
+    range(30_100, 30_124),
+    range(30_200, 30_204),
 )
 """Seeds that were looked at and stand behind no statement."""
 GPU, REHEARSAL = range(20_000, 30_000), range(30_000, 31_000)
