@@ -23,7 +23,7 @@ def facts_figure(s, frequencies, scale: float, running: dict) -> Figure:
         right.plot(order, shares, "-", color=look.colour, lw=1.8, label=fact)
     frame(left, "$k$, the largest first", "size", log="xy")
     frame(right, "the $k$ largest singular values", "Muon's score of the fact", log="x")
-    # the last one is the null direction of the centring
+    # the last one is chance: it scatters over a decade
     left.set_ylim(bottom=scale / 20)
     key(left)
     key(right, below=2)
