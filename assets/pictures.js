@@ -118,7 +118,7 @@
     const landed = path.sgd.findIndex((value) => value >= 0.9999);
     const those = (falls) => Object.keys(record).filter((dim) => record[dim] === falls).join(", ");
     say(`α = ${alpha}: SGD has reached the landing after ${landed} steps. ` + (record
-      ? `In counts of ${steps} steps Muon forgets facts at d = ${those(true)}, not at ${those(false)}.`
+      ? `In counts of ${steps} steps smoothed Muon, as on the front page, forgets facts at d = ${those(true)}, not at ${those(false)}.`
       : `Counts are stored for α = ${Object.keys(forgets).sort().join(", ")}.`));
     return { alpha: `α = ${alpha}` };
   }

@@ -1,11 +1,10 @@
-"""Pictures of many steps: the recursion, the bulk of the thresholded gradient, counts step by step."""
+"""Pictures of many steps: the bulk of the thresholded gradient, counts step by step."""
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from amembook.figures.style import (
     GREY,
-    MAPS,
     PALE,
     frame,
     key,
@@ -17,28 +16,6 @@ from amembook.figures.style import (
 )
 
 LIMIT, SEEN = r"limit $\kappa_t$", "distinct items seen"
-
-
-def cobweb_figure(panels: dict) -> Figure:
-    """κ_{t+1} against κ_t, one panel an α, with the staircases of the optimizers that start on the curve.
-
-    panels: α ↦ {"kappa": (n,), "next": (n,), "paths": name ↦ (κ_0, …, κ_T)}; names as in the palette.
-    """
-    figure, axes = new_axes(len(panels), sharey=True)
-    for axis, (alpha, panel) in zip(axes, panels.items(), strict=True):
-        ends = [min(panel["kappa"]), max(panel["kappa"])]
-        axis.plot(ends, ends, "-", color=GREY, lw=0.8)
-        axis.plot(panel["kappa"], panel["next"], "-", color=GREY, lw=1.8, label="one step")
-        for name, path in panel["paths"].items():
-            path, look = np.asarray(path), optimizer(name, MAPS[name].label.split(" (")[0])
-            x, y = np.repeat(path, 2)[:-1], np.r_[path[0], np.repeat(path[1:], 2)]
-            axis.plot(x, y, "-", color=look.colour, lw=1.2)
-            points(axis, path[:-1], path[1:], look)
-        frame(axis, r"exponent before the step, $\kappa_t$", title=rf"$\alpha = {alpha:g}$")
-    for axis in axes[::2]:
-        axis.set_ylabel(r"exponent after it, $\kappa_{t+1}$")
-    key(axes[0])
-    return figure
 
 
 def bulk_figure(panels: dict) -> Figure:
