@@ -45,8 +45,8 @@ var Scorer = {
     // a term of the glossary that is called by the query: Sphinx gives neither its name nor a description
     if (!descr && anchor.startsWith("#term-") && score >= 100) return 45;
     if (descr) return said / 10 - 1000 + score / 100;
-    // a question that is asked in these words comes before what a page of theory says about them
-    if (anchor && isQuestions(docname) && words.every((word) => own.includes(stemmer.stemWord(word)))) return said + 700;
+    // a question that is asked in these words comes before what a page of theory says about them, but not for one word
+    if (anchor && isQuestions(docname) && words.every((word) => own.includes(stemmer.stemWord(word)))) return said + (words.length > 1 ? 700 : 1);
     if (!words.length || !words.every((word) => own.includes(word))) return said + score / 100 - (anchor ? 1 : 0);
     return said + (anchor ? 200 : 1000 + (own.startsWith(query) ? 500 : 0)) * query.length / own.length;
   },
@@ -61,7 +61,7 @@ if (typeof Search !== "undefined") {
     const [docname, title, ...rest] = hit, page = Search._index.docnames.indexOf(docname), stemmer = new Stemmer();
     const stems = splitQuery(Scorer.asked).map((word) => stemmer.stemWord(word));
     const sections = Object.entries(isQuestions(docname) ? Search._index.alltitles : {}).flatMap(([heading, places]) =>
-      places.filter(([of, id]) => of === page && id && stems.every((stem) => heading.toLowerCase().includes(stem)))
+      places.filter(([of, id]) => of === page && id && heading.includes("?") && stems.every((stem) => heading.toLowerCase().includes(stem)))
         .map(([, id]) => [heading, id])).sort(([one], [other]) => one.length - other.length);
     return sections.length ? [docname, `${title} > ${sections[0][0]}`, `#${sections[0][1]}`, ...rest.slice(1)] : hit;
   });
