@@ -26,6 +26,9 @@ function asked(query) {
   return (left.length ? left : words).map((word) => names[word] || word).join(" ");
 }
 
+/* The page on which every section is a question. */
+const isQuestions = (docname) => docname.endsWith("practice/questions");
+
 /* A page is worth what tools/search_weights.py found it to say about the words that are asked for; a page or a heading
    that is called by them comes before all others, an object of the library behind all pages. */
 var Scorer = {
@@ -42,6 +45,8 @@ var Scorer = {
     // a term of the glossary that is called by the query: Sphinx gives neither its name nor a description
     if (!descr && anchor.startsWith("#term-") && score >= 100) return 45;
     if (descr) return said / 10 - 1000 + score / 100;
+    // a question that is asked in these words comes before what a page of theory says about them, but not for one word
+    if (anchor && isQuestions(docname) && words.every((word) => own.includes(stemmer.stemWord(word)))) return said + (words.length > 1 ? 700 : 1);
     if (!words.length || !words.every((word) => own.includes(word))) return said + score / 100 - (anchor ? 1 : 0);
     return said + (anchor ? 200 : 1000 + (own.startsWith(query) ? 500 : 0)) * query.length / own.length;
   },
@@ -50,7 +55,16 @@ var Scorer = {
 };
 
 if (typeof Search !== "undefined") {
-  const { query, htmlToText } = Search;
+  const { query, htmlToText, performTermsSearch } = Search;
+  // the page of questions opens at the shortest one that has all the words
+  Search.performTermsSearch = (...terms) => performTermsSearch(...terms).map((hit) => {
+    const [docname, title, ...rest] = hit, page = Search._index.docnames.indexOf(docname), stemmer = new Stemmer();
+    const stems = splitQuery(Scorer.asked).map((word) => stemmer.stemWord(word));
+    const sections = Object.entries(isQuestions(docname) ? Search._index.alltitles : {}).flatMap(([heading, places]) =>
+      places.filter(([of, id]) => of === page && id && heading.includes("?") && stems.every((stem) => heading.toLowerCase().includes(stem)))
+        .map(([, id]) => [heading, id])).sort(([one], [other]) => one.length - other.length);
+    return sections.length ? [docname, `${title} > ${sections[0][0]}`, `#${sections[0][1]}`, ...rest.slice(1)] : hit;
+  });
   // every word must be found: one that stands nowhere in the book would leave nothing
   const known = (word) => {
     const stem = new Stemmer().stemWord(word.toLowerCase());

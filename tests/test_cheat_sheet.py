@@ -1,5 +1,6 @@
 """The cheat sheet and the thirty questions: two screens, rules with their evidence, lines that run on this torch."""
 
+import math
 import re
 from pathlib import Path
 
@@ -15,12 +16,14 @@ RULES = cheat_sheet.rules(ROOT)
 PAGE = cheat_sheet.page(ROOT)
 QUESTIONS = (ROOT / "chapters" / "practice" / "questions.md").read_text(encoding="utf-8")
 WORDS = {"sheet": 450, "questions": 1600}
-MOST = 11
+MOST, WIDE = 11, 76
+"""Rules, and characters of a line of code that no screen of 1280 pixels cuts."""
+CODE = re.search(r"```python\n(.+?)```", PAGE, re.S)[1]
 GRADES = ("high", "medium", "low", "none")
 
 
 def words(text: str) -> int:
-    return voice.measures(re.sub("<[^>]*>", "", text))["words"]
+    return voice.measures(re.sub("</?[a-z][^>]*>", "", text))["words"]
 
 
 def test_the_page_is_up_to_date():
@@ -84,18 +87,41 @@ def test_the_lines_give_muon_the_matrices_of_the_blocks_and_adamw_the_rest():
     model = Model()
     gradients(model)
     before = {name: p.detach().clone() for name, p in model.named_parameters()}
-    code = re.search(r"```python\n(.+?)```", PAGE, re.S)[1]
-    here = {"torch": torch, "am": am, "model": model, "LR": 1e-3, "DECAY": 0.1}
-    exec(code, here)
+    here = {"model": model, "LR": 1e-3, "DECAY": 0.1}
+    exec(CODE, here)
     assert all(bool((p != before[name]).any()) for name, p in model.named_parameters())
     of_muon = {id(p) for group in here["muon"].param_groups for p in group["params"]}
     names = [name for name, p in model.named_parameters() if id(p) in of_muon]
     assert names == ["blocks.0.1.weight", "blocks.1.1.weight"]
     assert here["muon"].param_groups[0]["param_names"] == ["0.1.weight", "1.1.weight"]
-    assert sum(len(group["params"]) for group in here["adamw"].param_groups) == len(before) - 2
+    decays = {len(group["params"]): group["weight_decay"] for group in here["adamw"].param_groups}
+    # embedding and head decay; no vector does
+    assert decays == {2: 0.1, len(before) - 4: 0}
+    assert all(p.grad is None for p in model.parameters())
     # a step of AdamW's size: the root mean square of an orthogonal step times 0.2 of the rate
     moved = model.blocks[0][1].weight.detach() - before[names[0]] * (1 - 1e-3 * 0.1)
     assert 0.12 < float(moved.square().mean().sqrt()) / 1e-3 < 0.28
+
+
+def test_the_lines_for_a_fused_matrix_stand_in_for_torchs():
+    code = "".join(re.findall(r"^# (muon = .+\n)#( .+\n)", CODE, re.M)[0])
+    new = lambda *shape: torch.nn.Parameter(torch.randn(*shape, generator=torch.Generator().manual_seed(0)))
+    here = {"am": am, "qkv": [new(24, 8)], "others": [new(8, 8)], "LR": 1e-3, "DECAY": 0.0}
+    exec(code, here)
+    parts = [
+        torch.nn.Parameter(part.clone()) for part in (*here["qkv"][0].detach().chunk(3), here["others"][0].detach())
+    ]
+    apart = torch.optim.Muon(parts, lr=1e-3, weight_decay=0.0, adjust_lr_fn="match_rms_adamw")
+    G = torch.randn(32, 8, generator=torch.Generator().manual_seed(1))
+    here["qkv"][0].grad, here["others"][0].grad = G[:24].clone(), G[24:].clone()
+    for part, g in zip(parts, G.chunk(4), strict=True):
+        part.grad = g.clone()
+    here["muon"].step(), apart.step()
+    assert torch.equal(torch.cat([*here["qkv"], *here["others"]]), torch.cat(parts))
+
+
+def test_no_line_of_the_sheet_is_cut():
+    assert max(map(len, CODE.splitlines())) <= WIDE
 
 
 @pytest.mark.parametrize("code", re.findall(r"```python\n(.+?)```", QUESTIONS, re.S))
@@ -131,6 +157,26 @@ def test_a_clipped_gradient_below_epsilon_makes_no_step():
     G = torch.randn(64, 64, generator=torch.Generator().manual_seed(0))
     size = lambda c: am.diagnose({"w": c * G / G.norm()}, eps=1e-7)[0].lift["jordan"]
     assert size(1e-6) == pytest.approx(size(1.0)) and size(1e-10) < 0.01 * size(1.0)
+
+
+@pytest.mark.parametrize(
+    ("agree", "steps"),
+    [(True, math.log(100 * 0.05) / math.log(1 / 0.95)), (False, math.log(100 * 0.3122499) / math.log(1 / 0.95))],
+)
+def test_a_spike_outweighs_the_rest_of_the_momentum_for_as_many_steps_as_the_pages_say(agree, steps):
+    p = torch.nn.Parameter(torch.zeros(24, 24, dtype=torch.float64))
+    muon, last = torch.optim.Muon([p], lr=0.0), None
+    for step in range(400):
+        p.grad = torch.zeros_like(p)
+        # agreeing gradients are one matrix, independent ones have no entry in common
+        p.grad.view(-1)[0 if agree and step != 300 else 1 + step] = 100.0 if step == 300 else 1.0
+        muon.step()
+        squares = muon.state[p]["momentum_buffer"].square().flatten()
+        if step >= 300 and squares[301] > squares.sum() - squares[301]:
+            last = step - 300
+    assert last == int(steps)
+    named = re.search(r"(\d+)–(\d+) steps", PAGE), re.search(r"(\d+) to (\d+) steps", QUESTIONS)
+    assert all(int(one[1 if agree else 2]) == last for one in named)
 
 
 def test_a_field_may_be_a_quotient_and_a_number_that_is_not_there_is_missed():

@@ -325,7 +325,8 @@ QUESTIONS = [
     ("not reproduced meaning", "glossary"),
 ]
 """A query, and the pages of which one comes first."""
-TRADE = ["embeddings", "muP", "FSDP", "GQA", "clip_grad", "NaN", "resume", "LoRA", "conv layers", "which parameters"]
+TRADE = ["embeddings", "muP", "FSDP", "GQA", "clip_grad", "NaN", "resume", "LoRA", "conv layers", "which parameters",
+         "learning rate", "gradient clipping"]  # fmt: skip
 """What people who train with Muon ask for: the thirty questions come first."""
 NAMED = [
     ("", "chain of thought", "In the other book:", "companions/chapters/chain-of-thought.html"),
@@ -390,7 +391,9 @@ def test_the_words_of_the_trade_lead_to_the_questions(browser):
     with browse.tab(browser, "desktop") as (page, _):
         open_search(page, "muon")
         first = {query: results_of(page, query)[0].rpartition("/")[2] for query in [*TRADE, "slower than AdamW"]}
+        at = page.locator("#search-results > ul > li > a").first.evaluate("(link) => link.hash")
     assert set(first.values()) == {"questions.html"}, first
+    assert at.startswith("#slower-than-adamw"), "the page and not the question"
 
 
 def test_a_title_of_the_other_book_and_what_has_a_number_are_found_from_here(browser):

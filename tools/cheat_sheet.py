@@ -48,7 +48,7 @@ def page(root: Path) -> str:
     """chapters/practice/cheat-sheet.md."""
     told = lambda name, grade, text: f"*{name}{', ' * (grade != 'none')}{grade * (grade != 'none')}:* {text}."
     lines = [
-        f"1. **{one['do']}** {one['why']} {told('E', *one['practice'])} {told('B', *one['book'])}"
+        f"1. **{one['do']}** {one['why']} {told('Practice', *one['practice'])} {told('Book', *one['book'])}"
         for one in rules(root)
     ]
     return TEMPLATE.read_text(encoding="utf-8").replace("{rules}", "\n".join(lines))
