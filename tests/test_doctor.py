@@ -465,7 +465,7 @@ def test_the_verdict_comes_first_and_worst_first(here, capsys):
     assert sum(line.lstrip().startswith("paste") for line in lines) == 3
     assert sum("1 zero" in line for line in lines) == 1
     assert main(["doctor", "x.pt", "--names", "fine"]) == 0
-    assert capsys.readouterr().out.startswith("Nothing to do: 1 matrices")
+    assert capsys.readouterr().out.startswith("Nothing to do with these momenta: 1")
     assert main(["doctor", "x.pt", "--names", "low", "fine"]) == 0
     said = capsys.readouterr().out
     assert said.startswith("Look: 1 of 2") and 'g["ns_steps"] = ' in said
@@ -589,6 +589,74 @@ def compared(capsys, *arguments):
     return status, " ".join(said.split())
 
 
+def saved(M, step, **group):
+    """before.pt and after.pt, a step of W at the rate 0.02 apart, beside the momentum M."""
+    W, group = noise(*M.shape), {"params": ["w"], "lr": 0.02, "ns_steps": 5, "eps": 1e-7} | group
+    optimizer = {"state": {"w": {"momentum_buffer": M}}, "param_groups": [group]}
+    for file, w in (("before.pt", W), ("after.pt", W - 0.02 * step)):
+        torch.save({"model": {"w": w}, "optimizer": optimizer}, file)
+
+
+@pytest.mark.parametrize("eps, size", [(1e-7, 1e-9), (1.0, 0.1)])
+def test_two_files_call_a_momentum_below_epsilon_broken(here, capsys, eps, size):
+    M = noise(48, 48)
+    M = size * M / M.norm()
+    saved(M, am.schedule("jordan", eps=eps, ns_dtype=torch.float32)(M), eps=eps)
+    status, said = compared(capsys, "--lr")
+    assert status == 1 and said.startswith("BROKEN: 1 of 1 momenta; first w.") and "Nothing to do" not in said
+    default = 'ε is 1 here, and 1e-07 by default' in said and 'g["eps"] = 1e-07' in said
+    assert default == (eps == 1)
+
+
+def test_two_files_call_what_is_not_finite_broken(here, capsys):
+    for M in (noise(48, 48), noise(48, 48) * np.nan):
+        saved(M, noise(48, 48) * np.nan)
+        status, said = compared(capsys, "--lr")
+        assert status == 1 and said.startswith("BROKEN: 1 of 1") and "this step is not finite: w" in said
+
+
+def test_two_files_call_no_step_orthogonal_that_is_less_flat_than_its_rule(here, capsys):
+    """One step of Jordan's, low rank, and a momentum of the length that its steps have."""
+    once, full = (am.schedule(am.spectral.SCHEDULES["jordan"][:n], ns_dtype=torch.float32) for n in (1, 5))
+    steep, gentle = (torch.diag(torch.logspace(0, least, 48)) for least in (-2, -0.6))
+    low = low_rank(8, 64)
+    for M, step, steps, words in (
+        (steep, once(steep), 1, "Look: 1 of 1 matrices reach below 3"),
+        (low, full(low), 5, "Look: 1 of 1 steps are less flat"),
+        (gentle, gentle / gentle.norm() * full(gentle).norm(), 5, "Look: 1 of 1 steps are less flat"),
+    ):
+        saved(M, step, ns_steps=steps)
+        status, said = compared(capsys, "--lr")
+        assert status == 0 and said.startswith(words) and "are orthogonal" not in said, said
+        assert "1 of 1 steps are less flat" in said and "below what schedule and momentum make: w" in said
+    saved(gentle, full(gentle))
+    assert compared(capsys, "--lr")[1].startswith("Nothing to do: 1 steps are orthogonal")
+    saved(0 * gentle, 0 * gentle)
+    assert compared(capsys, "--lr")[1].startswith("Look: none of 1 weights has moved")
+
+
+def test_one_file_says_that_it_holds_no_step(here, capsys):
+    torch.save({"state": {"w": {"momentum_buffer": noise(8, 8)}}, "param_groups": []}, "x.pt")
+    assert main(["doctor", "x.pt"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.startswith("Nothing to do with these momenta: 1 reach 3 or more; weakest w, ")
+    assert "Whether the optimizer uses them needs two files a step apart: doctor BEFORE AFTER --lr." in said
+
+
+def test_findings_do_not_paste_against_each_other(here, capsys):
+    falls = {f"w{i}": torch.diag(torch.logspace(0, -i, 48)) for i in (1, 2, 3)}
+    for group, words in (
+        ({"ns_steps": 1}, 'g["ns_steps"] = '),
+        ({"ns_steps": 5, "ns_coefficients": (1.5, -0.5, 0.0)}, "g.update(ns_coefficients=(3.4445, -4.775, 2.0315), "),
+    ):
+        group = muon_state()["param_groups"][0] | group | {"params": list(falls)}
+        torch.save({"state": {k: {"momentum_buffer": M} for k, M in falls.items()}, "param_groups": [group]}, "x.pt")
+        assert main(["doctor", "x.pt"]) == 0
+        said = " ".join(capsys.readouterr().out.split())
+        assert "2. " in said and said.count("paste") == said.count(words) == 1
+        assert "in place of (1.5, -0.5, 0)" in said or "ns_coefficients" not in group or group["ns_steps"] == 1
+
+
 @pytest.mark.parametrize("kind", [am.Muon, getattr(torch.optim, "Muon", am.Muon)])
 def test_a_wrong_rate_is_said_and_the_files_own_is_taken(here, capsys, kind):
     two_checkpoints(kind, True)
@@ -596,7 +664,7 @@ def test_a_wrong_rate_is_said_and_the_files_own_is_taken(here, capsys, kind):
         status, said = compared(capsys, "--lr", lr)
         assert status == 0 and said.startswith("Nothing to do: 8 steps") and "store" not in said
     status, said = compared(capsys, "--lr", "0.04")
-    assert status == 0 and said.startswith("Look: 8 of 8 steps are orthogonal, but not of this rate's size. 1. most")
+    assert status == 0 and said.startswith("Look: 8 of 8 steps are not of this rate's size. 1. most")
     assert "--lr is 0.04, but the files store 0.02." in said
     status, said = compared(capsys, "--lr")
     assert status == 0 and said.startswith("Nothing to do: 8 steps") and "The rate is that of after.pt: 0.02." in said
@@ -606,7 +674,7 @@ def test_a_wrong_rate_is_said_and_the_files_own_is_taken(here, capsys, kind):
     torch.save(before, "before.pt")
     assert "before.pt stores 0.03: --lr X says another." in compared(capsys, "--lr")[1]
     # what says that a step is Muon's is the rule that is applied
-    assert "flatness is 0.3 or more, or a third of the lift" in said
+    assert "flatness below 0.3, or a third of the lift" in said
 
 
 def test_the_rate_of_weights_alone_is_judged_where_no_scale_fits(here, capsys):
@@ -734,7 +802,7 @@ def test_of_weights_it_gives_no_advice(here, capsys):
     torch.save(weights, "x.pt")
     assert main(["doctor", "x.pt", "state.pt"]) == 0
     said = capsys.readouterr().out
-    assert said.startswith("Nothing to do: 1 matrices") and "Beside them 3 of files without" in said
+    assert said.startswith("Nothing to do with these momenta: 1") and "Beside them 3 of files without" in said
 
 
 def test_the_flattening_of_a_group_is_the_doctors(here, capsys):

@@ -1,5 +1,6 @@
 """The watch: the steps of any optimizer, the momenta of Muon's, what it says in words, and what it goes on after."""
 
+import re
 import warnings
 
 import pytest
@@ -36,7 +37,7 @@ def of(values, kind):
 @pytest.mark.parametrize("kind", [am.Muon, pytest.param(TORCH, marks=pytest.mark.skipif(not TORCH, reason="no Muon"))])
 def test_a_muon_step_is_flat_and_has_its_size(kind):
     seen, said = run(kind, lr=0.02)
-    [(step, values)] = seen
+    [*_, (step, values)] = seen
     assert step == 4 and not said and list(values)[:2] == ["reach/w0", "lift/w0"]
     assert len(of(values, "flatness")) == 2 and min(of(values, "flatness")) > 0.5
     for name, scale in (("w0", 1), ("w1", 3**0.5)):
@@ -45,7 +46,7 @@ def test_a_muon_step_is_flat_and_has_its_size(kind):
 
 
 def test_a_step_of_momentum_sgd_is_named():
-    [(_, values)], said = run(torch.optim.SGD, lr=0.01, momentum=0.9)
+    [*_, (_, values)], said = run(torch.optim.SGD, lr=0.01, momentum=0.9)
     assert max(of(values, "flatness")) < 0.3 and "w0, w1: this step is not orthogonal" in said
 
 
@@ -61,7 +62,7 @@ def test_a_flatness_is_that_of_the_singular_values():
 
 
 def test_steps_that_bfloat16_swallows_are_named():
-    [(_, values)], said = run(am.Muon, lr=2e-4, dtype=torch.bfloat16, shapes=[(48, 48)])
+    [*_, (_, values)], said = run(am.Muon, lr=2e-4, dtype=torch.bfloat16, shapes=[(48, 48)])
     assert values["size/w0"] < 0.5 * values["lift/w0"] ** 0.5 and "w0: this step is lost in the rounding" in said
     assert "not orthogonal" not in said and "shorter" not in said
     # in float32 nothing of it is lost, and in bfloat16 nothing of a longer step
@@ -75,7 +76,7 @@ def test_rounding_excuses_no_step_that_it_does_not_swallow():
         def _step_group(self, group, params):
             super()._step_group(group | {"schedule": lambda M: M / M.norm() * 0.4}, params)
 
-    [_], said = run(Skipped, lr=2e-1, dtype=torch.bfloat16, shapes=[(48, 48)])
+    _, said = run(Skipped, lr=2e-1, dtype=torch.bfloat16, shapes=[(48, 48)])
     assert "w0: this step is not orthogonal" in said and "rounding" not in said
 
 
@@ -96,9 +97,9 @@ def test_at_a_rate_that_is_none_it_says_once_why_sizes_are_missing(lr, word):
 
 
 def test_below_epsilon_nothing_is_lifted_and_zeros_are_no_alarm():
-    [(_, values)], said = run(am.Muon, lr=0.02, scale=1e-9)
+    [*_, (_, values)], said = run(am.Muon, lr=0.02, scale=1e-9)
     assert max(of(values, "lift")) < 0.1 and "below ε" in said
-    [(_, values)], said = run(am.Muon, lr=0.02, scale=0.0)
+    [*_, (_, values)], said = run(am.Muon, lr=0.02, scale=0.0)
     assert not said and not of(values, "lift") and max(of(values, "size")) < 1e-3
 
 
@@ -125,7 +126,7 @@ def test_it_takes_wrapped_optimizers_and_counts_on_after_a_resume():
             wrapped.step()
         handle.remove()
         wrapped.step(), wrapped.step()
-    assert seen == [2, 4, 6, 8, 10, 12]
+    assert seen == [1, 2, 4, 6, 7, 8, 10, 12]
 
 
 def test_what_it_cannot_see_is_said_once_and_names_that_collide_are_numbered():
@@ -162,9 +163,9 @@ def test_a_dashboard_gets_a_few_numbers_a_group():
 
 
 def test_parts_and_functions_have_their_numbers():
-    [(_, values)], _ = run(am.Muon, lr=0.02, heads=2, schedule="cans", shapes=[(24, 16)])
+    [*_, (_, values)], _ = run(am.Muon, lr=0.02, heads=2, schedule="cans", shapes=[(24, 16)])
     assert {f"{key}/w0[{i}]" for key in ("reach", "lift", "size", "flatness") for i in (0, 1)} == set(values)
-    [(_, values)], _ = run(am.Muon, lr=0.02, schedule=am.polar, shapes=[(24, 16)])
+    [*_, (_, values)], _ = run(am.Muon, lr=0.02, schedule=am.polar, shapes=[(24, 16)])
     assert set(values) == {"lift/w0", "size/w0", "flatness/w0"} and values["lift/w0"] == pytest.approx(1)
 
 
@@ -189,3 +190,33 @@ def test_a_step_longer_than_the_schedule_makes_it_is_named():
     W.grad = noise(24, 16)
     with pytest.warns(UserWarning, match="longer than momentum and rate say"):
         optimizer.step()
+
+
+def test_it_looks_once_early_and_prints_one_line(capsys):
+    """As soon as every matrix has had its turn: a run shorter than `every` hears of it too."""
+    run(am.Muon, lr=0.02, steps=3, every=100, log=print)
+    [line] = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"step 2: size \S+ \(w\d\) to \S+, flatness .*, reach .*, lift \S+ \(w\d\) to \S+", line)
+    assert all(len(number) < 9 for number in re.findall(r"[\d.]+", line))
+    run(am.Muon, lr=0.02, steps=2, every=100, log=print, scale=float("nan"))
+    assert "size nan (w" in capsys.readouterr().out
+    seen, _ = run(am.Muon, lr=0.02, steps=9, every=4)
+    assert [step for step, _ in seen] == [2, 4, 8]
+    assert {type(x) for _, values in seen for x in values.values()} == {float}
+    assert all(len(of(values, "flatness")) == 2 for _, values in seen)
+
+
+def test_a_schedule_that_lifts_hardly_anything_is_named():
+    [*_, (_, values)], said = run(am.Muon, lr=0.02, schedule=am.spectral.SCHEDULES["jordan"][:1])
+    assert max(of(values, "flatness")) < 0.3 and "w0, w1: the reach is below 1" in said
+
+
+def test_a_warning_points_at_the_line_that_steps():
+    W = torch.nn.Parameter(noise(8, 8))
+    optimizer = am.Muon([W])
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1.0)
+    am.watch(optimizer, 1, lambda *_: None)
+    W.grad = noise(8, 8) * float("nan")
+    with pytest.warns(UserWarning, match="not finite") as said:
+        optimizer.step(), schedule.step()
+    assert {one.filename for one in said} == {__file__}

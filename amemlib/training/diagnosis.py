@@ -26,7 +26,7 @@ from amemlib.training.muon import part_rows, schedule_table
 MOMENTA = ("momentum_buffer", "momentum", "exp_avg", "mu", "buf", "first_moment")
 """What optimizers call a momentum in their state."""
 
-_FLAT, _MUONS = 0.3, 0.5
+STEP_FLAT, _MUONS = 0.3, 0.5
 """Momentum SGD's steps are less flat than the first, those of a schedule on a full momentum flatter than the second."""
 _SHORT, _LONG = 0.5, 2.0
 NOT_ORTHOGONAL = "this step is not orthogonal"
@@ -36,7 +36,7 @@ _LONG_STEP = "this step is longer than momentum and rate say: another rate, or a
 RATE_OR_DECAY = "this step is orthogonal but for a part along the weights: the rate or the decay may be wrong"
 _ROUNDED = "this step is lost in the rounding of the weights: keep them in float32, or a copy for the optimizer"
 
-STEP_RULE = f"flatness is {_FLAT:g} or more, or a third of the lift where that is less"
+STEP_RULE = f"No step of Muon's has a flatness below {STEP_FLAT:g}, or a third of the lift where that is less"
 """What `step_fault` asks of a step of the right size."""
 
 _LARGEST_SVD = 512
@@ -186,7 +186,7 @@ def step_fault(size: float, flatness: float, scale: float, lift: float | None, r
     if not math.isfinite(size):
         return STEP_NOT_FINITE
     meant = math.nan if lift is None else scale * math.sqrt(lift)
-    flat = _FLAT if lift is None or size < _SHORT * meant else min(_FLAT, lift / 3)
+    flat = STEP_FLAT if lift is None or size < _SHORT * meant else min(STEP_FLAT, lift / 3)
     if flatness < (_MUONS if size < 0.1 * meant else flat):
         fault = NOT_ORTHOGONAL
     elif size < _SHORT * meant:

@@ -18,14 +18,17 @@ from dataclasses import asdict, dataclass
 from importlib import import_module
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from amemlib.checks import check_positive
+from amemlib.spectral import compose_quintics
 from amemlib.training.checkpoints import Contents, Momentum, Weight, read_contents, read_weights
 from amemlib.training.diagnosis import (
     NOT_ORTHOGONAL,
     RATE_OR_DECAY,
     SHORT_STEP,
+    STEP_FLAT,
     STEP_NOT_FINITE,
     STEP_RULE,
     Diagnoses,
@@ -42,13 +45,13 @@ from amemlib.training.diagnosis import (
     step_fault,
     step_shape,
 )
+from amemlib.training.muon import EPS as _EPS
 from amemlib.training.muon import rate_scale
 from amemlib.training.unpickling import Stored
 
 _KNEE, _AMPLE, _ROWS = 3.0, 12.0, 5
 _LONGEST = 8
 """Steps that bfloat16 resolves."""
-_BROKEN_STEPS = (NOT_ORTHOGONAL, STEP_NOT_FINITE)
 _FUSED = re.compile(r"qkv|c_attn|in_proj|Wqkv|query_key_value")
 _PLAIN = {"‖": "|", "–": "-", "×": "x", "÷": "/", "…": "...", "≥": ">=", "√": "sqrt ", "ε": "eps", "η": "lr", "²": "^2"}
 _PLAIN |= {"Λ": "slope", "Δ": "d", "≤": "<=", "±": "+-", "−": "-"}
@@ -163,13 +166,16 @@ def _examine(label: str, momentum: Momentum, of_state: bool, theirs, schedules, 
     tables = schedules or {name: table}
     source = "asked for" if schedules else source
     split, heads, columns = _cuts_of(label, group, cuts)
-    eps = group.get("eps")
-    eps = float(eps) if isinstance(eps, float | int) and eps >= 0 else 1e-7
     halves = _pieces(label, Y, columns, group, options) if Y is not None else None
     for called, M in _pieces(label, X, columns, group, options):
         other = {called: next(halves)[1]} if halves else None
-        for one in diagnose({called: M}, tables, other, split=split, heads=heads, eps=eps):
+        for one in diagnose({called: M}, tables, other, split=split, heads=heads, eps=_eps(group)):
             yield _Row(one, group, next(iter(tables.values())), source, *next(iter(one.reach.items())), of_state)
+
+
+def _eps(group: Mapping) -> float:
+    eps = group.get("eps")
+    return float(eps) if isinstance(eps, float | int) and eps >= 0 else _EPS
 
 
 def _cuts(options: argparse.Namespace, names: list[str]) -> dict[str, dict]:
@@ -224,21 +230,25 @@ def _verdict(rows: list[_Row], contents: list[Contents], width: int) -> str:
     of = [row for row in rows if row.of_state and row.reach is not None and not row.one.broken]
     broken = [row for row in rows if _is_broken(row)]
     look = sorted((row for row in of if row.reach < _KNEE), key=lambda row: row.reach)
-    weakest = lambda row: f"{printable(row.one.name)}, {row.reach:.2g}"
+    name = lambda row: shortened(printable(row.one.name), width // 2)
+    weakest = lambda row: f"{name(row)}, {row.reach:.2g}"
     state = any(row.of_state for row in rows)
     kind = "momenta" if state else "matrices"
     if broken:
-        text = f"BROKEN: {len(broken)} of {len(rows)} {kind}; first {printable(broken[0].one.name)}."
+        text = f"BROKEN: {len(broken)} of {len(rows)} {kind}; first {name(broken[0])}."
     elif not state:
         text = f"No optimizer's state: {len(rows)} matrices. Of weights a reach means nothing."
     elif look:
         text = f"Look: {len(look)} of {len(rows)} matrices reach below 3; weakest {weakest(look[0])}."
     elif of:
         least = min(of, key=lambda row: row.reach)
-        text = f"Nothing to do: {len(of)} matrices reach 3 or more; weakest {weakest(least)}."
+        text = f"Nothing to do with these momenta: {len(of)} reach 3 or more; weakest {weakest(least)}."
     else:
         text = f"Nothing to do: {len(rows)} momenta are zero, so that no step was taken yet."
-    lines = [shortened(text, width)]
+    lines = _wrapped(text, width, "  ")
+    if of and not broken and not look:
+        unseen = "Whether the optimizer uses them needs two files a step apart: doctor BEFORE AFTER --lr."
+        lines += _wrapped(unseen, width, "  ")
     used = Counter(f"{row.schedule}, {row.source}" for row in rows)
     named = (f"{name} ({count})" if len(used) > 1 else name for name, count in used.items())
     lines += _wrapped("Schedule: " + "; ".join(named), width, "  ") if state else []
@@ -294,29 +304,37 @@ def _broken_findings(rows: list[_Row]) -> Iterator[tuple[str, list[_Row], dict[s
     small = [row for row in rows if row.one.broken != "not finite"]
     if small:
         lift = min(value for row in small for value in row.one.lift.values())
-        says = {"do": "a smaller ε, or gradients that are not scaled down so far", "costs": "nothing"}
+        eps = max(_eps(row.group) for row in small)
+        # ‖M‖/ε is what `broken` ends with
+        default = all(float(row.one.broken.split()[-1]) * _eps(row.group) > _EPS for row in small)
+        do = f"ε is {eps:g} here, and {_EPS:g} by default: take that" if default else "a smaller ε"
+        says = {"do": f"{do}, or gradients that are not scaled down so far", "costs": "nothing"}
         little = "little yet, for a step still lifts it: " * (lift >= 0.5)
         says |= {"worth": f"{little}a lift of {lift:.1g}, about 0.8 where ‖M‖ is above ε"}
-        says |= {"sure": "computed from this file", "paste": 'for g in optimizer.param_groups: g["eps"] = 1e-30'}
+        paste = f'for g in optimizer.param_groups: g["eps"] = {_EPS if default else 1e-30:g}'
+        says |= {"sure": "computed from this file", "paste": paste}
         yield f"{len(small)} are smaller than ε, by which a step divides them instead of ‖M‖", small, says
 
 
 def _look_findings(rows: list[_Row]) -> Iterator[tuple[str, list[_Row], dict[str, str]]]:
-    low = 0.0
+    low, remedy = 0.0, None
     for high, worth in _BANDS:
         members = [row for row in rows if low <= row.reach < high]
         if members:
             head = f"{len(members)} reach " + (f"{low:g} to {high:g}" if low else f"below {high:g}")
-            yield head, members, _remedy(members[0]) | {"worth": worth, "sure": _SURE}
+            says = {"do": "the line above serves them too", "worth": worth, "sure": _SURE}
+            # a line sets every group: a second one would undo the first
+            remedy = says if remedy else _remedy(min(rows, key=lambda row: row.reach / slope(row.table)))
+            yield head, members, remedy | {"worth": worth, "sure": _SURE}
         low = high
 
 
 def _remedy(row: _Row) -> dict[str, str]:
     """What brings the weakest of a band to 3, or as near as eight steps come."""
     own = sum(3 if c else 2 for _, _, c in row.table)
-    median, ours = row.reach / slope(row.table), ""
-    if len(set(row.table)) == 1 and "schedule" not in row.group:
-        growth = row.table[0][0]
+    median, ours, jordan = row.reach / slope(row.table), "", named_schedule("jordan")[1][0]
+    if {*row.table} == {jordan} and "schedule" not in row.group:
+        growth = jordan[0]
         steps = min(len(row.table) + math.ceil(math.log(_KNEE / row.reach, growth)), max(_LONGEST, len(row.table)))
         products, name = steps * own // len(row.table), f"{steps} steps instead of {len(row.table)}"
         reach = row.reach * growth ** (steps - len(row.table))
@@ -331,10 +349,13 @@ def _remedy(row: _Row) -> dict[str, str]:
         value = f"[(3.4445, -4.775, 2.0315)] * {steps[1]}" if steps else f'"{name}"'
         paste = f'for g in optimizer.param_groups: g["schedule"] = {value}'
         if "schedule" not in row.group:
-            growth = named_schedule("jordan")[1][0][0]
-            torchs = min(_LONGEST, math.ceil(math.log(_KNEE / median, growth)))
-            ours, paste = f"{paste} ({name})", f'for g in optimizer.param_groups: g["ns_steps"] = {torchs}'
-            name, products, reach = f"jordan × {torchs}", 3 * torchs, median * growth**torchs
+            torchs = min(_LONGEST, math.ceil(math.log(_KNEE / median, jordan[0])))
+            ours, own_row = f"{paste} ({name})", row.group.get("ns_coefficients") or jordan
+            name, products, reach = f"jordan × {torchs}", 3 * torchs, median * jordan[0] ** torchs
+            paste = f'for g in optimizer.param_groups: g["ns_steps"] = {torchs}'
+            if not np.array_equal(own_row, jordan):
+                name += f" in place of ({', '.join(f'{x:g}' for x in own_row)})"
+                paste = f"for g in optimizer.param_groups: g.update(ns_coefficients={jordan}, ns_steps={torchs})"
     more = f"{products} matrix products a step instead of {own}" if products != own else "nothing"
     if reach <= row.reach:
         return {"do": "nothing in bfloat16: eight steps are used already", "costs": "–"}
@@ -368,7 +389,8 @@ def _remarks(rows: list[_Row], of: list[_Row], contents: list[Contents]) -> Iter
             yield f"Names{of_file}: {content.names}."
     if len(contents) == 2 and any("lr" in row.group for row in rows):
         yield "If these are before and after of one step, --lr compares them at the rate that they store."
-    yield "--all shows every matrix, --explain the words."
+    if contents:
+        yield "--all shows every matrix, --explain the words."
 
 
 # other outputs
@@ -430,7 +452,7 @@ def _plot(rows: list[_Row], path: str) -> None:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    """Two checkpoints, a step apart: whether the step was orthogonal, and of which size."""
+    """Two checkpoints, a step apart: the momenta of the later, whether the step was orthogonal, and of which size."""
     lr = None if options.lr is True else check_positive("--lr", options.lr)
     if len(options.files) != 2:
         raise ValueError(f"--lr must be given with two files, before and after, got {len(options.files)}")
@@ -441,7 +463,7 @@ def _compare(options: argparse.Namespace) -> int:
     cuts = _cuts(options, [one.name for one in weights])
     alone = len(before.weights.keys() ^ after.weights.keys())
     left = Counter(after.left) + Counter({"in one of the files": alone})
-    lifts, steps, rates, taken = {}, [], set(), set()
+    momenta, steps, rates, taken = {}, [], set(), set()
     alike = Counter(one.stored.shape for one in weights if one.by_shape)
     for one in weights:
         old = before.weights[one.name].stored
@@ -461,13 +483,13 @@ def _compare(options: argparse.Namespace) -> int:
                 left["without one rate in the file"] += 1
                 continue
             try:
-                steps += _steps(one, old, lr or min(own), after.of_state and sure, lifts, cuts, options)
+                steps += _steps(one, old, lr or min(own), after.of_state and sure, momenta, cuts, options)
             except ValueError as error:
                 raise ValueError(f"{options.files[1]}: {error}") from None
     if not steps:
         why = "; ".join(f"{count} {reason}" for reason, count in left.items() if count)
         raise ValueError(f"{' and '.join(options.files)} have no step of Muon's to compare: {why}")
-    wrong = [step for step in steps if step.fault]
+    rows = [row for of in momenta.values() for row in of]
     if options.json:
         _say(json.dumps([{**asdict(step), "shape": list(step.shape)} for step in steps]))
     else:
@@ -479,8 +501,12 @@ def _compare(options: argparse.Namespace) -> int:
             )
         elif rates and not any(math.isclose(lr, r, rel_tol=0.01) for r in rates):
             says = [f"--lr is {lr:g}, but the files store {listed(rates)}."]
-        _say(_told_of(steps, wrong, weights, left, says, bool(options.split or options.heads), _width(sys.stdout)))
-    return int(any(step.fault in _BROKEN_STEPS and step.sure for step in wrong))
+        width = _width(sys.stdout)
+        ill = any(_is_broken(row) or (row.reach or _KNEE) < _KNEE for row in rows)
+        told = _told_of(steps, weights, left, says, bool(options.split or options.heads), not ill, width)
+        says = [_verdict(rows, [], width)] * ill + [told]
+        _say("\n\n".join(sorted(says, key=lambda text: not text.startswith("BROKEN"))))
+    return int(any(map(_is_broken, rows)) or any(step.broken for step in steps))
 
 
 def _rates(one: Weight) -> set[float]:
@@ -499,9 +525,15 @@ class _Step:
     fault: str
     sure: bool
     """Whether it is Muon's: the file says it, by name or by shapes."""
+    flat: bool
+    """Whether it is flatter than `STEP_FLAT`, and as flat as schedule and momentum make it."""
+
+    @property
+    def broken(self) -> bool:
+        return self.fault == STEP_NOT_FINITE or self.fault == NOT_ORTHOGONAL and self.sure
 
 
-def _steps(one: Weight, old: Stored, lr: float, sure: bool, lifts: dict, cuts: dict, options) -> Iterator[_Step]:
+def _steps(one: Weight, old: Stored, lr: float, sure: bool, momenta: dict, cuts: dict, options) -> Iterator[_Step]:
     """Of one weight, or its parts; where several momenta may be its own, wrong is what fits none of them."""
     groups = [momentum.group for momentum in one.momenta] or [{}]
     decays = {group.get("weight_decay") for group in groups}
@@ -512,9 +544,10 @@ def _steps(one: Weight, old: Stored, lr: float, sure: bool, lifts: dict, cuts: d
     E = D + lr * decay * W if isinstance(decay, float | int) else D
     D = E if sure or E.norm() < D.norm() else D
     for momentum in one.momenta:
-        if id(momentum.stored) not in lifts:
-            rows = _examine(one.name, momentum, True, None, {}, cuts, options)
-            lifts[id(momentum.stored)] = [next(iter(row.one.lift.values())) for row in rows]
+        if id(momentum.stored) not in momenta:
+            # a number alone is cut by no name
+            label = momentum.name + f", shaped as {one.name}" * (one.by_shape and any(cuts.values()))
+            momenta[id(momentum.stored)] = [*_examine(label, momentum, True, None, {}, cuts, options)]
     split, heads, columns = _cuts_of(one.name, groups[0], cuts)
     parts = lambda X: (
         part for called, Y in _pieces(one.name, X, columns, groups[0], options)
@@ -523,8 +556,10 @@ def _steps(one: Weight, old: Stored, lr: float, sure: bool, lifts: dict, cuts: d
     for i, ((name, X, _), (_, V, _)) in enumerate(zip(parts(D), parts(W), strict=True)):
         size, flatness = (float(x) for x in step_shape(X, lr, 50))
         judge = functools.partial(step_fault, size, flatness, rounding=float(rounding_size(V, old.dtype, lr)))
-        known = [(momentum.group, lifts[id(momentum.stored)][i]) for momentum in one.momenta]
-        faults = [judge(rate_scale(group, *X.shape), lift) if lift is not None else "" for group, lift in known]
+        rows = [momenta[id(momentum.stored)][i] for momentum in one.momenta]
+        known = [(row.group, next(iter(row.one.lift.values()))) for row in rows]
+        faults = [judge(rate_scale(group, *X.shape), x) if x is not None else "" for group, x in known]
+        faults = faults if math.isfinite(size) else [STEP_NOT_FINITE]
         if not known:
             least = 0.1 * min(1, math.sqrt(X.shape[0] / X.shape[1]))
             faults = [judge(math.nan, None) or SHORT_STEP * (0 < size < least)]
@@ -542,19 +577,32 @@ def _steps(one: Weight, old: Stored, lr: float, sure: bool, lifts: dict, cuts: d
         sizes = [x for x in sizes if x > 0]
         meant = min(sizes, key=lambda x: abs(math.log(size / x)), default=None) if 0 < size < math.inf else None
         numbers = (x if math.isfinite(x) else None for x in (size, flatness))
-        yield _Step(name, tuple(X.shape), *numbers, meant, fault, sure)
+        # a step by f is as flat as its lift over the largest f²; a tenth for Nesterov's gradient and for rounding
+        most = [compose_quintics(torch.linspace(0, 1, 999, dtype=torch.float64), row.table).max() ** 2 for row in rows]
+        made = min((0.9 * (x or 0) / float(f) for (_, x), f in zip(known, most, strict=True)), default=0)
+        yield _Step(name, tuple(X.shape), *numbers, meant, fault, sure, flatness >= max(STEP_FLAT, made))
 
 
-def _told_of(steps, wrong: list[_Step], weights: list[Weight], left: Counter, says: list[str], cut, width: int) -> str:
-    broken = [step for step in wrong if step.fault in _BROKEN_STEPS]
-    worst = "BROKEN: " if any(step.sure for step in broken) else "Look: "
-    text = f"{worst}{len(wrong)} of {len(steps)} steps are not Muon's at this rate" if wrong else ""
-    ratios = [step.size / step.meant for step in steps if step.meant and step not in broken]
+def _told_of(steps, weights: list[Weight], left: Counter, says: list[str], cut, fine: bool, width: int) -> str:
+    """What two files say of their steps; fine: whether nothing is to do with the momenta."""
+    wrong, broken = ([step for step in steps if of(step)] for of in (lambda one: one.fault, lambda one: one.broken))
+    moved = [step for step in steps if step.meant]
+    uneven = [step for step in moved if not step.fault and not step.flat]
+    ratios = [step.size / step.meant for step in moved if step not in broken]
     off = [x for x in ratios if not 2 / 3 <= x <= 3 / 2]
     most = 2 * len(off) > len(ratios)
-    fine = f"Nothing to do: {len(steps)} steps are orthogonal and of their size."
-    fine = f"Look: {len(off)} of {len(steps)} steps are orthogonal, but not of this rate's size." if most else fine
-    lines = [text + "." if wrong else fine]
+    if wrong:
+        text = f"{'BROKEN' if broken else 'Look'}: {len(wrong)} of {len(steps)} steps are not Muon's at this rate."
+    elif most:
+        orthogonal = "" if uneven else "orthogonal, but "
+        text = f"Look: {len(off)} of {len(steps)} steps are {orthogonal}not of this rate's size."
+    elif uneven:
+        text = f"Look: {len(uneven)} of {len(steps)} steps are less flat than orthogonal ones."
+    elif not moved:
+        text = f"Look: none of {len(steps)} weights has moved by its momentum."
+    else:
+        text = "Nothing to do: " * fine + f"{len(moved)} steps are orthogonal and of their size."
+    lines = [*_wrapped(text, width, "  ")]
     findings = {}
     for fault in dict.fromkeys(step.fault for step in (*broken, *wrong)):
         members = [step for step in wrong if step.fault == fault]
@@ -564,6 +612,9 @@ def _told_of(steps, wrong: list[_Step], weights: list[Weight], left: Counter, sa
         findings["most sizes are not what momentum and rate say"] = (
             f"{np.median(off):.2g} times it in the median; the rate, its scale or the decay may be another"
         )
+    if uneven:
+        below = f"flatness below {STEP_FLAT:g}, or below what schedule and momentum make"
+        findings[below] = _few([printable(step.name) for step in uneven], width)
     for i, (head, of) in enumerate(findings.items(), 1):
         lines += _wrapped(f"{i}. {head}: {of}", width, "   ")
     for text in says:
@@ -579,7 +630,7 @@ def _told_of(steps, wrong: list[_Step], weights: list[Weight], left: Counter, sa
         lines += _wrapped(text, width, "  ")
     text = "; ".join(f"{count} {printable(reason)}" for reason, count in left.items() if count)
     lines += _wrapped(f"Left out: {text}.", width, "  ") if text else []
-    rule = f"Of Muon's steps {STEP_RULE}; size is near √(lift max(1, m/n)) at torch's scale."
+    rule = f"{STEP_RULE}; size is near √(lift max(1, m/n)) at torch's scale."
     lines += ["", *_wrapped(rule, width, "")]
     shapes = ["×".join(map(str, step.shape)) for step in steps]
     room = max(12, min(max(len(printable(step.name)) for step in steps), width - 21 - max(map(len, shapes))))

@@ -3,10 +3,12 @@
 import itertools
 import math
 import statistics
+import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +33,7 @@ _RESOLVED = 32 * torch.finfo(torch.float32).eps
 
 _MOMENTUM_NOT_FINITE = "the momentum is not finite"
 _BELOW = "‖M‖ is below ε: the momentum is hardly orthogonalised"
+_LOW = "the reach is below 1: the schedule lifts fewer than half of the momentum's directions"
 _UNSEEN = f"the momentum cannot be seen, there is no tensor {', '.join(MOMENTA)} of numbers and the weight's shape"
 
 
@@ -41,7 +44,9 @@ def watch(
     *,
     start: int = 0,
 ) -> torch.utils.hooks.RemovableHandle:
-    """Is this Muon running? `log(step, values)` after each `every`-th step of any optimizer of torch.
+    """Is this Muon running? `log(step, values)` after each `every`-th step of any optimizer of torch, and once early.
+
+    The early one comes as soon as every matrix has had its turn, which in a model of 50 matrices is the 50th step.
 
     values: of the step ΔW that a matrix (m, n), k = min(m, n), has just made, one matrix a step in turn and each at
         most once between two logs, without its decoupled decay:
@@ -57,15 +62,15 @@ def watch(
     optimizer: one of torch, or what wraps one as its `optimizer`. Schedule, `split`, `heads`, `flatten` and ε are those
         of the group, of `Muon` or torch.optim.Muon; any other optimizer is looked at as if it had Jordan's. Of a
         schedule that is a function only the lift is known, by applying it.
-    log: a function gets all values; "wandb" or a `SummaryWriter` of TensorBoard a few a group, group0/size/min and
-        group0/size/median and so on, and those of the matrix in turn.
+    log: a function gets all values, as floats; print one line of them; "wandb" or a `SummaryWriter` of TensorBoard a
+        few a group, group0/size/min and group0/size/median and so on, and those of the matrix in turn.
     start: how many steps went before; after a resume the number of the last one.
 
     In words, as a warning, once a matrix and cause: a step that is not orthogonal though the momentum is, or that is
     shorter or longer than momentum and rate say (clipped, at another rate), or lost in the rounding of the weights;
-    what is not finite or below ε; a rate of 0, below or no number, at which there is neither size nor flatness; and
-    what cannot be seen: a momentum under another name. Copies and pickles of an optimizer
-    have no watch. `remove()` of what it returns ends it.
+    what is not finite, below ε or of a reach below 1; a rate of 0, below or no number, at which there is neither size
+    nor flatness; and what cannot be seen: a momentum under another name. What changes weights after the step, as
+    clipping does, is not seen. Copies and pickles of an optimizer have no watch. `remove()` of what it returns ends it.
     Cost: with every=100 0.3 % of a step of a transformer of 12 layers and width 256 with 512 tokens, 0.9 % for 2 layers
     and width 64 with 256, on one thread of a CPU, steps in float32; on a GPU not measured. It is a copy and 16 products
     with vectors for the matrix in turn, at each `every`-th step a Gram matrix and its eigenvalues for each momentum, in
@@ -80,10 +85,10 @@ def watch(
     steps, at, told = itertools.count(start + 1), 0, set()
     kept: tuple | None = None
     looks: dict[str, list[_Look]] = {}
-    done = False
+    done, full, logged = False, False, False
 
     def before(optimizer, args, kwargs) -> None:
-        nonlocal at, kept, done
+        nonlocal at, kept, done, full
         kept = None
         if done:
             return
@@ -91,18 +96,19 @@ def watch(
         order = [i for i in (*range(at, len(matrices)), *range(at)) if i < len(matrices)]
         turn = [i for i in order if matrices[i].name not in looks]
         # until the next log, for the list of matrices alone costs as much as a look at a small one
-        done = not turn and bool(looks)
+        done, full = not turn and bool(looks), bool(order) and len(turn) < 2
         if turn:
             at, one = turn[0] + 1, matrices[turn[0]]
             kept = one, one.p.detach().clone(), float(one.group["lr"])
 
     def after(optimizer, args, kwargs) -> None:
-        nonlocal kept, done
+        nonlocal kept, done, logged
         if kept is not None:
             looks[kept[0].name] = _steps_of(*kept)
             kept = None
-        if (step := next(steps)) % every:
+        if (step := next(steps)) % every and (logged or not full):
             return
+        logged = True
         rows, causes = [], []
         for one in _named(optimizer):
             lifts = _momentum_rows(one, momentum_of(optimizer.state.get(one.p, {})), rows, causes)
@@ -115,12 +121,16 @@ def watch(
         turn = next(reversed(looks), None)
         looks.clear()
         done = False
+        # the line that called `step`, behind torch's wrappers of it
+        files = [frame.filename for frame in reversed(traceback.extract_stack())]
+        inside = __file__, str(Path(torch.__file__).parent)
+        level = next((i for i, file in enumerate(files, 1) if not file.startswith(inside)), 2)
         for cause in dict.fromkeys(cause for cause, _ in causes):
             names = [name for c, name in causes if c == cause and (c, name) not in told]
             told.update((cause, name) for name in names)
             if names:
                 more = f" and {len(names) - 4} more" * (len(names) > 4)
-                warnings.warn(f"step {step}, {', '.join(names[:4])}{more}: {cause}", stacklevel=2)
+                warnings.warn(f"step {step}, {', '.join(names[:4])}{more}: {cause}", stacklevel=level)
         send(step, {f"{key}/{part}": x for _, _, key, part, x in rows} if whole else _few(rows, turn))
 
     first, handle = optimizer.register_step_pre_hook(before), optimizer.register_step_post_hook(after)
@@ -225,6 +235,9 @@ def _momentum_rows(one: _Matrix, M: Tensor | None, rows: list, causes: list) -> 
             if norm < eps:
                 causes.append((_BELOW, part))
             reach, lift = _reach_and_lift(X, norm / peak, table, min(1.0, norm / eps if eps else 1.0))
+            # in float32 five steps of Jordan's have a reach of 0.95 or more
+            if one.muon and norm >= eps and reach < 0.9:
+                causes.append((_LOW, part))
         lifts[part] = lift
         rows += [(one.number, one.name, key, part, x) for key, x in (("reach", reach), ("lift", lift)) if x is not None]
     return lifts
@@ -257,6 +270,17 @@ def _few(rows: list, turn: str | None) -> dict[str, float]:
     return few | {f"{key}/{part}": x for _, name, key, part, x in rows if name == turn}
 
 
+def _print(step: int, values: dict[str, float]) -> None:
+    says = []
+    for key in ("size", "flatness", "reach", "lift"):
+        # what is not a number first
+        of = sorted((x == x, x, name) for name, x in values.items() if name.startswith(key + "/"))
+        if of:
+            (_, least, name), (_, most, _) = of[0], of[-1]
+            says.append(f"{key} {least:.3g} ({name.partition('/')[2]}) to {most:.3g}")
+    print(f"step {step}: {', '.join(says) or 'no matrix to look at'}")
+
+
 def _sender(log) -> tuple[Callable[[int, dict[str, float]], None], bool]:
     """What takes a step's values, and whether it wants all of them."""
     if isinstance(log, str) and log == "wandb":
@@ -267,4 +291,4 @@ def _sender(log) -> tuple[Callable[[int, dict[str, float]], None], bool]:
         return lambda step, values: [log.add_scalar(key, x, step) for key, x in values.items()], False
     if not callable(log):
         raise TypeError(f"log must be a function, a SummaryWriter or 'wandb', got {shown(log)}")
-    return log, True
+    return _print if log is print else log, True
