@@ -29,7 +29,13 @@ SAMPLE = (
     "companions/chapters/evidence",
     "companions/chapters/induction",
 )
-ARRIVALS = "index", "README", "chapters/all-statements", "chapters/api", "chapters/explorer", "chapters/one-step"
+WEEKLY = pytest.mark.weekly
+ARRIVALS = (
+    "index",
+    "chapters/one-step",
+    "chapters/explorer",
+    *(pytest.param(name, marks=WEEKLY) for name in ("README", "chapters/all-statements", "chapters/api")),
+)
 """One page of each kind."""
 pytestmark = [
     pytest.mark.process,
@@ -179,7 +185,7 @@ def test_the_essay_begins_with_a_figure_and_has_nothing_beside_it(browser):
         assert not complaints
 
 
-@pytest.mark.parametrize("view", ["desktop", "phone"])
+@pytest.mark.parametrize("view", ["desktop", pytest.param("phone", marks=WEEKLY)])
 @pytest.mark.parametrize("deck", ["first", "second", "third"])
 def test_slides_show_their_pictures_and_formulas_and_turn_by_keys(browser, view, deck):
     with browse.tab(browser, view) as (page, complaints):
