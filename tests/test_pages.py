@@ -14,19 +14,13 @@ from PIL.PngImagePlugin import PngInfo
 
 SAMPLE = (
     "index",
-    "README",
     "search",
     "chapters/all-statements",
     "chapters/budget-game",
-    "chapters/deflation",
     "chapters/evidence",
     "chapters/explorer",
     "chapters/interactions",
-    "chapters/notation",
     "chapters/one-step",
-    "companions/README",
-    "companions/chapters/all-statements",
-    "companions/chapters/evidence",
     "companions/chapters/induction",
 )
 WEEKLY = pytest.mark.weekly

@@ -180,6 +180,7 @@ def test_a_batch_of_one_is_solved_and_stores_next_to_nothing():
         mean_field_iterates(am.Problem.power_law(2048, 1024, 1.5), 1.0, 1, batch_size=1)
 
 
+@pytest.mark.weekly
 def test_the_cost_does_not_depend_on_the_dimension():
     near, far = (power_law_iterates(10**9, dim, 1.5, 1.0, 1, streams=2) for dim in (1000, 10**6))
     assert len(far.edges) < len(near.edges) < 20_000
