@@ -9,6 +9,8 @@ from scipy.special import gammaln, log_ndtr, ndtri, zeta
 from amemlib.checks import check_alpha, check_count, check_numbers, check_positive, check_real, shown
 from amemlib.equivalents.fixed_point import class_means
 
+# d × the relative variance of |u|²|v|: 2 of the output's length, 1/2 of the input's
+OWN_LENGTHS = 2.5
 _HEAD = 8
 _LOG2_DRAWS = 7
 _FACTORS = math.log(1e7)
@@ -52,7 +54,7 @@ def sgd_recovery_probabilities(values: np.ndarray, counts: np.ndarray, dim: int)
         pull = (head[:, None, None] * g)[rivals]
         pull2 = np.square(pull) / dim
         c = pull2.sum(0) + energy_rest / dim
-        score = math.sqrt(dim) * q + np.sqrt(2.5 * q**2 + c) * z  # eq-sgd-finite
+        score = math.sqrt(dim) * q + np.sqrt(OWN_LENGTHS * q**2 + c) * z  # eq-sgd-finite
         variance = np.maximum(q**2 + c - pull2, 1e-12 * c)
         log_wins = log_ndtr((score - pull) / np.sqrt(variance)).sum(0)
         for rival, count in zip(rest_classes, rest_counts, strict=True):
