@@ -24,7 +24,7 @@ CHAPTERS := chapters companions/chapters
 NOTEBOOKS = $(wildcard $(CHAPTERS:%=%/*.ipynb))
 
 .DELETE_ON_ERROR:
-.PHONY: help setup notebooks figures html book test quick weekly portable lint bench gpu gpu-bench pages serve pdf slides links dist clean distclean
+.PHONY: help setup notebooks figures html book test unit nbval quick weekly portable lint bench gpu gpu-bench pages serve pdf slides links dist clean distclean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -52,10 +52,16 @@ $(HTML): $(SETUP) $(PAGES)
 	touch $@
 
 test: $(SETUP)  ## everything that must hold, cheapest first
+	$(MAKE) --no-print-directory unit
+	$(MAKE) --no-print-directory nbval
+
+unit: $(SETUP)
 	$(MAKE) --no-print-directory lint
 	$(BIN)/python tools/notebooks.py check
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder $(SHAPES) $(UNCHECKED:%=--ignore=%)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(UNCHECKED)
+
+nbval: $(SETUP)
 	$(if $(NOTEBOOKS),PYTHONPATH=tools $(BIN)/python -m pytest -q -p forked_kernels --nbval --nbval-current-env --nbval-cell-timeout=300 -n 2 --dist loadfile $(CHAPTERS))
 
 quick: $(SETUP)  ## the tests that execute no notebook and start no process
