@@ -1,5 +1,7 @@
 """The counts of the study `gradient-limit`: one gradient, what is known beside it, and the matrices made of both."""
 
+from types import SimpleNamespace
+
 import torch
 from torch import Tensor
 
@@ -24,12 +26,12 @@ OTHERS = ("same", "flatter", "steeper", "eighth_inputs", "half_inputs", "batch",
 """Siblings whose weights or inputs are not all the first one's, and batches, one for all or one for each."""
 
 
-def measure_maps(n_items: int, dim: int, alphas: list[float], seed: int, device: str) -> dict:
+def measure_maps(config: SimpleNamespace, dim: int, n_items: int, seed: int, device: str) -> dict:
     """For every map and every α the recovered items, also by bins of the rank, and the cosine with W*, on one draw."""
     embs = family(n_items, dim, max(SIBLINGS), seed, device)
     edges = torch.tensor(profile_bins(n_items))
     result = {key: {name: [] for name in MAPS} for key in ("counts", "profile", "cosine")}
-    for alpha in alphas:
+    for alpha in config.alphas:
         memories = made_of_one_gradient(alpha, embs)
         for name, W in memories.items():
             mask = recovered(W, embs[0]).cpu()
@@ -60,20 +62,18 @@ def made_of_one_gradient(alpha: float, embs: list[Embeddings]) -> dict[str, Tens
     }
 
 
-def measure_others(
-    other_items: int, other_dim: int, alphas: list[float], other_siblings: int, batch_size: int, seed: int, device: str
-) -> dict:
+def measure_others(config: SimpleNamespace, seed: int, device: str) -> dict:
     """For every α recovered items of the polar map and of one of some siblings, where the others differ from it."""
+    n_items, dim, n_siblings = config.other_items, config.other_dim, config.other_siblings
     # the outputs of the last one serve as other inputs
-    *embs, spare = family(other_items, other_dim, other_siblings + 1, seed, device)
+    *embs, spare = family(n_items, dim, n_siblings + 1, seed, device)
     result = {name: {"siblings": [], "polar": []} for name in OTHERS}
-    for alpha in alphas:
-        p, flatter, steeper = (
-            Problem.power_law(other_items, other_dim, exponent).frequencies
-            for exponent in (alpha, alpha - 0.25, alpha + 0.5)
+    for alpha in config.alphas:
+        problem, *others = (
+            Problem.power_law(n_items, dim, exponent) for exponent in (alpha, alpha - 0.25, alpha + 0.5)
         )
-        problem = Problem.power_law(other_items, other_dim, alpha)
-        batches = [sample_minibatch(problem, batch_size, 1000 * k + seed) for k in range(other_siblings)]
+        p, flatter, steeper = (one.frequencies for one in (problem, *others))
+        batches = [sample_minibatch(problem, config.batch_size, 1000 * k + seed) for k in range(n_siblings)]
         cases = {
             "same": [(emb, p) for emb in embs],
             "flatter": [(embs[0], p), *((emb, flatter) for emb in embs[1:])],

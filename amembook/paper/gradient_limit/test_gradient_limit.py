@@ -1,5 +1,7 @@
 """The mathematics of the study `gradient-limit`: a family of matrices, its maps, decoding with the outputs in sight."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
@@ -32,7 +34,7 @@ def test_every_map_is_what_its_name_says():
 
 
 def test_a_profile_holds_the_counts():
-    result = counts.measure_maps(512, 16, [1.25, 2.0], 0, "cpu")
+    result = counts.measure_maps(SimpleNamespace(alphas=[1.25, 2.0]), 16, 512, 0, "cpu")
     for name in counts.MAPS:
         assert [sum(profile) for profile in result["profile"][name]] == result["counts"][name]
         assert all(-1 <= cosine <= 1 + 1e-12 for cosine in result["cosine"][name])
@@ -40,9 +42,10 @@ def test_a_profile_holds_the_counts():
 
 
 def test_siblings_that_are_the_same_have_all_of_the_gain():
-    result = counts.measure_others(2048, 48, [1.5], 4, 4096, 0, "cpu")
+    sizes = SimpleNamespace(alphas=[1.5], other_items=2048, other_dim=48, other_siblings=4, batch_size=4096)
+    result = counts.measure_others(sizes, 0, "cpu")
     assert tuple(result) == counts.OTHERS
-    share = {name: found["siblings"][0] / found["polar"][0] for name, found in result.items()}
+    share = {name: items["siblings"][0] / items["polar"][0] for name, items in result.items()}
     assert share["same"] > share["eighth_inputs"] > share["half_inputs"] and share["same"] > 1.15
 
 

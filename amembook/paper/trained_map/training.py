@@ -9,6 +9,7 @@ A turn of the inputs or of the outputs turns W.
 """
 
 import math
+from types import SimpleNamespace
 
 import torch
 from torch import Tensor
@@ -124,23 +125,15 @@ def train(
 
 
 def measure_training(
-    n_items: int,
-    dim: int,
-    alpha: float,
-    start: str,
-    steps: int,
-    batch: int,
-    learning_rate: float,
-    seeds: int,
-    first_seed: int,
-    training_seed: int,
+    config: SimpleNamespace, alpha: float, start: str, seeds: int, first_seed: int, training_seed: int
 ) -> dict:
     """Recovered items of the trained map, of W* and of the polar map on the same held-out draws."""
-    q = Problem.power_law(n_items, dim, alpha).frequencies
-    parameters, objective = train(start, q, dim, steps, batch, learning_rate, first_seed + training_seed)
+    problem = Problem.power_law(config.n_items, config.dim, alpha)
+    q, seed = problem.frequencies, first_seed + training_seed
+    parameters, objective = train(start, q, config.dim, config.steps, config.batch, config.learning_rate, seed)
     result = {"trained": [], "matched": [], "polar": [], "objective": objective}
     for seed in range(first_seed, first_seed + seeds):
-        emb = sample_embeddings(Problem.power_law(n_items, dim, alpha), seed, dtype=torch.float64)
+        emb = sample_embeddings(problem, seed, dtype=torch.float64)
         G = initial_gradient(emb, q)
         with torch.no_grad():
             result["trained"].append(capacity(trained_map(parameters, G, emb.V, q), emb))

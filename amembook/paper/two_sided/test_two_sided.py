@@ -1,16 +1,19 @@
 """The mathematics of the study `two-sided`: weights, lists and steps, and what makes each verdict fail."""
 
+from types import SimpleNamespace
+
 import torch
 
 import amemlib as am
-from amembook.paper.two_sided import measure
+from amembook.paper import two_sided
 from amembook.run.claims import NOT_REPRODUCED
 from amemlib.equivalents import balanced_whitener
 
 
 def test_lists_are_what_they_are_called():
-    assert torch.equal(measure.case_frequencies("power 1.5", 50, 9), am.Problem.power_law(50, 1, 1.5).frequencies)
-    assert torch.equal(measure.case_frequencies("flat", 50, 4), torch.full((4,), 0.25, dtype=torch.float64))
+    sizes = SimpleNamespace(n_items=50, flat_items=4)
+    assert torch.equal(two_sided.case_frequencies("power 1.5", sizes), am.Problem.power_law(50, 1, 1.5).frequencies)
+    assert torch.equal(two_sided.case_frequencies("flat", sizes), torch.full((4,), 0.25, dtype=torch.float64))
 
 
 def test_the_balanced_step_whitens_both_sides():
@@ -18,7 +21,9 @@ def test_the_balanced_step_whitens_both_sides():
     emb, p = am.sample_embeddings(problem, seed=0), problem.frequencies
     a = torch.from_numpy(balanced_whitener(p, 12).weights(p.numpy()))
     U = emb.U.double() - emb.U.double().mean(0)
-    back = (U.T @ (a[:, None] * U)) @ measure.balanced_step(emb, p) @ (emb.V.double().T @ (a[:, None] * emb.V.double()))
+    back = (
+        (U.T @ (a[:, None] * U)) @ two_sided.balanced_step(emb, p) @ (emb.V.double().T @ (a[:, None] * emb.V.double()))
+    )
     torch.testing.assert_close(back, am.initial_gradient(emb, p), rtol=1e-6, atol=1e-9)
 
 

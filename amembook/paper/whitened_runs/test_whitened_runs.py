@@ -1,6 +1,7 @@
 """The mathematics of `whitened-runs`: its updates at the first step, a batch's errors, its ladder."""
 
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -9,7 +10,7 @@ import amemlib as am
 from amembook.networks import whitened
 from amembook.networks.long_runs import batch_errors, best_half_octave, dense_gradient, family, loss_after
 from amembook.networks.updates import averaged
-from amembook.paper.whitened_runs import measure
+from amembook.paper import whitened_runs
 from amembook.run.claims import NOT_REPRODUCED, UNDECIDED
 from amemlib.whitening import balanced_sum
 
@@ -29,7 +30,7 @@ def first_passes():
 def test_first_steps_are_those_of_one_gradient():
     embs, q, (seen, *others) = first_passes()
     kept = am.Embeddings(embs[0].U.double(), embs[0].V.double())
-    step = lambda name, **given: whitened.UPDATES[name]({}, seen, beta=0.5, **given)[1]
+    step = lambda name, **damping: whitened.UPDATES[name]({}, seen, beta=0.5, **damping)[1]
     same = partial(torch.testing.assert_close, rtol=1e-4, atol=1e-4)
     same(step("sgd"), am.initial_gradient(kept, q))
     for name in ("muon", "soap"):
@@ -45,26 +46,26 @@ def test_the_matched_step_is_the_matched_filter_where_errors_have_one_length():
     embs, q, (seen, *_) = first_passes()
     level = seen._replace(errors=seen.errors / seen.errors.norm(dim=1, keepdim=True))
     moment = am.second_moment(embs[0].V, q**2)
-    found = whitened.matched_polar({}, level, beta=0.0, damping=0.0)[1]
+    W = whitened.matched_polar({}, level, beta=0.0, damping=0.0)[1]
     expected = balanced_sum([am.whiten(seen.G, right=moment), am.polar(seen.G)], [1, whitened.FLOOR])
-    torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(W, expected, rtol=1e-6, atol=1e-6)
 
 
 def test_a_plain_run_is_that_of_the_other_studies():
     (emb,) = family(300, 12, 1, 3, "cpu")
-    given = {"problem": PROBLEM, "n_steps": 4, "batch_size": 64, "rate": 2.0, "seed": 3}
-    found, items = measure.run(partial(whitened.sgd, beta=0.5), [emb], plain=True, **given)
-    assert found == pytest.approx(loss_after(lambda state, G: averaged(state, G, 0.5), emb, **given))
+    arguments = {"problem": PROBLEM, "n_steps": 4, "batch_size": 64, "rate": 2.0, "seed": 3}
+    end, items = whitened_runs.run(partial(whitened.sgd, beta=0.5), [emb], plain=True, **arguments)
+    assert end == pytest.approx(loss_after(lambda state, G: averaged(state, G, 0.5), emb, **arguments))
     assert 0 < items <= 300
 
 
 def test_steps_have_one_length():
     (emb,) = family(300, 12, 1, 0, "cpu")
-    given = {"problem": PROBLEM, "n_steps": 3, "batch_size": 64, "rate": 1.0, "seed": 0}
+    arguments = {"problem": PROBLEM, "n_steps": 3, "batch_size": 64, "rate": 1.0, "seed": 0}
     longer = lambda state, seen, beta: (state, 7 * seen.G)
     once = lambda state, seen, beta: (state, seen.G)
-    found = [measure.run(partial(update, beta=0.0), [emb], **given) for update in (once, longer)]
-    assert found[0] == pytest.approx(found[1])
+    ends = [whitened_runs.run(partial(update, beta=0.0), [emb], **arguments) for update in (once, longer)]
+    assert ends[0] == pytest.approx(ends[1])
 
 
 def test_the_best_rate_has_both_neighbours_tried():
@@ -74,10 +75,11 @@ def test_the_best_rate_has_both_neighbours_tried():
 
 
 def test_after_one_step_items_do_not_hang_on_the_rate():
-    found = measure.measure_method(96, 8, 1.5, 1, 24.0, 512, "muon", 1, 2, 0, "cpu")
-    assert found["loss"]["items"] == found["items"]["items"] and found["items"]["rate"] == 8.0
-    best = min(loss for _, loss, _ in found["tried"])
-    assert any(rate == found["loss"]["rate"] and loss == best for rate, loss, _ in found["tried"])
+    sizes = SimpleNamespace(alpha=1.5, horizon=24.0, batch_size=512, tuning_seeds=1)
+    runs = whitened_runs.measure_method(sizes, 8, 96, 1, "muon", 2, 0, "cpu")
+    assert runs["loss"]["items"] == runs["items"]["items"] and runs["items"]["rate"] == 8.0
+    best = min(loss for _, loss, _ in runs["tried"])
+    assert any(rate == runs["loss"]["rate"] and loss == best for rate, loss, _ in runs["tried"])
 
 
 FLAWS = [

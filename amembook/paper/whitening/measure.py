@@ -1,6 +1,7 @@
 """The steps of the study `whitening`: matrices made of a gradient, its inputs and its outputs; their items and loss."""
 
 import math
+from types import SimpleNamespace
 
 import torch
 from torch import Tensor
@@ -28,60 +29,58 @@ DAMPED = ("kfac", "matched")
 COMMONEST = 8
 
 
-def measure_steps(n_items: int, dim: int, alphas: list[float], seed: int, device: str) -> dict:
+def measure_steps(config: SimpleNamespace, dim: int, n_items: int, seed: int, device: str) -> dict:
     """For every step and every α the recovered items, on one draw."""
     embs = family(n_items, dim, seed, device)
-    steps = [one_gradient_steps(alpha, embs) for alpha in alphas]
+    steps = [one_gradient_steps(alpha, embs) for alpha in config.alphas]
     return {"counts": {name: [capacity(of[name], embs[0]) for of in steps] for name in STEPS}}
 
 
-def measure_losses(n_items: int, dim: int, alphas: list[float], rates: list[float], seed: int, device: str) -> dict:
+def measure_losses(config: SimpleNamespace, seed: int, device: str) -> dict:
     """For every step and every α the loss, in nats, at each rate times √d, steps at the Frobenius norm √d."""
+    n_items, dim = config.loss_items, config.loss_dim
     embs = family(n_items, dim, seed, device)
-    scales = [rate * math.sqrt(dim) for rate in rates]
+    scales = [rate * math.sqrt(dim) for rate in config.rates]
     losses = {name: [] for name in STEPS}
-    for alpha in alphas:
+    for alpha in config.alphas:
         p = Problem.power_law(n_items, dim, alpha).frequencies.to(embs[0].U.device)
         for name, W in one_gradient_steps(alpha, embs).items():
             losses[name].append((item_losses_along(balanced_sum([W], [1]), embs[0], scales) @ p).tolist())
     return {"losses": losses}
 
 
-def measure_damping(
-    damped_items: int, damped_dim: int, alphas: list[float], dampings: list[float], seed: int, device: str
-) -> dict:
+def measure_damping(config: SimpleNamespace, seed: int, device: str) -> dict:
     """Recovered items of K-FAC and of W* by damping, of K-FAC with Σ_u about 0, and of W* by way of float32."""
-    problem = Problem.power_law(damped_items, damped_dim, 1.5)
-    emb = sample_embeddings(problem, seed, runtime.device(device))
-    found = {name: [] for name in (*DAMPED, "uncentred", "centred", "single")}
-    for alpha in alphas:
-        p = Problem.power_law(damped_items, damped_dim, alpha).frequencies
+    problem_at = lambda alpha: Problem.power_law(config.damped_items, config.damped_dim, alpha)
+    emb = sample_embeddings(problem_at(1.5), seed, runtime.device(device))
+    items = {name: [] for name in (*DAMPED, "uncentred", "centred", "single")}
+    for alpha in config.alphas:
+        p = problem_at(alpha).frequencies
         G, squares = initial_gradient(emb, p), second_moment(emb.V, p**2)
         inputs, about_zero = second_moment(emb.V, p), second_moment(emb.U, p)
-        found["kfac"].append([capacity(kfac(emb, p, damping), emb) for damping in dampings])
-        found["matched"].append([capacity(whiten(G, right=squares, damping=damping), emb) for damping in dampings])
+        items["kfac"].append([capacity(kfac(emb, p, damping), emb) for damping in config.dampings])
+        items["matched"].append([capacity(whiten(G, right=squares, damping=x), emb) for x in config.dampings])
         for name, W in (("uncentred", whiten(G, about_zero, inputs)), ("centred", kfac(emb, p))):
-            found[name].append(int(recovered(W, emb)[:COMMONEST].sum()))
+            items[name].append(int(recovered(W, emb)[:COMMONEST].sum()))
         single = torch.linalg.solve(squares.float(), G.T.float()).T
-        found["single"].append(capacity(single, emb))
-    return found
+        items["single"].append(capacity(single, emb))
+    return items
 
 
-def measure_batches(
-    damped_items: int, damped_dim: int, alphas: list[float], batch_sizes: list[int], seed: int, device: str
-) -> dict:
+def measure_batches(config: SimpleNamespace, seed: int, device: str) -> dict:
     """Recovered items of K-FAC, W* and the polar map on a batch, with the counts predicted for its frequencies."""
-    emb = sample_embeddings(Problem.power_law(damped_items, damped_dim, 1.5), seed, runtime.device(device))
-    found = {name: [] for name in ("polar", *DAMPED, "law_kfac", "law_matched")}
-    for alpha in alphas:
-        problem = Problem.power_law(damped_items, damped_dim, alpha)
-        drawn = [sample_minibatch(problem, size, seed) for size in batch_sizes]
-        for name, step in (("polar", lambda e, q: polar(initial_gradient(e, q))), ("kfac", kfac)):
-            found[name].append([capacity(step(emb, q), emb) for q in drawn])
-        found["matched"].append([capacity(matched_filter(emb, q), emb) for q in drawn])
+    problem_at = lambda alpha: Problem.power_law(config.damped_items, config.damped_dim, alpha)
+    emb = sample_embeddings(problem_at(1.5), seed, runtime.device(device))
+    steps = {"polar": lambda emb, q: polar(initial_gradient(emb, q)), "kfac": kfac, "matched": matched_filter}
+    items = {name: [] for name in (*steps, "law_kfac", "law_matched")}
+    for alpha in config.alphas:
+        problem = problem_at(alpha)
+        drawn = [sample_minibatch(problem, size, seed) for size in config.batch_sizes]
+        for name, step in steps.items():
+            items[name].append([capacity(step(emb, q), emb) for q in drawn])
         for name in DAMPED:
-            found[f"law_{name}"].append([expected_of_a_batch(problem, name, q) for q in drawn])
-    return found
+            items[f"law_{name}"].append([expected_of_a_batch(problem, name, q) for q in drawn])
+    return items
 
 
 def family(n_items: int, dim: int, seed: int, device: str) -> list[Embeddings]:

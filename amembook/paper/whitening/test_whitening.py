@@ -1,5 +1,7 @@
 """The mathematics of the study `whitening`: every step is what its name says, and what makes each verdict fail."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
@@ -28,8 +30,9 @@ def test_every_step_is_what_its_name_says():
 
 
 def test_losses_fall_from_nothing_known_and_items_are_counts():
-    losses = measure.measure_losses(256, 16, [1.5], [0.01, 1.0], 0, "cpu")["losses"]
-    counts = measure.measure_steps(256, 16, [1.5], 0, "cpu")["counts"]
+    sizes = SimpleNamespace(alphas=[1.5], rates=[0.01, 1.0], loss_items=256, loss_dim=16)
+    losses = measure.measure_losses(sizes, 0, "cpu")["losses"]
+    counts = measure.measure_steps(sizes, 16, 256, 0, "cpu")["counts"]
     for name in measure.STEPS:
         assert losses[name][0][0] == pytest.approx(torch.tensor(256.0).log().item(), rel=0.05)
         assert 0 <= counts[name][0] <= 256

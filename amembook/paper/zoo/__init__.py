@@ -1,11 +1,19 @@
-"""`zoo`: published maps of singular values and rows, items and loss of one step, predicted and then counted."""
+"""`zoo`: published maps of singular values and rows: items and loss of one step, predicted and counted.
+
+Claim: ours, on the model of arXiv:2603.26554: what a published map of singular values or rows stores in one step, and
+its loss at the best rate, follow from the law of the spectrum; none but a mildly negative power stores more than Muon.
+
+Caveats: one population step at d = 128 and 256, losses at the best of seven rates. Items over Muon's are held to 3 %
+where a map is Muon's but for the head or the least quarter, to 5 % where it is not; the losses of s^(1/4) and of Kaon
+are shown and not judged, and rows have no law of the loss.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from amembook.paper.zoo.expected import expected_items, expected_losses
-from amembook.paper.zoo.judge import judge_zoo
+from amembook.paper.zoo.judge import judge
 from amembook.paper.zoo.maps import NAMES, RANDOM, ROWS
 from amembook.paper.zoo.measure import BALANCED, measure_items, measure_losses, measure_tall
 from amembook.run.base import (
@@ -22,15 +30,12 @@ from amembook.run.base import (
     draws,
     standard_error,
 )
+from amembook.run.studies import headline
+from amembook.run.study import fixed
 from amemlib import theory
 from amemlib.equivalents import SpectralLaw, best_map, expected_capacity, expected_map_capacity, expected_map_loss
 from amemlib.problem import Problem
 
-PAPER = "arXiv:2603.26554"
-CLAIM = (
-    "ours, on the paper's model: what a published map of singular values or rows stores in one step, and its loss at "
-    "the best rate, follow from the law of the spectrum; none but a mildly negative power stores more than Muon"
-)
 STEPS = (*NAMES, *RANDOM, *ROWS)
 
 
@@ -57,18 +62,18 @@ class ZooConfig(Config):
             raise ValueError(f"n_items and draws_at must hold {len(self.dims)} numbers, as dims does")
 
 
-def zoo_grids(config: ZooConfig) -> dict[str, Grid]:
+def grids(config: ZooConfig) -> dict[str, Grid]:
     """Every draw, all α on the draws of a seed."""
-    seeds, grids = lambda n: {"seed": draws(config, n)}, {}
-    for dim, n_items, n in zip(config.dims, config.n_items, config.draws_at, strict=True):
-        grids[f"d{dim}"] = Grid(measure_items, seeds(n), dim=dim, n_items=n_items)
-    return grids | {
-        "losses": Grid(measure_losses, seeds(config.loss_seeds)),
-        "tall": Grid(measure_tall, seeds(config.tall_seeds)),
+    own, seeds = fixed(config, "dims", "n_items", "draws_at", "loss_seeds", "tall_seeds"), lambda n: draws(config, n)
+    sizes = zip(config.dims, config.n_items, config.draws_at, strict=True)
+    return {
+        **{f"d{dim}": Grid(measure_items, {"seed": seeds(n)}, config=own, dim=dim, n_items=N) for dim, N, n in sizes},
+        "losses": Grid(measure_losses, {"seed": seeds(config.loss_seeds)}, config=own),
+        "tall": Grid(measure_tall, {"seed": seeds(config.tall_seeds)}, config=own),
     }
 
 
-def zoo_summary(config: ZooConfig, results: Results) -> tuple[dict, dict]:
+def summarise(config: ZooConfig, results: Results) -> tuple[dict, dict]:
     """Items, items over Muon's on the same draws, losses at the best rate, and items of balanced steps over Muon's.
 
     counts, ratio, ratio_error: step ↦ [dim][alpha]. loss, loss_error, best_rate: step ↦ [alpha]. tall, tall_error:
@@ -115,29 +120,14 @@ def _predicted(config: ZooConfig) -> dict:
     }
 
 
+TINY = {"alphas": (1.5,), "dims": (16,), "n_items": (48,), "draws_at": (4,), "loss_dim": 16, "loss_items": 48}
+TINY |= {"loss_seeds": 2, "rates": (2.0,), "tall_rows": 32, "tall_columns": 16, "tall_items": 128, "tall_seeds": 4}
 EXPERIMENT = Experiment(
     name="zoo",
-    purpose="published maps of singular values and rows: items and loss of one step, predicted and counted",
-    profiles={
-        "smoke": ZooConfig(
-            alphas=(1.5,),
-            dims=(16,),
-            n_items=(48,),
-            draws_at=(4,),
-            loss_dim=16,
-            loss_items=48,
-            loss_seeds=2,
-            rates=(2.0,),
-            tall_rows=32,
-            tall_columns=16,
-            tall_items=128,
-            tall_seeds=4,
-        ),
-        "cpu": ZooConfig(),
-        "confirm": ZooConfig(first_seed=3900),
-    },
-    grids=zoo_grids,
-    summarise=zoo_summary,
-    judge=judge_zoo,
+    purpose=headline(__doc__),
+    profiles={"smoke": ZooConfig(**TINY), "cpu": ZooConfig(), "confirm": ZooConfig(first_seed=3900)},
+    grids=grids,
+    summarise=summarise,
+    judge=judge,
     unseen_from=3900,
 )

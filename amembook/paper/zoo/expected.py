@@ -23,31 +23,31 @@ def expected_items(problem: Problem) -> dict[str, float]:
     """
     law = SpectralLaw.solve(problem.frequencies, problem.dim)
     maps = published_maps(problem, law)
-    found = {name: expected_map_capacity(problem, f, law=law) for name, f in maps.items()}
+    items = {name: expected_map_capacity(problem, f, law=law) for name, f in maps.items()}
     for name in RANDOM:
         solved = _scattered(problem, name)
-        found[name] = float(solved.counts @ solved.recovery_probabilities())
+        items[name] = float(solved.counts @ solved.recovery_probabilities())
     whole = torch.ones(problem.dim, dtype=torch.float64)
     by_share = {}
     for share in set(ROWS.values()):
         rows = torch.where(torch.arange(problem.dim) < round(share * problem.dim), whole, NOTHING)
         by_share[share] = expected_covariance_capacity(problem, rows, whole)
-    return found | {name: by_share[share] for name, share in ROWS.items()}
+    return items | {name: by_share[share] for name, share in ROWS.items()}
 
 
 def expected_losses(problem: Problem, rates) -> dict[str, np.ndarray]:
     """Expected loss in nats by name at each rate, (rates,); steps of rows have no law."""
     law = SpectralLaw.solve(problem.frequencies, problem.dim)
     scales = [rate * math.sqrt(problem.dim) for rate in rates]
-    found = {
+    losses = {
         name: np.array([expected_map_loss(problem, f, scale, law) for scale in scales])
         for name, f in published_maps(problem, law).items()
     }
     for name in RANDOM:
         solved = _scattered(problem, name)
         weight = solved.counts * solved.values
-        found[name] = np.array([weight @ solved.expected_losses(scale) for scale in scales])
-    return found
+        losses[name] = np.array([weight @ solved.expected_losses(scale) for scale in scales])
+    return losses
 
 
 def _scattered(problem: Problem, name: str) -> SpectralEquivalent:

@@ -1,5 +1,7 @@
 """The rule of the study `zoo`: items over Muon's and losses beside their laws, by kind of map, and two orders."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from amembook.run.claims import SIZES, SMALL, equivalence, numbers, order
@@ -24,44 +26,36 @@ AHEAD_FROM = 1.5
 """Below this α the law has the mildly negative power level with Muon."""
 
 
-def judge_zoo(config, measured: dict, predicted: dict) -> dict[str, dict]:
+def judge(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
     """Items over Muon's by kind; losses at the best rate; a mildly negative power leads; balance changes nothing."""
-    at = [f"d = {dim}, α = {alpha:g}" for dim in config.dims for alpha in config.alphas]
+    at = np.array([f"d = {dim}, α = {alpha:g}" for dim in config.dims for alpha in config.alphas])
     draws = np.repeat(config.draws_at, len(config.alphas))
-    ratio = lambda part, name: np.ravel(part["ratio"][name])
-    verdicts = {}
+    over_muon = {name: np.ravel(ratio) for name, ratio in measured["ratio"].items()}
+    error = {name: np.ravel(values) for name, values in measured["ratio_error"].items()}
+    laws = {name: np.ravel(ratio) for name, ratio in predicted["ratio"].items()}
     for kind, (names, band) in KINDS.items():
         judged = []
         for name in names:
-            law = ratio(predicted, name)
-            others = {"Muon": np.ones(len(law)), "the best map": ratio(predicted, "best")}
-            rivals = {rival: np.where(abs(law / x - 1) > band, x, np.nan) for rival, x in others.items()}
-            given = {"law": law, "band": band, "rivals": rivals, "at": at}
-            error = np.ravel(measured["ratio_error"][name])
-            judged += numbers(name, ratio(measured, name), error, draws, **given)
-        verdicts[kind] = equivalence(judged)
+            others = {"Muon": np.ones(len(at)), "the best map": laws["best"]}
+            rivals = {rival: np.where(abs(laws[name] / x - 1) > band, x, np.nan) for rival, x in others.items()}
+            held_to = {"law": laws[name], "band": band, "rivals": rivals, "at": at}
+            judged += numbers(name, over_muon[name], error[name], draws, **held_to)
+        yield kind, equivalence(judged)
+
     losses, at_alpha = [], [f"α = {alpha:g}" for alpha in config.alphas]
     for name in LOSSES:
-        law = np.asarray(predicted["loss"][name])
+        law = predicted["loss"][name]
         rivals = {"the loss of SGD": predicted["loss"]["sgd"], "another α": np.roll(law, 1)}
-        given = {"law": law, "band": SMALL, "rivals": rivals, "at": at_alpha}
-        losses += numbers(name, measured["loss"][name], measured["loss_error"][name], config.loss_seeds, **given)
-    verdicts["losses"] = equivalence(losses)
+        held_to = {"law": law, "band": SMALL, "rivals": rivals, "at": at_alpha}
+        losses += numbers(name, measured["loss"][name], measured["loss_error"][name], config.loss_seeds, **held_to)
+    yield "losses", equivalence(losses)
+
     steep = np.array([alpha >= AHEAD_FROM for _ in config.dims for alpha in config.alphas])
-    verdicts["ahead"] = order(
-        numbers(
-            f"{AHEAD} over Muon",
-            ratio(measured, AHEAD)[steep],
-            np.ravel(measured["ratio_error"][AHEAD])[steep],
-            draws[steep],
-            limit=1,
-            at=np.array(at)[steep],
-        )
-    )
-    tall = []
+    lead = over_muon[AHEAD][steep], error[AHEAD][steep], draws[steep]
+    yield "ahead", order(numbers(f"{AHEAD} over Muon", *lead, limit=1, at=at[steep]))
+
+    tall, rivals = [], {"a tenth more": 1.1, "a tenth less": 0.9}
+    held_to = {"law": 1.0, "band": SMALL, "rivals": rivals, "at": at_alpha}
     for name in ("normuon", "aurora"):
-        rivals = {"a tenth more": 1.1, "a tenth less": 0.9}
-        given = {"law": 1.0, "band": SMALL, "rivals": rivals, "at": at_alpha}
-        tall += numbers(name, measured["tall"][name], measured["tall_error"][name], config.tall_seeds, **given)
-    verdicts["balanced"] = equivalence(tall)
-    return verdicts
+        tall += numbers(name, measured["tall"][name], measured["tall_error"][name], config.tall_seeds, **held_to)
+    yield "balanced", equivalence(tall)

@@ -2,6 +2,7 @@
 
 import math
 from functools import cache
+from types import SimpleNamespace
 
 import torch
 from jaxtyping import Float
@@ -33,48 +34,47 @@ def steps(G: Float[Tensor, "d d"], maps: dict[str, Map], seed: int) -> dict[str,
     uniform = torch.rand(2, len(G), generator=drawn, dtype=torch.float64).to(G.device)
     spectra = {"random_half": uniform[0] + 0.5, "random_exponential": -torch.log(uniform[1])}
     functions = [*maps.values(), *((lambda s, x=spectra[name]: x) for name in RANDOM)]
-    found = dict(zip((*maps, *RANDOM), spectral_maps(G, functions), strict=True))
+    moves = dict(zip((*maps, *RANDOM), spectral_maps(G, functions), strict=True))
     order = G.abs().sum(1).argsort(descending=True)
     for name, share in ROWS.items():
         kept = order[: round(share * len(G))] if not name.endswith("random") else slice(round(share * len(G)))
-        found[name] = torch.zeros_like(G)
-        found[name][kept] = polar(G[kept])
-    return found
+        moves[name] = torch.zeros_like(G)
+        moves[name][kept] = polar(G[kept])
+    return moves
 
 
-def measure_items(n_items: int, dim: int, alphas: list[float], seed: int, device: str) -> dict:
+def measure_items(config: SimpleNamespace, dim: int, n_items: int, seed: int, device: str) -> dict:
     """Recovered items by map, [alpha]."""
     emb = sample_embeddings(Problem.power_law(n_items, dim, 1.5), seed, runtime.device(device))
     counts = {}
-    for alpha in alphas:
+    for alpha in config.alphas:
         G = initial_gradient(emb, Problem.power_law(n_items, dim, alpha).frequencies)
         for name, W in steps(G, maps_of(n_items, dim, alpha), seed).items():
             counts.setdefault(name, []).append(capacity(W, emb))
     return {"counts": counts}
 
 
-def measure_losses(
-    loss_items: int, loss_dim: int, alphas: list[float], rates: list[float], seed: int, device: str
-) -> dict:
+def measure_losses(config: SimpleNamespace, seed: int, device: str) -> dict:
     """Loss in nats by map, [alpha][rate], of steps at the Frobenius norm √d times the rate times √d."""
-    emb = sample_embeddings(Problem.power_law(loss_items, loss_dim, 1.5), seed, runtime.device(device))
-    scales, losses = [rate * math.sqrt(loss_dim) for rate in rates], {}
-    for alpha in alphas:
-        p = Problem.power_law(loss_items, loss_dim, alpha).frequencies.to(emb.U.device)
-        for name, W in steps(initial_gradient(emb, p), maps_of(loss_items, loss_dim, alpha), seed).items():
+    n_items, dim = config.loss_items, config.loss_dim
+    emb = sample_embeddings(Problem.power_law(n_items, dim, 1.5), seed, runtime.device(device))
+    scales, losses = [rate * math.sqrt(dim) for rate in config.rates], {}
+    for alpha in config.alphas:
+        p = Problem.power_law(n_items, dim, alpha).frequencies.to(emb.U.device)
+        for name, W in steps(initial_gradient(emb, p), maps_of(n_items, dim, alpha), seed).items():
             along = item_losses_along(balanced_sum([W], [1]), emb, scales)
             losses.setdefault(name, []).append((along @ p).tolist())
     return {"losses": losses}
 
 
-def measure_tall(tall_items: int, tall_rows: int, tall_columns: int, alphas: list[float], seed: int, device: str):
+def measure_tall(config: SimpleNamespace, seed: int, device: str) -> dict:
     """Recovered items on a memory with more outputs' dimensions than inputs': by balancing, [alpha]."""
-    generator = torch.Generator().manual_seed(seed)
-    draw = lambda dim: torch.randn(tall_items, dim, generator=generator, dtype=torch.float64) / dim**0.5
-    U, V = (draw(dim).to(runtime.device(device)) for dim in (tall_rows, tall_columns))
+    generator, n_items = torch.Generator().manual_seed(seed), config.tall_items
+    draw = lambda dim: torch.randn(n_items, dim, generator=generator, dtype=torch.float64) / dim**0.5
+    U, V = (draw(dim).to(runtime.device(device)) for dim in (config.tall_rows, config.tall_columns))
     counts = {}
-    for alpha in alphas:
-        p = Problem.power_law(tall_items, tall_columns, alpha).frequencies.to(U.device)
+    for alpha in config.alphas:
+        p = Problem.power_law(n_items, 1, alpha).frequencies.to(U.device)
         G = (p[:, None] * (U - U.mean(0))).T @ V
         for name in BALANCED:
             logits = V @ balanced(G, name).T @ U.T

@@ -24,8 +24,8 @@ def outcomes() -> list[dict]:
     for row in read("outcomes"):
         steps = int(row["steps"])
         share = (int(row["after"]) - steps if row["after"] else float(row["loss"]) / NATS_A_STEP) / steps
-        found = "same" if abs(share) <= SAME else "more" if share > 0 else "fewer"
-        rows.append(row | said[row["change"]] | {"share": share, "found": found})
+        outcome = "same" if abs(share) <= SAME else "more" if share > 0 else "fewer"
+        rows.append(row | said[row["change"]] | {"share": share, "found": outcome})
     return rows
 
 

@@ -1,5 +1,7 @@
 """The mathematics of the study `zoo`: every map is what its name says, and what makes each verdict fail."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
@@ -17,23 +19,23 @@ def instance():
 
 def test_every_step_is_what_its_name_says():
     problem, G = instance()
-    found = measure.steps(G, measure.maps_of(300, 16, 1.5), 0)
-    assert tuple(found) == STEPS
+    moves = measure.steps(G, measure.maps_of(300, 16, 1.5), 0)
+    assert tuple(moves) == STEPS
     polar, s = am.polar(G), torch.linalg.svdvals(G)
-    torch.testing.assert_close(found["polar"], polar)
+    torch.testing.assert_close(moves["polar"], polar)
     top = float(problem.frequencies[0])
     inside = s < top
-    value = lambda name: torch.linalg.svdvals(found[name])
+    value = lambda name: torch.linalg.svdvals(moves[name])
     for power in (0.1, 0.25, -0.1, -0.25, -0.5):
         f = measure.maps_of(300, 16, 1.5)[f"power_{power:g}"](s)[inside].log()
         slope = f.diff() / s[inside].log().diff()
         torch.testing.assert_close(slope, torch.full_like(slope, power), rtol=1e-9, atol=1e-9)
-    torch.testing.assert_close(found["contra"], 1.25 * polar - 0.25 * G / top, atol=0.25 * 0.3, rtol=0)
+    torch.testing.assert_close(moves["contra"], 1.25 * polar - 0.25 * G / top, atol=0.25 * 0.3, rtol=0)
     assert value("random_half").min() >= 0.5 and value("random_half").max() <= 1.5
     for name, rows in (("rows_half", 8), ("rows_half_random", 8), ("rows_quarter", 4)):
-        kept = found[name].abs().sum(1) > 0
+        kept = moves[name].abs().sum(1) > 0
         assert kept.sum() == rows
-        torch.testing.assert_close(found[name][kept], am.polar(G[kept]))
+        torch.testing.assert_close(moves[name][kept], am.polar(G[kept]))
     assert set(NAMES) == set(measure.maps_of(300, 16, 1.5))
 
 
@@ -60,7 +62,8 @@ def test_normuon_and_aurora_are_muon_on_a_square_and_balance_rows_of_a_tall_one(
 
 
 def test_a_tall_memory_counts_what_it_recovers():
-    counts = measure.measure_tall(64, 40, 20, [1.5], 0, "cpu")["counts"]
+    sizes = SimpleNamespace(tall_items=64, tall_rows=40, tall_columns=20, alphas=[1.5])
+    counts = measure.measure_tall(sizes, 0, "cpu")["counts"]
     assert set(counts) == set(measure.BALANCED) and all(0 < one[0] <= 64 for one in counts.values())
 
 

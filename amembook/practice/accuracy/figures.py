@@ -18,13 +18,13 @@ def share_figure(record: dict) -> Figure:
     figure, axes = new_axes(2)
     cases = momenta_of(record)
     for look, (case, label) in zip(series([label for _, label in cases], "{}"), cases, strict=True):
-        look, told = look[0]._replace(label=label), record["measured"]["memory"][case]
-        steps, share = told["probes"], np.array(told["share"], float)
-        bars = np.abs(np.array([told["low"], told["high"]], float) - share)
+        look, run = look[0]._replace(label=label), record["measured"]["memory"][case]
+        steps, share = run["probes"], np.array(run["share"], float)
+        bars = np.abs(np.array([run["low"], run["high"]], float) - share)
         axes[0].errorbar(
             steps, share, bars, fmt=look.marker + "-", color=look.colour, capsize=2, lw=1, label=look.label
         )
-        axes[1].plot(steps, told["reach"][SHIPPED], look.marker + "-", color=look.colour, lw=1)
+        axes[1].plot(steps, run["reach"][SHIPPED], look.marker + "-", color=look.colour, lw=1)
     axes[0].axhline(1, color=GREY, lw=1)
     axes[1].axhspan(3, 300, color=PALE, alpha=0.35, lw=0)
     frame(axes[0], "step $t$", "items, five steps over exact", log="x", zero=True)
@@ -41,13 +41,13 @@ def law_figure(record: dict) -> Figure:
     having = [case for case in measured if "reach" in predicted[case]]
     for look, case in kinds(having):
         alpha, beta, *rest = case.split()
-        told, label = measured[case], rf"$\alpha={alpha}$, $\beta={beta}$" + "".join(f", {word}" for word in rest)
-        share = np.array(told["share"], float)
-        bars = np.abs(np.array([told["low"], told["high"]], float) - share)
-        reach = np.array(told["reach"][SHIPPED])
+        run, label = measured[case], rf"$\alpha={alpha}$, $\beta={beta}$" + "".join(f", {word}" for word in rest)
+        share = np.array(run["share"], float)
+        bars = np.abs(np.array([run["low"], run["high"]], float) - share)
+        reach = np.array(run["reach"][SHIPPED])
         axes[0].errorbar(reach, share, bars, fmt=look.marker, color=look.colour, capsize=2, ms=4.5, label=label)
-        axes[1].plot(told["probes"], reach, look.marker, color=look.colour, ms=4.5)
-        axes[1].plot(told["probes"], predicted[case]["reach"][SHIPPED], color=look.colour, lw=1.2)
+        axes[1].plot(run["probes"], reach, look.marker, color=look.colour, ms=4.5)
+        axes[1].plot(run["probes"], predicted[case]["reach"][SHIPPED], color=look.colour, lw=1.2)
         order = np.argsort(reach)
         axes[0].plot(reach[order], np.array(predicted[case]["share"])[order], color=look.colour, lw=1.2)
     axes[1].axhspan(3, 300, color=PALE, alpha=0.35, lw=0)

@@ -1,12 +1,12 @@
 """Shares kept by step, the two laws of the momentum, times and losses of networks."""
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 from scipy.stats import t as student_t
 
-from amembook.practice.accuracy import expected
-from amembook.practice.accuracy.memory import EXACT, SHIPPED
+from amembook.practice.accuracy.memory import EXACT, SHIPPED, SHIPPED_SLOPE, remembered_median, share_at, share_curve
 from amembook.run.base import Results, standard_error
 from amembook.run.claims import DIFFERENCE, NETWORK, SIZES, SMALL, equivalence, numbers, order
 from amemlib.problem import Problem
@@ -41,70 +41,75 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     if "recall" in config.parts:
         measured["recall"] = {f"{beta:g}": _recall(config, results, beta) for beta in config.network_momenta}
     if "text" in config.parts:
-        measured["text"] = _text(config, results)
+        measured["text"] = _text(results)
     return measured, predicted
 
 
 def _memory(config, results: Results) -> tuple[dict, dict]:
-    slope, grid = expected.slope(SHIPPED), results.grids["memory"]
     measured, predicted, curves = {}, {}, {}
-    for case, arguments in grid.axes["case"].items():
-        read = lambda key, name, case=case: results.array("memory", key, case=case, schedule=name).astype(float)
-        told = {key: {} for key in ("count", "error", "left", "reach", "below")}
-        for name in (EXACT, SHIPPED):
-            told["count"][name] = read("count", name).mean(0)
-            told["error"][name] = standard_error(read("count", name), 0)
-            told["left"][name] = read("left", name).mean(0)
-            told["below"][name] = read("below", name).mean(0)
-            told["reach"][name] = slope * np.exp(np.log(read("median", name)).mean(0))
-        told |= _interval(read("count", SHIPPED) / read("count", EXACT), "share")
-        told |= {"extra_loss": _interval(read("loss", SHIPPED) - read("loss", EXACT))}
-        probes = told["probes"] = [t for t in config.probes if t <= arguments["steps"]]
-        problem = Problem.power_law(config.n_items, config.dim, arguments["alpha"])
-        curve = curves.setdefault(arguments["alpha"], expected.share_curve(problem))
-        of = lambda name, t, problem=problem, told=told, beta=arguments["momentum"]: expected.remembered_median(
-            problem, told["probes"], told["left"][name], beta, t
-        )
-        predicted[case] = {"share": expected.share_at(told["reach"][SHIPPED], curve)}
-        if arguments["momentum"]:
-            predicted[case]["reach"] = {name: [slope * of(name, t) for t in probes] for name in (EXACT, SHIPPED)}
-        measured[case] = told
+    for case, arguments in results.grids["memory"].axes["case"].items():
+        alpha, beta = arguments["alpha"], arguments["momentum"]
+        probes = [t for t in config.probes if t <= arguments["steps"]]
+        read = lambda key, case=case: {
+            name: results.array("memory", key, case=case, schedule=name).astype(float) for name in (EXACT, SHIPPED)
+        }
+        mean = lambda key, read=read: {name: values.mean(0) for name, values in read(key).items()}
+        count, loss = read("count"), read("loss")
+        measured[case] = {
+            "count": mean("count"),
+            "error": {name: standard_error(values, 0) for name, values in count.items()},
+            "left": mean("left"),
+            "reach": {name: _reach(values) for name, values in read("median").items()},
+            "below": mean("below"),
+            **_interval(count[SHIPPED] / count[EXACT], "share"),
+            "extra_loss": _interval(loss[SHIPPED] - loss[EXACT]),
+            "probes": probes,
+        }
+        problem = Problem.power_law(config.n_items, config.dim, alpha)
+        if alpha not in curves:
+            curves[alpha] = share_curve(problem)
+        predicted[case] = {"share": share_at(measured[case]["reach"][SHIPPED], curves[alpha])}
+        if beta:
+            predicted[case]["reach"] = {
+                name: [SHIPPED_SLOPE * remembered_median(problem, probes, left, beta, t) for t in probes]
+                for name, left in measured[case]["left"].items()
+            }
     return measured, predicted
 
 
 def _recall(config, results: Results, momentum: float) -> dict:
-    times, told = {}, {"ood": {}, "recall": {}, "half_time": {}, "reach": {}, "below": {}}
-    (steps,) = {
-        tuple(row)
-        for row in results.array("recall", "step").reshape(-1, 1 + -(-config.recall_steps // config.probe_every))
-    }
+    steps = results.draws["recall"].flat[0]["step"]
+    curves = {"ood": {}, "recall": {}, "half_time": {}, "reach": {}, "below": {}}
     for name in (EXACT, SHIPPED):
         at = {"momentum": momentum, "schedule": name}
         stored = results.array("recall", "recall", **at)
-        told["recall"][name] = stored.mean(0)
-        told["ood"][name] = results.array("recall", "ood", **at).mean(0)
-        times[name] = told["half_time"][name] = [_half_time(steps, row) for row in stored]
-        told["reach"][name], told["below"][name] = _spectra(results, "recall", at)
-    logs = [math.log(times[SHIPPED][k] / times[EXACT][k]) for k in range(config.network_seeds)]
-    found = {key: math.exp(value) for key, value in _interval(np.array(logs)).items()}
-    late = [k for k in range(config.network_seeds) if max(times[name][k] for name in times) >= steps[-1]]
-    return told | {"step": list(steps), "ratio": found, "late": len(late)}
+        curves["recall"][name] = stored.mean(0)
+        curves["ood"][name] = results.array("recall", "ood", **at).mean(0)
+        curves["half_time"][name] = [_half_time(steps, row) for row in stored]
+        curves["reach"][name], curves["below"][name] = _spectra(results, "recall", at)
+    pairs = list(zip(*curves["half_time"].values(), strict=True))
+    log_ratio = _interval(np.array([math.log(shipped / exact) for exact, shipped in pairs]))
+    ratio = {key: math.exp(value) for key, value in log_ratio.items()}
+    late = [pair for pair in pairs if max(pair) >= steps[-1]]
+    return curves | {"step": steps, "ratio": ratio, "late": len(late)}
 
 
-def _text(config, results: Results) -> dict:
+def _text(results: Results) -> dict:
     (momentum,) = results.grids["text"].axes["momentum"]
-    told = {"test": {}, "by_group": {}, "hits": {}, "reach": {}, "below": {}}
+    curves = {"test": {}, "by_group": {}, "hits": {}, "reach": {}, "below": {}}
     read = lambda key, name: results.array("text", key, momentum=momentum, schedule=name)
     for name in (EXACT, SHIPPED):
-        told["test"][name] = read("test", name).mean(0)
+        curves["test"][name] = read("test", name).mean(0)
         for key in ("by_group", "hits"):
-            told[key][name] = read(key, name)[:, -1].mean(0)
-        told["reach"][name], told["below"][name] = _spectra(results, "text", {"momentum": momentum, "schedule": name})
+            curves[key][name] = read(key, name)[:, -1].mean(0)
+        curves["reach"][name], curves["below"][name] = _spectra(
+            results, "text", {"momentum": momentum, "schedule": name}
+        )
     difference = lambda key: _interval(read(key, SHIPPED) - read(key, EXACT))
-    told["extra_loss"] = difference("test")
-    told |= {f"extra_{key}": {k: v[-1] for k, v in difference(key).items()} for key in ("by_group", "hits")}
+    curves["extra_loss"] = difference("test")
+    curves |= {f"extra_{key}": {k: v[-1] for k, v in difference(key).items()} for key in ("by_group", "hits")}
     first = results.draws["text"].flat[0]
-    return told | {key: first[key] for key in ("step", "unigram", "bigram", "origin")}
+    return curves | {key: first[key] for key in ("step", "unigram", "bigram", "origin")}
 
 
 def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
@@ -116,7 +121,12 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     parts = ("plain", "momentum", "law", "clock", "remedy", "recall", "text")
     verdicts = {name: equivalence([]) for name in parts}
     if "memory" in config.parts:
-        verdicts |= _judge_memory(config, measured["memory"], predicted["memory"], measured["remedy"])
+        verdicts |= _judge_memory(config, measured["memory"], predicted["memory"])
+        worst = measured["memory"][f"{config.alphas[-1]:g} {config.momenta[-1]:g}"]["share"]
+        sizes = {"law": 1.0, "band": SIZES, "rivals": {"five steps": worst}}
+        verdicts["remedy"] = equivalence(
+            _between("share of the remedy, probe", measured["remedy"], config.seeds, **sizes)
+        )
     if "recall" in config.parts:
         verdicts["recall"] = _judge_recall(config, measured["recall"])
     if "text" in config.parts:
@@ -124,72 +134,63 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     return verdicts
 
 
-def _judge_memory(config, measured: dict, predicted: dict, remedy: dict) -> dict[str, dict]:
-    steepest, memory = f"{config.alphas[-1]:g}", 1 / (1 - np.array(config.momenta[1:]))
+def _judge_memory(config, memory: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
+    steepest = f"{config.alphas[-1]:g}"
 
-    def shares(case: str, keep, **given) -> list[dict]:
-        told = {key: np.asarray(measured[case][key])[keep] for key in ("share", "low", "high", "probes")}
-        given = {"low": told["low"], "high": told["high"], "at": told["probes"].astype(int)} | given
-        return numbers(f"share, {case}, step", told["share"], draws=config.seeds, **given)
+    def shares(case: str, keep=slice(None), **held_to) -> list[dict]:
+        run = {key: memory[case][key][keep] for key in ("share", "low", "high", "probes")}
+        at = run["probes"].astype(int)
+        return _between(f"share, {case}, step", run, config.seeds, "share", at=at, **held_to)
 
     plain = []
     for alpha in config.alphas:
-        first = {"the first step's share": measured[f"{alpha:g} 0"]["share"][0]}
+        first = {"the first step's share": memory[f"{alpha:g} 0"]["share"][0]}
         plain += shares(f"{alpha:g} 0", slice(-1, None), law=1.0, band=SIZES, rivals=first)
+    yield "plain", equivalence(plain)
 
-    remembering = [(f"{steepest} {beta:g}", m) for beta, m in zip(config.momenta[1:], memory, strict=True)]
-    remembering.append((f"{steepest} {config.momenta[-1]:g} Nesterov", memory[-1]))
+    remembers = {f"{steepest} {beta:g}": 1 / (1 - beta) for beta in config.momenta[1:]}
+    remembers[f"{steepest} {config.momenta[-1]:g} Nesterov"] = 1 / (1 - config.momenta[-1])
     noticed = []
-    for case, m in remembering:
-        told = measured[case]
-        keep = np.asarray(told["probes"]) <= m * (1 + 1e-9)
-        share, low, high = (1 - np.asarray(told[key])[keep] for key in ("share", "high", "low"))
-        at = np.asarray(told["probes"])[keep].astype(int)
-        given = {"low": low, "high": high, "limit": 1 - NOTICED, "scale": DIFFERENCE, "at": at}
-        noticed += numbers(f"share lost, {case}, step", share, draws=config.seeds, **given)
+    for case, steps in remembers.items():
+        run = memory[case]
+        keep = run["probes"] <= steps * (1 + 1e-9)
+        lost = {key: 1 - run[of][keep] for key, of in (("share", "share"), ("low", "high"), ("high", "low"))}
+        held_to = {"limit": 1 - NOTICED, "scale": DIFFERENCE, "at": run["probes"][keep].astype(int)}
+        noticed += _between(f"share lost, {case}, step", lost, config.seeds, "share", **held_to)
+    yield "momentum", order(noticed)
 
     law, clock = [], []
-    for case in (case for case in measured if case in predicted and "reach" in predicted[case]):
-        own, reach = measured[case], np.asarray(measured[case]["reach"][SHIPPED])
+    for case in (case for case in memory if "reach" in predicted[case]):
+        run, step, beta = memory[case], memory[case]["probes"], float(case.split()[1])
         rivals = {
             "no loss": 1.0,
-            "the first step's share": own["share"][0],
-            "in proportion to the reach": np.minimum(1.0, reach),
+            "the first step's share": run["share"][0],
+            "in proportion to the reach": np.minimum(1.0, run["reach"][SHIPPED]),
         }
-        law += shares(case, slice(None), law=predicted[case]["share"], band=LAW_BAND, rivals=rivals)
-        step, beta = np.asarray(own["probes"]), float(case.split()[1])
-        for name in (EXACT, SHIPPED):
-            found, told = np.asarray(own["reach"][name]), np.asarray(predicted[case]["reach"][name])
-            grown, keep = (1 - beta**step) / (1 - beta), found <= EXACT_FROM
+        law += shares(case, law=predicted[case]["share"], band=LAW_BAND, rivals=rivals)
+        for name, reach in run["reach"].items():
+            grown, keep = (1 - beta**step) / (1 - beta), reach <= EXACT_FROM
             rivals = {
-                "it stays as it was": found[0] + 0 * found,
-                "the head alone is forgotten": found[0] * beta ** (1.0 - step),
-                "nothing else is learnt": found[0] * grown * beta ** (1.0 - step),
+                "it stays as it was": reach[0] + 0 * reach,
+                "the head alone is forgotten": reach[0] * beta ** (1.0 - step),
+                "nothing else is learnt": reach[0] * grown * beta ** (1.0 - step),
             }
-            given = {"law": told[keep], "band": CLOCK_BAND, "rivals": {key: own[keep] for key, own in rivals.items()}}
+            kept = {rival: values[keep] for rival, values in rivals.items()}
+            held_to = {"law": predicted[case]["reach"][name][keep], "band": CLOCK_BAND, "rivals": kept}
             at = step[keep].astype(int)
-            clock += numbers(f"reach, {case}, {name}, step", found[keep], draws=config.seeds, at=at, **given)
-
-    worst = measured[f"{steepest} {config.momenta[-1]:g}"]["share"]
-    given = {"low": remedy["low"], "high": remedy["high"], "law": 1.0, "band": SIZES, "rivals": {"five steps": worst}}
-    return {
-        "plain": equivalence(plain),
-        "momentum": order(noticed),
-        "law": equivalence(law),
-        "clock": equivalence(clock),
-        "remedy": equivalence(numbers("share of the remedy, probe", remedy["mean"], draws=config.seeds, **given)),
-    }
+            clock += numbers(f"reach, {case}, {name}, step", reach[keep], draws=config.seeds, at=at, **held_to)
+    yield "law", equivalence(law)
+    yield "clock", equivalence(clock)
 
 
 def _judge_recall(config, measured: dict) -> dict:
     """Every seed must have got to one half, or its time is only a bound."""
-    if any(told["late"] for told in measured.values()):
+    if any(run["late"] for run in measured.values()):
         return equivalence([])
+    held_to = {"law": 1.0, "band": NETWORK, "rivals": {"a quarter more": 1.25, "a fifth less": 0.8}}
     made = []
-    for name, told in measured.items():
-        ratio, rivals = told["ratio"], {"a quarter more": 1.25, "a fifth less": 0.8}
-        given = {"low": ratio["low"], "high": ratio["high"], "law": 1.0, "band": NETWORK, "rivals": rivals}
-        made += numbers(f"time with five steps over exact, {name}", ratio["mean"], draws=config.network_seeds, **given)
+    for beta, run in measured.items():
+        made += _between(f"time with five steps over exact, {beta}", run["ratio"], config.network_seeds, **held_to)
     return equivalence(made)
 
 
@@ -197,24 +198,26 @@ def _judge_text(config, measured: dict) -> dict:
     """A model that knows no more than bigrams has learnt nothing that could be judged."""
     if max(values[-1] for values in measured["test"].values()) >= measured["bigram"]:
         return equivalence([])
-    extra = measured["extra_loss"]
-    gained = measured["unigram"] - measured["test"][EXACT][-1]
-    rivals = {"a tenth of what is learnt": gained / 10, "what is learnt beyond bigrams": 1.0 * _beyond(measured)}
-    given = {"low": extra["low"][-1], "high": extra["high"][-1], "law": 0.0, "band": SAME_LOSS, "scale": DIFFERENCE}
-    found = (extra["low"][-1] + extra["high"][-1]) / 2
-    return equivalence(numbers("extra loss in nats", found, draws=config.network_seeds, rivals=rivals, **given))
+    low, high, exact = *(measured["extra_loss"][end][-1] for end in ("low", "high")), measured["test"][EXACT][-1]
+    rivals = {
+        "a tenth of what is learnt": (measured["unigram"] - exact) / 10,
+        "what is learnt beyond bigrams": measured["bigram"] - exact,
+    }
+    extra = {"mean": (low + high) / 2, "low": low, "high": high}
+    held_to = {"law": 0.0, "band": SAME_LOSS, "scale": DIFFERENCE, "rivals": rivals}
+    return equivalence(_between("extra loss in nats", extra, config.network_seeds, **held_to))
 
 
-def _beyond(measured: dict) -> float:
-    return float(measured["bigram"] - measured["test"][EXACT][-1])
+def _between(name: str, values: dict, seeds: int, key: str = "mean", **held_to) -> list[dict]:
+    """The numbers of what `_interval` made, on which a claim rests."""
+    return numbers(name, values[key], low=values["low"], high=values["high"], draws=seeds, **held_to)
 
 
 def _interval(values: np.ndarray, name: str = "mean") -> dict:
     """Mean over the draws, the first axis, and its 95 % interval by Student's t; NaN for a single draw."""
     count, mean = len(values), values.mean(0)
     half = student_t.ppf(0.975, count - 1) * standard_error(values, 0) if count > 1 else np.full(mean.shape, np.nan)
-    found = {name: mean, "low": mean - half, "high": mean + half}
-    return {key: np.asarray(value) for key, value in found.items()}
+    return {name: mean, "low": mean - half, "high": mean + half}
 
 
 def _half_time(steps, shares) -> float:
@@ -226,10 +229,14 @@ def _half_time(steps, shares) -> float:
     return float(steps[k - 1] + part * (steps[k] - steps[k - 1]))
 
 
+def _reach(medians: np.ndarray) -> np.ndarray:
+    """The geometric mean over the draws, the first axis, of the reach of the shipped schedule."""
+    return SHIPPED_SLOPE * np.exp(np.log(medians).mean(0))
+
+
 def _spectra(results: Results, part: str, at: dict) -> tuple[dict, dict]:
-    """By matrix the reach, geometric mean over seeds, and the share below, by probe."""
+    """By matrix the reach and the share below, by probe."""
     names = results.draws[part].flat[0]["spectra"]["median"]
-    slope = expected.slope(SHIPPED)
     read = lambda key, name: results.array(part, "spectra", key, name, **at)
-    reach = {name: slope * np.exp(np.log(read("median", name)).mean(0)) for name in names}
+    reach = {name: _reach(read("median", name)) for name in names}
     return reach, {name: read("below", name).mean(0) for name in names}

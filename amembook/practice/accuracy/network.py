@@ -4,6 +4,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import numpy as np
 import torch
@@ -15,8 +16,7 @@ from amembook.networks.attention import Network, accuracy, forward, initial_weig
 from amembook.networks.tasks import RecallTask, sample_sequences, uniform
 from amembook.networks.text import bigram_loss, documentation, frequency_groups
 from amembook.networks.training import VECTORS, adamw, cooled, train
-from amembook.practice.accuracy.expected import slope
-from amembook.practice.accuracy.memory import EXACT, SHIPPED, relative_median, share_below
+from amembook.practice.accuracy.memory import EXACT, SHIPPED_SLOPE, relative_median, share_below
 from amembook.run import runtime
 from amemlib.recovery import recovered
 from amemlib.spectral import newton_schulz, spectral_map
@@ -73,82 +73,47 @@ def muon_with(
 def spectra(seen: dict[str, Tensor]) -> dict[str, dict[str, float]]:
     """By matrix the relative median of its momentum, and the share below ‖M‖_F / Λ with torch's Λ."""
     values = {name: torch.linalg.svdvals(M.double()) for name, M in seen.items()}
-    of_all = {name: (relative_median(s), share_below(s, slope(SHIPPED))) for name, s in values.items()}
+    of_all = {name: (relative_median(s), share_below(s, SHIPPED_SLOPE)) for name, s in values.items()}
     return {"median": {k: x for k, (x, _) in of_all.items()}, "below": {k: x for k, (_, x) in of_all.items()}}
 
 
-def measure_recall(
-    schedule: str,
-    momentum: float,
-    recall_items: int,
-    recall_alpha: float,
-    length: int,
-    pairs: int,
-    recall_dim: int,
-    batch_size: int,
-    recall_steps: int,
-    probe_every: int,
-    recall_lr: float,
-    recall_vectors_lr: float,
-    seed: int,
-    device: str,
-) -> dict:
+def measure_recall(config: SimpleNamespace, schedule: str, momentum: float, seed: int, device: str) -> dict:
     """Train the recall network with one map: `step`, `loss`, `ood` accuracy, `recall` of W_V, and `spectra` by matrix.
 
     Data and start are the seed's, whatever the map. spectra["median"][matrix]: one value a probe, the first probe left
     out, where there is no momentum yet.
     """
-    task = RecallTask(recall_items, length, pairs, recall_alpha, recall_alpha)
+    task = RecallTask(config.recall_items, config.length, config.pairs, config.recall_alpha, config.recall_alpha)
     place, seen = runtime.device(device), {}
     test = sample_sequences(uniform(task), EVALUATED, seed, 1, "evaluation").to(place)
 
     def probe(weights: dict[str, Tensor]) -> dict:
         weights = {name: W.detach() for name, W in weights.items()}
-        stored = recovered(*value_memory(weights, recall_items)).double().mean().item()
+        stored = recovered(*value_memory(weights, config.recall_items)).double().mean().item()
         return {"ood": accuracy(weights, test), "recall": stored} | spectra(seen)
 
-    start = initial_weights(Network(task.vocabulary, length, recall_dim), seed)
+    start = initial_weights(Network(task.vocabulary, config.length, config.recall_dim), seed)
+    rates = {"lr": config.recall_lr, "vectors_lr": config.recall_vectors_lr}
     run = train(
         {name: W.to(place) for name, W in start.items()},
         recall_loss,
-        functools.partial(
-            muon_with,
-            lr=recall_lr,
-            momentum=momentum,
-            schedule=schedule,
-            seen=seen,
-            vectors_lr=recall_vectors_lr,
-        ),
-        lambda step: sample_sequences(task, batch_size, seed, step).to(place),
-        recall_steps,
-        probe_every,
+        functools.partial(muon_with, momentum=momentum, schedule=schedule, seen=seen, **rates),
+        lambda step: sample_sequences(task, config.batch_size, seed, step).to(place),
+        config.recall_steps,
+        config.probe_every,
         probe,
     )
     return _curves(run.history)
 
 
-def measure_text(
-    schedule: str,
-    momentum: float,
-    text_lr: float,
-    text_vectors_lr: float,
-    n_words: int,
-    vocabulary: int,
-    length: int,
-    text_dim: int,
-    text_batch: int,
-    text_steps: int,
-    text_probe_every: int,
-    groups: int,
-    seed: int,
-    device: str,
-) -> dict:
+def measure_text(config: SimpleNamespace, schedule: str, momentum: float, seed: int, device: str) -> dict:
     """Train a causal language model of two layers with MLPs on Python's documentation, with one map, rates `cooled`.
 
     test: loss in nats on held-out pieces. by_group, hits: the same and the share of words named right, by groups of
     frequency, the most frequent words first. bigram, unigram: the losses of `bigram_loss`. origin: of the text.
     """
-    text, place, seen = documentation(n_words, vocabulary), runtime.device(device), {}
+    vocabulary, length, groups = config.vocabulary, config.length, config.groups
+    text, place, seen = documentation(config.n_words, vocabulary), runtime.device(device), {}
     words = torch.from_numpy(text.train).to(place)
     whole = len(text.test) // (length + 1) * (length + 1)
     rows = torch.from_numpy(text.test[:whole]).reshape(-1, length + 1)[:EVALUATED].to(place)
@@ -160,35 +125,27 @@ def measure_text(
 
     def batch(step: int) -> Int[Tensor, "B L1"]:
         generator = np.random.default_rng([seed, step])
-        starts = torch.from_numpy(generator.integers(0, len(words) - length, text_batch)).to(place)
+        starts = torch.from_numpy(generator.integers(0, len(words) - length, config.text_batch)).to(place)
         return words[starts[:, None] + torch.arange(length + 1, device=place)]
 
     @torch.no_grad()
     def probe(weights: dict[str, Tensor]) -> dict:
-        found = [logits(weights, part) for part in rows.split(64)]
-        asked = [part[:, 1:].flatten() for part in rows.split(64)]
-        pairs = zip(found, asked, strict=True)
-        losses = torch.cat([F.cross_entropy(z, words, reduction="none") for z, words in pairs])
-        hits = torch.cat([z.argmax(-1) for z in found]) == torch.cat(asked)
+        pairs = [(logits(weights, part), part[:, 1:].flatten()) for part in rows.split(64)]
+        losses = torch.cat([F.cross_entropy(z, asked, reduction="none") for z, asked in pairs])
+        hits = torch.cat([z.argmax(-1) == asked for z, asked in pairs])
         of = lambda values: [values[group == k].double().mean().item() for k in range(groups)]
         return {"test": losses.double().mean().item(), "by_group": of(losses), "hits": of(hits)} | spectra(seen)
 
-    start = initial_weights(Network(vocabulary, length, text_dim, 4 * text_dim), seed)
+    start = initial_weights(Network(vocabulary, length, config.text_dim, 4 * config.text_dim), seed)
+    rates = {"lr": config.text_lr, "vectors_lr": config.text_vectors_lr}
+    rates |= {"rate": functools.partial(cooled, steps=config.text_steps)}
     run = train(
         {name: W.to(place) for name, W in start.items()},
         lambda weights, rows: F.cross_entropy(logits(weights, rows), rows[:, 1:].flatten()),
-        functools.partial(
-            muon_with,
-            lr=text_lr,
-            momentum=momentum,
-            schedule=schedule,
-            seen=seen,
-            vectors_lr=text_vectors_lr,
-            rate=functools.partial(cooled, steps=text_steps),
-        ),
+        functools.partial(muon_with, momentum=momentum, schedule=schedule, seen=seen, **rates),
         batch,
-        text_steps,
-        text_probe_every,
+        config.text_steps,
+        config.text_probe_every,
         probe,
     )
     return _curves(run.history) | bigram_loss(text, vocabulary) | {"origin": text.origin}

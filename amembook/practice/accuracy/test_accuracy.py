@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import math
 import tempfile
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from amembook.networks.attention import Network, initial_weights, recall_loss
 from amembook.networks.tasks import RecallTask, sample_sequences
 from amembook.networks.training import exact_muon
 from amembook.practice import accuracy
-from amembook.practice.accuracy import expected, memory, network
+from amembook.practice.accuracy import memory, network
 from amembook.run import cache
 from amembook.run.base import profile_bins
 from amemlib.spectral import SCHEDULES
@@ -25,7 +26,7 @@ CONFIG = accuracy.EXPERIMENT.profiles["cpu"]
 
 def at(share):
     """A run whose share is this at every probe, for sure."""
-    return lambda told: told | {key: [share] * len(told[key]) for key in ("share", "low", "high")}
+    return lambda run: run | {key: [share] * len(run[key]) for key in ("share", "low", "high")}
 
 
 FLAWS = [
@@ -50,28 +51,28 @@ def test_weights_in_the_momentum_are_the_sum_over_its_steps():
     after = {0: np.ones(12), 1: of_items[0], 2: of_items[1], 3: of_items[1:3].mean(0), 4: of_items[2]}
     for beta in (0.0, 0.6):
         literal = sum(beta ** (4 - s) * p * left for s, left in after.items())
-        found = expected.weights_remembered(p, [1, 2, 4, 6], shares, beta, 5)
-        np.testing.assert_allclose(found, literal, rtol=1e-12)
+        weights = memory.weights_remembered(p, [1, 2, 4, 6], shares, beta, 5)
+        np.testing.assert_allclose(weights, literal, rtol=1e-12)
 
 
 def test_before_anything_is_learnt_the_momentum_has_the_gradients_spectrum_and_is_flatter_after():
     problem = am.Problem.power_law(1024, 96, 2.0)
-    slope = expected.slope("jordan")
+    slope = memory.SHIPPED_SLOPE
     assert round(slope) == 485
     bins = len(profile_bins(1024)) + 1
     learnt = lambda share: [[0.0] * int(share * bins) + [1.0] * (bins - int(share * bins))]
-    first = expected.remembered_median(problem, [1], learnt(0.5), 0.95, 1)
+    first = memory.remembered_median(problem, [1], learnt(0.5), 0.95, 1)
     emb = am.sample_embeddings(problem, 0)
     s = am.spectral.singular_values(am.initial_gradient(emb, problem.frequencies))
     assert memory.relative_median(s) == pytest.approx(first, rel=0.1)
     shares = learnt(0.5) + learnt(0.8)
-    later = [expected.remembered_median(problem, [1, 100], shares, 0.95, t) for t in (20, 60, 100)]
+    later = [memory.remembered_median(problem, [1, 100], shares, 0.95, t) for t in (20, 60, 100)]
     assert first < later[0] < later[1] < later[2]
 
 
 def test_the_share_is_one_where_the_reach_is_large_and_falls_with_it():
-    curve = expected.share_curve(am.Problem.power_law(1024, 96, 2.0))
-    shares = expected.share_at([0.01, 0.1, 1.0, 30.0], curve)
+    curve = memory.share_curve(am.Problem.power_law(1024, 96, 2.0))
+    shares = memory.share_at([0.01, 0.1, 1.0, 30.0], curve)
     assert (np.diff(shares) > 0).all() and 0.7 < shares[2] < 0.9 and shares[3] == pytest.approx(1, abs=0.02)
 
 
@@ -83,8 +84,8 @@ def test_shares_below_and_medians_of_a_spectrum():
 
 @pytest.mark.parametrize("lead", [0.0, 1.0])
 def test_the_exact_run_is_the_librarys_trajectory_and_nesterov_is_torchs(lead):
-    case = {"alpha": 2.0, "momentum": 0.9, "lr_over_root_dim": 1.0, "steps": 3, "n_items": 80, "dim": 16}
-    found = memory.measure_memory("polar", lead=lead, probes=[1, 3], seed=1, device="cpu", **case)
+    sizes = SimpleNamespace(n_items=80, dim=16, probes=[1, 3])
+    run = memory.measure_memory(sizes, "polar", 2.0, 0.9, lead, 1.0, 3, seed=1, device="cpu")
     problem = am.Problem.power_law(80, 16, 2.0)
     emb = am.sample_embeddings(problem, 1)
     W, average = torch.zeros(16, 16, dtype=torch.float64), 0.0
@@ -92,8 +93,8 @@ def test_the_exact_run_is_the_librarys_trajectory_and_nesterov_is_torchs(lead):
         G = am.gradient(W, emb, problem.frequencies)
         average = 0.9 * average + 0.1 * G
         W = W + 4 * am.polar(torch.lerp(G, average, 0.9) if lead else average)
-    assert found["count"][-1] == pytest.approx(am.capacity(W, emb), abs=1)
-    assert found["loss"][-1] == pytest.approx(am.loss(W, emb, problem.frequencies), rel=1e-6)
+    assert run["count"][-1] == pytest.approx(am.capacity(W, emb), abs=1)
+    assert run["loss"][-1] == pytest.approx(am.loss(W, emb, problem.frequencies), rel=1e-6)
 
 
 def test_the_networks_optimizer_is_the_librarys_exact_muon_without_its_decay():
@@ -127,7 +128,7 @@ def test_both_maps_agree_where_the_spectrum_is_flat_and_not_where_it_is_steep():
     assert (torch.linalg.svdvals(five(Q)) - 1).abs().max() < 0.35
     steep = Q * torch.logspace(0, -5, 8)
     assert torch.linalg.svdvals(five(steep))[-1] < 0.01 and torch.linalg.svdvals(exact(steep))[-1] > 0.99
-    assert math.prod(a for a, _, _ in SCHEDULES["jordan"]) == pytest.approx(expected.slope("jordan"))
+    assert math.prod(a for a, _, _ in SCHEDULES["jordan"]) == pytest.approx(memory.SHIPPED_SLOPE)
 
 
 def test_the_text_is_cut_into_pieces_and_its_groups_carry_equal_shares():
@@ -160,9 +161,9 @@ def test_the_networks_parts_run_and_are_summarised():
     with tempfile.TemporaryDirectory() as folder:
         measured = cache.run(accuracy.EXPERIMENT, config, folder, "cpu")["measured"]
     assert measured["recall"]["0.9"]["late"] == 2 and measured["text"]["step"] == [0, 2, 4]
-    for told, count in ((measured["recall"]["0"], 8), (measured["text"], 12)):
-        assert len(told["reach"]["jordan"]) == count
-        assert all(len(row) == 2 and min(row) > 0 for row in told["reach"]["jordan"].values())
+    for run, count in ((measured["recall"]["0"], 8), (measured["text"], 12)):
+        assert len(run["reach"]["jordan"]) == count
+        assert all(len(row) == 2 and min(row) > 0 for row in run["reach"]["jordan"].values())
     assert len(measured["text"]["extra_by_group"]["mean"]) == 4
     pairs = itertools.pairwise(measured["text"]["test"]["polar"])
     assert all(after < before for before, after in pairs)
@@ -179,6 +180,6 @@ def test_it_is_the_median_that_the_pull_of_the_weights_lowers_and_not_the_norm()
         W = am.step(W, M, lambda M: am.newton_schulz(M, coefficients="jordan"), math.sqrt(96))
     items = (emb.U.double() * rho[:, None]).T @ emb.V.double()
     spectra = [am.spectral.singular_values(X) for X in (M, items)]
-    reach, alone = (expected.slope("jordan") * (s[48] / s.norm()).item() for s in spectra)
+    reach, alone = (memory.SHIPPED_SLOPE * (s[48] / s.norm()).item() for s in spectra)
     assert reach == pytest.approx(2.5, abs=0.1) and alone == pytest.approx(7.2, abs=0.2)
     assert (spectra[1].norm() / spectra[0].norm()).item() == pytest.approx(1, abs=0.1)

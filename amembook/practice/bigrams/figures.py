@@ -31,19 +31,12 @@ def lead_figure(record: dict) -> Figure:
     name_lines(axes[0])
     row = config["late"].index("1")
     for name in MAPS:
-        found, error = (measured[key][name][row] for key in ("steps", "steps_error"))
-        points(
-            axes[1],
-            config["levels"],
-            found,
-            optimizer(name, NAMES[name]),
-            error=np.array(error),
-            fmt=optimizer(name).marker + "-",
-        )
+        steps, error = (measured[key][name][row] for key in ("steps", "steps_error"))
+        look = optimizer(name, NAMES[name])
+        points(axes[1], config["levels"], steps, look, error=np.array(error), fmt=look.marker + "-")
     axes[1].invert_xaxis()
-    frame(
-        axes[1], "loss above the least, relative", "steps", f"the text, $d = {config['late_dim']}$", log="x", zero=True
-    )
+    title = f"the text, $d = {config['late_dim']}$"
+    frame(axes[1], "loss above the least, relative", "steps", title, log="x", zero=True)
     name_lines(axes[1])
     return figure
 
@@ -57,11 +50,11 @@ def drops_figure(record: dict) -> Figure:
     for row, (axis, dim) in enumerate(zip(axes, config["dims"][:2], strict=True)):
         for name in MAPS:
             look = optimizer(name, NAMES[name])
-            found, error, law, rough = (
-                np.array(told[name][row], float)[held]
-                for told in (measured["first"], measured["first_error"], predicted["first"], predicted["second_order"])
+            drop, error, law, rough = (
+                np.array(table[name][row], float)[held]
+                for table in (measured["first"], measured["first_error"], predicted["first"], predicted["second_order"])
             )
-            points(axis, shares, found, look, error=error, law=law)
+            points(axis, shares, drop, look, error=error, law=law)
             axis.plot(shares, rough, ":", color=look.colour)
         label = "drop of the loss, nats" if axis is axes[0] else ""
         frame(axis, "share of association", label, f"$d = {dim}$", log="y")

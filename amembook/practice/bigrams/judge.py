@@ -1,6 +1,7 @@
 """First steps and spectra beside predictions, and who is first at the minimum."""
 
 import math
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -22,23 +23,21 @@ NUCLEAR_RIVALS = {"one item a context": "nuclear_contexts", "a Gaussian matrix o
 def summarise(config, results: Results) -> tuple[dict, dict]:
     """first[map]: drops (d, target); nuclear (d, target); run[map]: (target, step); steps[map]: (target, level);
     lead: mean and interval of log steps of descent over Muon's to the last level, by target; `…_error` beside."""
-    measured = {"first": {}, "first_error": {}, "run": {}, "run_error": {}, "steps": {}, "steps_error": {}}
-    for name in MAPS:
-        for key, values in (
-            ("first", results.array("first", "drop", name)),
-            ("run", results.array("run", name)),
-            ("steps", results.array("late", "steps", name).astype(float)),
-        ):
-            axis = 2 if key == "first" else 1
-            measured[key][name] = values.mean(axis)
-            measured[f"{key}_error"][name] = standard_error(values, axis)
-    nuclear = results.array("first", "nuclear")
-    measured |= {"nuclear": nuclear.mean(2), "nuclear_error": standard_error(nuclear, 2)}
-    drops = [np.log(results.array("first", "drop", name)) for name in ("polar", "sgd")]
-    measured |= {"log_ratio": (drops[0] - drops[1]).mean(2)}
-    measured |= {"log_ratio_error": standard_error(drops[0] - drops[1], 2)}
-    last = [np.log(np.maximum(results.array("late", "steps", name)[:, :, -1], 1)) for name in MAPS]
-    lead, width = (last[0] - last[1]).mean(1), standard_error(last[0] - last[1])
+    steps = {name: results.array("late", "steps", name).astype(float) for name in MAPS}
+    drops = {name: results.array("first", "drop", name) for name in MAPS}
+    log_ratio, nuclear = np.log(drops["polar"]) - np.log(drops["sgd"]), results.array("first", "nuclear")
+    measured = {}
+    for key, values, axis in (
+        ("first", drops, 2),
+        ("run", {name: results.array("run", name) for name in MAPS}, 1),
+        ("steps", steps, 1),
+    ):
+        measured[key] = {name: draws.mean(axis) for name, draws in values.items()}
+        measured[f"{key}_error"] = {name: standard_error(draws, axis) for name, draws in values.items()}
+    for key, values in (("nuclear", nuclear), ("log_ratio", log_ratio)):
+        measured |= {key: values.mean(2), f"{key}_error": standard_error(values, 2)}
+    last = {name: np.log(np.maximum(values[:, :, -1], 1)) for name, values in steps.items()}
+    lead, width = (last["sgd"] - last["polar"]).mean(1), standard_error(last["sgd"] - last["polar"])
     width = width * student_t.ppf(0.975, max(config.seeds - 1, 1))
     measured["lead"] = {"log": lead, "interval": np.stack([lead - width, lead + width], 1)}
     measured["least"] = results.array("late", "least").mean(1)
@@ -47,61 +46,52 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
 
 def predict(config) -> dict:
     """Drops, nuclear norms and their rivals, all from the table of bigrams and d."""
-    held = {name: targets(name, config.n_words) for name in config.first}
-    copy = copied(config.n_words)
-    over = lambda find: [[find(given, dim) for given in held.values()] for dim in config.dims]
-    by_map = lambda find: {name: over(partial(find, name=name)) for name in MAPS}
-    norms = [[given.centred.norm().item() for given in held.values()] for _ in config.dims]
+    held, copy = {name: targets(name, config.n_words) for name in config.first}, copied(config.n_words)
+    over = lambda law: [[law(soft, dim) for soft in held.values()] for dim in config.dims]
+    by_map = lambda law: {name: over(partial(law, name=name)) for name in MAPS}
     circle = 8 / (3 * math.pi)
     return {
         "first": by_map(expected.expected_drop),
-        "no_noise": by_map(lambda given, dim, name: expected.expected_drop(given, dim, name, noise=0.0)),
+        "no_noise": by_map(partial(expected.expected_drop, noise=0.0)),
         "second_order": by_map(expected.second_order_drop),
-        "contexts": by_map(lambda given, dim, name: expected.expected_drop(copy, dim, name)),
+        "contexts": by_map(lambda soft, dim, name: expected.expected_drop(copy, dim, name)),
         "nuclear": over(expected.nuclear_norm),
-        "nuclear_contexts": over(lambda given, dim: expected.nuclear_norm(copy, dim)),
-        "nuclear_gaussian": [
-            [circle * math.sqrt(dim) * value for value in row] for dim, row in zip(config.dims, norms, strict=True)
-        ],
-        "entropy": {name: given.entropy for name, given in held.items()},
-        "modes": {name: expected.modes(given)[1][:64].tolist() for name, given in held.items()},
+        "nuclear_contexts": over(lambda soft, dim: expected.nuclear_norm(copy, dim)),
+        "nuclear_gaussian": over(lambda soft, dim: circle * math.sqrt(dim) * soft.centred.norm().item()),
+        "entropy": {name: soft.entropy for name, soft in held.items()},
+        "modes": {name: expected.modes(soft)[1][:64].tolist() for name, soft in held.items()},
     }
 
 
-def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
+def judge(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
     """first: drops of soft targets; ratio: Muon's over descent's; spectrum: nuclear norms; all beside predictions.
     late: descent is first at the last level on the text.
     """
     soft = [k for k, name in enumerate(config.first) if name != "copy"]
-    take = lambda told: np.array([told[name][:, soft] for name in MAPS])
+    take = lambda table: np.array([table[name][:, soft] for name in MAPS])
     rows = [f"d = {dim}, {config.first[k]}" for dim in config.dims for k in soft]
-    others = {"to second order": "second_order", "one item a context": "contexts", "without noise": "no_noise"}
-    rivals = {name: take(predicted[key]) for name, key in others.items()}
-    given = {"law": take(predicted["first"]), "band": DROP_BAND, "rivals": rivals}
-    at = [f"{name}, {row}" for name in MAPS for row in rows]
+    laws = {key: take(predicted[key]) for key in ("first", "second_order", "contexts", "no_noise")}
+    rough = {"to second order": laws["second_order"], "one item a context": laws["contexts"]}
+    held_to = {"law": laws["first"], "band": DROP_BAND, "rivals": rough | {"without noise": laws["no_noise"]}}
     drops, error = take(measured["first"]), take(measured["first_error"])
-    first = numbers("drop of", drops, error, config.seeds, at=at, **given)
+    at = [f"{name}, {row}" for name in MAPS for row in rows]
+    yield "first", equivalence(numbers("drop of", drops, error, config.seeds, at=at, **held_to))
 
-    ratio = lambda values: values[1] / values[0]
-    rivals = {"no difference": 1.0} | {name: ratio(take(predicted[others[name]])) for name in list(others)[:2]}
-    given = {"law": ratio(take(predicted["first"])), "band": RATIO_BAND, "rivals": rivals, "at": rows}
-    found = np.exp(measured["log_ratio"][:, soft])
-    spread = found * measured["log_ratio_error"][:, soft]
-    ratios = numbers("Muon over descent,", found, spread, config.seeds, **given)
+    over_descent = lambda values: values[1] / values[0]
+    rivals = {"no difference": 1.0} | {name: over_descent(law) for name, law in rough.items()}
+    held_to = {"law": over_descent(laws["first"]), "band": RATIO_BAND, "rivals": rivals, "at": rows}
+    ratio = np.exp(measured["log_ratio"][:, soft])
+    error = ratio * measured["log_ratio_error"][:, soft]
+    yield "ratio", equivalence(numbers("Muon over descent,", ratio, error, config.seeds, **held_to))
 
-    laws = {name: predicted[key][:, soft] for name, key in NUCLEAR_RIVALS.items()}
-    given = {"law": predicted["nuclear"][:, soft], "band": NUCLEAR_BAND, "rivals": laws, "at": rows}
-    norms, scatter = (measured[name][:, soft] for name in ("nuclear", "nuclear_error"))
-    spectrum = numbers("nuclear norm,", norms, scatter, config.seeds, **given)
+    rivals = {name: predicted[key][:, soft] for name, key in NUCLEAR_RIVALS.items()}
+    held_to = {"law": predicted["nuclear"][:, soft], "band": NUCLEAR_BAND, "rivals": rivals, "at": rows}
+    norms, error = (measured[name][:, soft] for name in ("nuclear", "nuclear_error"))
+    yield "spectrum", equivalence(numbers("nuclear norm,", norms, error, config.seeds, **held_to))
 
     late = []
     if "1" in config.late:
         low, high = measured["lead"]["interval"][config.late.index("1")]
-        given = {"low": -high, "high": -low, "limit": 0.0, "scale": DIFFERENCE}
-        late = numbers("log of Muon's steps over descent's", -(low + high) / 2, draws=config.seeds, **given)
-    return {
-        "first": equivalence(first),
-        "ratio": equivalence(ratios),
-        "spectrum": equivalence(spectrum),
-        "late": order(late),
-    }
+        interval = {"low": -high, "high": -low, "limit": 0.0, "scale": DIFFERENCE}
+        late = numbers("log of Muon's steps over descent's", -(low + high) / 2, draws=config.seeds, **interval)
+    yield "late", order(late)

@@ -42,9 +42,9 @@ def texts() -> list[str]:
     return [topics[name] for name in sorted(topics)] + [text for path in modules for text in docstrings(path)]
 
 
-def counted(given: list[str], n_words: int) -> tuple[list[str], Counter]:
+def counted(texts: list[str], n_words: int) -> tuple[list[str], Counter]:
     """The most frequent words, ties in the order of the alphabet, and the pairs of them that follow each other."""
-    words = [re.findall(r"[a-z]+", text.lower()) for text in given]
+    words = [re.findall(r"[a-z]+", text.lower()) for text in texts]
     number = Counter(word for text in words for word in text)
     kept = sorted(number, key=lambda word: (-number[word], word))[:n_words]
     rank = {word: k for k, word in enumerate(kept)}

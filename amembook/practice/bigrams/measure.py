@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import numpy as np
 import torch
@@ -20,9 +21,9 @@ _TRIALS = 60
 _CLOSE = 0.01
 
 
-def embeddings(given: SoftTargets, dim: int, seed: int, device: str) -> Embeddings:
+def embeddings(soft: SoftTargets, dim: int, seed: int, device: str) -> Embeddings:
     """Gaussian embeddings of words as outputs and as contexts, float64."""
-    problem = Problem.from_frequencies(given.frequencies, dim)
+    problem = Problem.from_frequencies(soft.frequencies, dim)
     return sample_embeddings(problem, seed, runtime.device(device), torch.float64)
 
 
@@ -31,12 +32,12 @@ def direction(G: Float[Tensor, "d d"], name: str) -> Float[Tensor, "d d"]:
     return polar(G) if name == "polar" else G / torch.linalg.norm(G)
 
 
-def descend(given: SoftTargets, emb: Embeddings, name: str) -> Iterator[float]:
+def descend(soft: SoftTargets, emb: Embeddings, name: str) -> Iterator[float]:
     """The loss at W = 0 and after every step W += η D, η the one of least loss along D.
 
-    The loss along D is convex; its minimum is found by Newton's method in η, kept in a bracket, from the last step's.
+    The loss along D is convex; its minimum comes from Newton's method in η, kept in a bracket, from the last step's.
     """
-    p, P = given.frequencies.to(emb.U.device), given.P.to(emb.U.device)
+    p, P = soft.frequencies.to(emb.U.device), soft.P.to(emb.U.device)
     logits, eta = torch.zeros_like(P), 1.0
     while True:
         log_sums = torch.logsumexp(logits, 0)
@@ -60,15 +61,15 @@ def descend(given: SoftTargets, emb: Embeddings, name: str) -> Iterator[float]:
         logits = logits + eta * along
 
 
-def losses(given: SoftTargets, emb: Embeddings, name: str, steps: int) -> list[float]:
+def losses(soft: SoftTargets, emb: Embeddings, name: str, steps: int) -> list[float]:
     """The losses after 0, …, `steps` steps."""
-    run = descend(given, emb, name)
+    run = descend(soft, emb, name)
     return [next(run) for _ in range(steps + 1)]
 
 
-def least_loss(given: SoftTargets, emb: Embeddings) -> float:
+def least_loss(soft: SoftTargets, emb: Embeddings) -> float:
     """min_W L by L-BFGS: finite where there are more words than the memory can tell apart, N > d²."""
-    p, P = given.frequencies, given.P
+    p, P = soft.frequencies, soft.P
 
     def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
         logits = emb.U @ torch.from_numpy(flat).reshape(emb.dim, emb.dim) @ emb.V.mT
@@ -81,36 +82,33 @@ def least_loss(given: SoftTargets, emb: Embeddings) -> float:
     return float(minimize(loss, np.zeros(emb.dim**2), jac=True, method="L-BFGS-B", options=limits).fun)
 
 
-def measure_first(n_words: int, dim: int, target: str, seed: int, device: str) -> dict:
+def measure_first(config: SimpleNamespace, dim: int, target: str, seed: int, device: str) -> dict:
     """How much the best first step of each map takes off the loss, and the nuclear norm of the gradient at W = 0."""
-    given = targets(target, n_words)
-    emb = embeddings(given, dim, seed, device)
-    start = math.log(n_words)
-    drops = {name: start - losses(given, emb, name, 1)[1] for name in MAPS}
-    G = emb.U.mT @ given.centred.to(emb.U.device) @ emb.V
+    soft = targets(target, config.n_words)
+    emb = embeddings(soft, dim, seed, device)
+    drops = {name: math.log(config.n_words) - losses(soft, emb, name, 1)[1] for name in MAPS}
+    G = emb.U.mT @ soft.centred.to(emb.U.device) @ emb.V
     return {"drop": drops, "nuclear": torch.linalg.svdvals(G).sum().item()}
 
 
-def measure_run(n_words: int, run_dim: int, target: str, run_steps: int, seed: int, device: str) -> dict:
+def measure_run(config: SimpleNamespace, target: str, seed: int, device: str) -> dict:
     """Losses of both maps over many best steps, in float64, from the same embeddings."""
-    given = targets(target, n_words)
-    emb = embeddings(given, run_dim, seed, device)
-    return {name: losses(given, emb, name, run_steps) for name in MAPS}
+    soft = targets(target, config.n_words)
+    emb = embeddings(soft, config.run_dim, seed, device)
+    return {name: losses(soft, emb, name, config.run_steps) for name in MAPS}
 
 
-def measure_late(
-    n_words: int, late_dim: int, target: str, levels: list[float], late_steps: int, seed: int, device: str
-) -> dict:
+def measure_late(config: SimpleNamespace, target: str, seed: int) -> dict:
     """After how many best steps each map is within each of `levels` of the least loss; `late_steps` if never."""
-    given = targets(target, n_words)
-    emb = embeddings(given, late_dim, seed, "cpu")
-    least, result = least_loss(given, emb), {}
+    soft, levels, most = targets(target, config.n_words), config.levels, config.late_steps
+    emb = embeddings(soft, config.late_dim, seed, "cpu")
+    least, result = least_loss(soft, emb), {}
     for name in MAPS:
         reached: list[int] = []
-        for step, value in enumerate(descend(given, emb, name)):
+        for step, value in enumerate(descend(soft, emb, name)):
             while len(reached) < len(levels) and value / least - 1 <= levels[len(reached)]:
                 reached.append(step)
-            if len(reached) == len(levels) or step == late_steps:
+            if len(reached) == len(levels) or step == most:
                 break
-        result[name] = reached + [late_steps] * (len(levels) - len(reached))
+        result[name] = reached + [most] * (len(levels) - len(reached))
     return {"steps": result, "least": least}

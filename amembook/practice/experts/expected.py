@@ -26,10 +26,10 @@ _OFTEN = 4000
 
 def layer_of(name: str, text: str) -> tuple[int, int]:
     """(16, 2) of "16/2", experts and experts a token; `ValueError` for what is no such pair."""
-    found = re.fullmatch(r"([1-9]\d{0,4})/([1-9]\d{0,3})", text)
-    if not found or int(found[2]) > int(found[1]):
+    pair = re.fullmatch(r"([1-9]\d{0,4})/([1-9]\d{0,3})", text)
+    if not pair or int(pair[2]) > int(pair[1]):
         raise ValueError(f"{name} must hold experts/experts a token such as 16/2, got {text!r}")
-    return int(found[1]), int(found[2])
+    return int(pair[1]), int(pair[2])
 
 
 def layer_count(

@@ -21,14 +21,14 @@ def layers_figure(record: dict) -> Figure:
     several = sorted({k for _, k in layers if k > 1})
     for axis, (routing, title) in zip(axes, TITLES.items(), strict=True):
         for name in MAPS:
-            told = (measured["layers"], measured["layers_error"], predicted["layers"])
-            found, error, law = (np.array(table[name][routing], float) for table in told)
+            tables = (measured["layers"], measured["layers_error"], predicted["layers"])
+            items, error, law = (np.array(table[name][routing], float) for table in tables)
             for top_k, line, fill in [(1, "-", None), *((k, "--", "white") for k in several)]:
                 held = [at for at, (_, k) in enumerate(layers) if k == top_k]
                 held.sort(key=lambda at: layers[at][0])
                 x = [layers[at][0] for at in held]
                 look = optimizer(name, f"{optimizer(name).label}, {top_k} a token")
-                points(axis, x, found[held], look, error=error[held], mfc=fill or look.colour)
+                points(axis, x, items[held], look, error=error[held], mfc=fill or look.colour)
                 axis.plot(x, law[held], line, color=look.colour, lw=1.2)
         frame(axis, "experts $E$", "items of one step" if axis is axes[0] else "", title, log="xy", base=2)
     axes[0].set_yscale("log")

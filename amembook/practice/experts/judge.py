@@ -1,6 +1,7 @@
 """Counts of batches, momenta and layers beside predictions, and the rule."""
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -30,13 +31,13 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
         for key in keys:
             path = (("counts", key), ("sharp", key)) if key else (("count",), ("sharp",))
             counts, sharp = (results.array(grid, *one).astype(float) for one in path)
-            told = {
+            moments = {
                 "": counts.mean(-1),
                 "_error": standard_error(counts, -1),
                 "_residual": (counts - sharp).mean(-1),
                 "_residual_error": standard_error(counts - sharp, -1),
             }
-            for name, values in told.items():
+            for name, values in moments.items():
                 _put(config, measured, grid + name, key, values)
             _put(config, predicted, grid, key, sharp.mean(-1))
     measured["distinct"] = results.array("batch", "distinct").mean(-1)
@@ -45,16 +46,16 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     return measured, predicted | predict(config)
 
 
-def _put(config, told: dict, name: str, key: str | None, values: np.ndarray) -> None:
+def _put(config, table: dict, name: str, key: str | None, values: np.ndarray) -> None:
     """The array under its name and map, a layer's apart by its routing."""
     values = np.nan_to_num(values)
     if name.startswith("layers"):
         by_routing = values.reshape(len(ROUTINGS), len(config.layers))
-        told.setdefault(name, {})[key] = dict(zip(ROUTINGS, by_routing, strict=True))
+        table.setdefault(name, {})[key] = dict(zip(ROUTINGS, by_routing, strict=True))
     elif key:
-        told.setdefault(name, {})[key] = values
+        table.setdefault(name, {})[key] = values
     else:
-        told[name] = values
+        table[name] = values
 
 
 def predict(config) -> dict:
@@ -81,92 +82,65 @@ def predict(config) -> dict:
     }
 
 
-def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
+def judge(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
     """batch, momentum, layers: counts less what is expected of the same draws, in total.
 
     gain: Muon's count over SGD's beside the rule. All are for these sizes.
     """
-    distinct = predicted["distinct"]
+    seen = predicted["distinct"]
     full = {name: predicted["population"][name][:, None] for name in MAPS}
-    alike = lambda values: {name: values for name in MAPS}
-    verdicts = {
-        "batch": _counts(
-            config,
-            measured,
-            predicted,
-            "batch",
-            {
-                "all that is seen": alike(distinct),
-                "the less of both, Muon's": alike(np.minimum(distinct, full["polar"])),
-            },
-        ),
-        "layers": _counts(
-            config,
-            measured,
-            predicted,
-            "layers",
-            {
-                "as one memory with all tokens": _both(predicted["layer_population"], config),
-                "by the tokens of an expert": _both(predicted["by_tokens"], config),
-                "as many memories as experts": {
-                    name: dict.fromkeys(
-                        ROUTINGS,
-                        [value * expected.layer_of("layers", one)[0] for one in config.layers],
-                    )
-                    for name, value in predicted["layer_population"].items()
-                },
-            },
-        ),
-        "momentum": _counts(
-            config,
-            measured,
-            predicted,
-            "momentum",
-            {
-                "one batch": predicted["one_batch"] + np.zeros((len(config.momenta), 1)),
-                "(1 + β)/(1 − β) batches": predicted["effective_batch"],
-            },
-        ),
+    by_map = lambda of: {name: of(name) for name in MAPS}
+    # the same for both routings, one number or one of each layer
+    layers = lambda of: by_map(lambda name: dict.fromkeys(ROUTINGS, np.broadcast_to(of(name), len(config.layers))))
+    experts = np.array([expected.layer_of("layers", one)[0] for one in config.layers])
+    rivals = {
+        "batch": {
+            "all that is seen": by_map(lambda name: seen),
+            "the less of both, Muon's": by_map(lambda name: np.minimum(seen, full["polar"])),
+        },
+        "layers": {
+            "as one memory with all tokens": layers(predicted["layer_population"].get),
+            "by the tokens of an expert": layers(predicted["by_tokens"].get),
+            "as many memories as experts": layers(lambda name: predicted["layer_population"][name] * experts),
+        },
+        "momentum": {
+            "one batch": predicted["one_batch"] + np.zeros((len(config.momenta), 1)),
+            "(1 + β)/(1 − β) batches": predicted["effective_batch"],
+        },
     }
+    for name, others in rivals.items():
+        tables = predicted[name], measured[name], measured[f"{name}_residual_error"]
+        yield name, _totals(*tables, others, config.seeds)
+
     muon, sgd = (np.maximum(measured["batch"][name], 0.5) for name in MAPS)
-    off = [np.fmax(np.nan_to_num(measured["batch_error"][name]), 0.5 / math.sqrt(config.seeds)) for name in MAPS]
-    rule = np.minimum(distinct, full["polar"]) / np.minimum(distinct, full["sgd"])
+    error = {name: np.fmax(measured["batch_error"][name], 0.5 / math.sqrt(config.seeds)) for name in MAPS}
+    lead = full["polar"] / full["sgd"]
+    rule = np.minimum(seen, full["polar"]) / np.minimum(seen, full["sgd"])
     rivals = {
         "SGD loses nothing": np.ones_like(rule),
-        "the population's": full["polar"] / full["sgd"] + 0 * rule,
+        "the population's": lead + 0 * rule,
         "in proportion to the tokens up to the population's": np.minimum(
-            np.array(config.batch_sizes) / config.batch_sizes[0], full["polar"] / full["sgd"]
+            np.array(config.batch_sizes) / config.batch_sizes[0], lead
         ),
     }
     at = [f"d = {dim}, b = {size}" for dim in config.dims for size in config.batch_sizes]
-    error = muon / sgd * np.hypot(off[0] / muon, off[1] / sgd)
-    given = {"law": rule, "band": RULE_BAND, "rivals": rivals, "at": at}
-    verdicts["gain"] = equivalence(numbers("gain,", muon / sgd, error, config.seeds, **given))
-    return verdicts
+    of_gain = muon / sgd * np.hypot(error["polar"] / muon, error["sgd"] / sgd)
+    held_to = {"law": rule, "band": RULE_BAND, "rivals": rivals, "at": at}
+    yield "gain", equivalence(numbers("gain,", muon / sgd, of_gain, config.seeds, **held_to))
 
 
-def _both(values: dict, config) -> dict:
-    """The same law for both routings, one number or one of each layer."""
-    number = len(config.layers)
-    return {name: dict.fromkeys(ROUTINGS, list(np.broadcast_to(one, number))) for name, one in values.items()}
-
-
-def _counts(config, measured: dict, predicted: dict, name: str, rivals: dict) -> dict:
+def _totals(law, counts, error, rivals: dict, seeds: int) -> dict:
     """The total over each map; its error is that of the differences draw by draw, where the tokens drop out."""
-    tables = predicted[name], measured[name], measured[f"{name}_residual_error"]
-    parts = MAPS if isinstance(predicted[name], dict) else (None,)
     made = []
-    for part in parts:
+    for part in MAPS if isinstance(law, dict) else (None,):
         own = lambda table, part=part: _flat(table if part is None else table[part])[None]
-        law, found, spread = map(own, tables)
-        others = {rival: own(values) for rival, values in rivals.items()}
-        given = {"law": law, "band": SIZES, "rivals": others, "at": [part or "polar"]}
-        made += family("items", found, spread, config.seeds, **given)
+        held_to = {"law": own(law), "band": SIZES, "rivals": {name: own(rival) for name, rival in rivals.items()}}
+        made += family("items", own(counts), own(error), seeds, at=[part or "polar"], **held_to)
     return equivalence(made)
 
 
-def _flat(told) -> np.ndarray:
+def _flat(table) -> np.ndarray:
     """All numbers of nested dicts and lists, in their order."""
-    if isinstance(told, dict):
-        return np.concatenate([_flat(value) for value in told.values()])
-    return np.array(told, float).ravel()
+    if isinstance(table, dict):
+        return np.concatenate([_flat(value) for value in table.values()])
+    return np.array(table, float).ravel()

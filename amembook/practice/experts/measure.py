@@ -1,5 +1,7 @@
 """What a cell of the study measures: items that a layer of experts recovers after one step, and one memory."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
@@ -68,26 +70,24 @@ def recovered_by_experts(
     return own > logits.amax(1)
 
 
-def measure_experts(
-    n_items: int, dim: int, alpha: float, batch_size: int, layer: str, routing: str, seed: int, device: str
-) -> dict:
+def measure_experts(config: SimpleNamespace, layer: str, routing: str, seed: int, device: str) -> dict:
     """Items that a layer of experts recovers after one step, polar and SGD, and what the drawn tokens let expect."""
-    experts, top_k = expected.layer_of("layer", layer)
-    problem = Problem.power_law(n_items, dim, alpha)
+    (experts, top_k), B = expected.layer_of("layer", layer), config.batch_size
+    problem = Problem.power_law(config.layer_items, config.layer_dim, config.alpha)
     emb = sample_embeddings(problem, seed, runtime.device(device))
-    seen, read = route(problem, batch_size, experts, top_k, routing, seed)
+    seen, read = route(problem, B, experts, top_k, routing, seed)
     steps = [step_of(emb, q) for q in seen]
-    counts = {}
-    for name in ("polar", "sgd"):
-        counts[name] = int(recovered_by_experts([step[name] for step in steps], read, emb).sum())
+    counts = {
+        name: int(recovered_by_experts([step[name] for step in steps], read, emb).sum()) for name in ("polar", "sgd")
+    }
     sharp = {name: expected.layer_count(problem, name, seen, read, routing) for name in counts}
-    tokens = (seen.sum(1) * batch_size).tolist()
+    tokens = (seen.sum(1) * B).tolist()
     return {"counts": counts, "sharp": sharp, "busiest": max(tokens), "median": float(np.median(tokens))}
 
 
-def measure_batch(n_items: int, dim: int, alpha: float, batch_size: int, seed: int, device: str) -> dict:
+def measure_batch(config: SimpleNamespace, dim: int, batch_size: int, seed: int, device: str) -> dict:
     """Items that one memory recovers from a batch, polar and SGD, and what is expected of the drawn frequencies."""
-    problem = Problem.power_law(n_items, dim, alpha)
+    problem = Problem.power_law(config.n_items, dim, config.alpha)
     emb = sample_embeddings(problem, seed, runtime.device(device))
     q = sample_minibatch(problem, batch_size, seed)
     counts = {name: capacity(W, emb) for name, W in step_of(emb, q).items()}
@@ -106,11 +106,13 @@ def momentum_frequencies(
 
 
 def measure_momentum(
-    n_items: int, dim: int, alpha: float, batch_size: int, momentum: float, warm_up: int, seed: int, device: str
+    config: SimpleNamespace, dim: int, batch_size: int, momentum: float, seed: int, device: str
 ) -> dict:
     """Items of a polar step on a warm momentum, W having stayed at 0, and what is expected of its weights."""
-    problem = Problem.power_law(n_items, dim, alpha)
+    problem = Problem.power_law(config.n_items, dim, config.alpha)
     emb = sample_embeddings(problem, seed, runtime.device(device))
-    q = momentum_frequencies(problem, batch_size, momentum, warm_up, seed)
-    W = step_of(emb, q)["polar"]
-    return {"count": capacity(W, emb), "sharp": expected_capacity(problem, "polar", frequencies=q)}
+    q = momentum_frequencies(problem, batch_size, momentum, config.warm_up, seed)
+    return {
+        "count": capacity(step_of(emb, q)["polar"], emb),
+        "sharp": expected_capacity(problem, "polar", frequencies=q),
+    }

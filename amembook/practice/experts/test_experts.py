@@ -1,6 +1,7 @@
 """The mathematics of `experts`."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,14 +14,8 @@ from amembook.practice.experts import expected, measure
 PROBLEM = am.Problem.power_law(600, 48, 1.5)
 
 
-def _filled(told, value):
-    if isinstance(told, dict):
-        return {key: _filled(one, value) for key, one in told.items()}
-    return [_filled(one, value) for one in told] if isinstance(told, list) else value
-
-
 FLAWS = [
-    (("batch", "polar"), lambda told: [[9.0] * 6] * 2, "batch", "not reproduced"),
+    (("batch", "polar"), lambda old: [[9.0] * 6] * 2, "batch", "not reproduced"),
     (("layers", "polar", "item", 1), 1500.0, "layers", "not reproduced"),
     (("momentum", 0), [900.0, 900.0, 900.0], "momentum", "not reproduced"),
     (("batch", "sgd", 0), [80.0] * 6, "gain", "not reproduced"),
@@ -59,11 +54,12 @@ def test_one_expert_is_the_memory_and_experts_are_read_together():
 
 @pytest.mark.parametrize(("layer", "routing"), [("4/1", "item"), ("4/2", "item"), ("4/2", "random"), ("8/1", "random")])
 def test_layers_meet_their_prediction_at_sizes_that_no_record_has(layer, routing):
-    cells = [measure.measure_experts(700, 64, 1.4, 2000, layer, routing, seed, "cpu") for seed in range(3)]
+    sizes = SimpleNamespace(layer_items=700, layer_dim=64, alpha=1.4, batch_size=2000)
+    cells = [measure.measure_experts(sizes, layer, routing, seed, "cpu") for seed in range(3)]
     for name in ("polar", "sgd"):
-        found, law = (np.array([cell[kind][name] for cell in cells], float) for kind in ("counts", "sharp"))
-        error = max(np.std(found - law, ddof=1), math.sqrt(law.mean()) / 2) / math.sqrt(3)
-        assert abs((found - law).mean()) <= 0.08 * law.mean() + 3 * error, name
+        counts, law = (np.array([cell[kind][name] for cell in cells], float) for kind in ("counts", "sharp"))
+        error = max(np.std(counts - law, ddof=1), math.sqrt(law.mean()) / 2) / math.sqrt(3)
+        assert abs((counts - law).mean()) <= 0.08 * law.mean() + 3 * error, name
 
 
 def test_sgds_experts_add_up_to_sgd_on_their_weights():
@@ -113,7 +109,7 @@ def test_half_of_muons_items_and_sgds_experts_are_nearly_what_their_formulas_say
     half = predicted["half"]["1.5"][config["table_dims"].index(1024)]
     assert seen**alpha / problem.frequencies[0].item() / half == pytest.approx(0.94, abs=0.01)
     most, one, ratios = record["measured"]["layers"]["polar"]["item"][-1], predicted["layer_population"]["sgd"], []
-    for text, found in zip(config["layers"], record["measured"]["layers"]["sgd"]["item"], strict=True):
+    for text, items in zip(config["layers"], record["measured"]["layers"]["sgd"]["item"], strict=True):
         E, k = expected.layer_of("layer", text)
-        ratios.append(min(max(E / k**2, 1) * k ** (1 / alpha) * one, most) / found)
+        ratios.append(min(max(E / k**2, 1) * k ** (1 / alpha) * one, most) / items)
     assert 0.9 < min(ratios) and 1.25 < max(ratios) < 1.34

@@ -83,27 +83,22 @@ class StackLaw:
         """(h,) expected items that each part of the polar factor recovers among its own.
 
         A rival's logit in part b has the variance |W_b v_i|²/d_b + |W_bᵀ u_j|²/n less what a rare pair has, and less
-        the product of both excesses over the room that is left. How much of the image of v_i lies in part b is
+        the product of both excesses over the variance that is left. How much of the image of v_i lies in part b is
         interpolated: what it has by its own signal, and of the rest the share of a rare item.
         """
         signals, images, coimages, energies = self.polar()
         d = np.array(self.rows, dtype=float)
         rest = images - (signals**2).sum(1)
         parts = signals**2 + rest[:, None] * energies * d / (energies @ d)
-        return np.array(
-            [
-                self._items(
-                    held, signals[held, b], parts[held, b] / d[b], coimages[held, b] / self.columns, b, energies[b]
-                )
-                for b, held in enumerate(self.weights.T > 0)
-            ]
-        )
+        outwards, inwards = parts / d, coimages / self.columns
+        kept = enumerate(self.weights.T > 0)
+        return np.array([self._items(k, signals[k, b], outwards[k, b], inwards[k, b], b, energies[b]) for b, k in kept])
 
     def _items(self, held, own, outwards, inwards, b: int, energy: float) -> float:
         counts, rare = self.counts[held], energy / self.columns
         excess, rivals = outwards - rare, inwards - rare
-        room = 1 / min(self.rows[b], self.columns) - rare
-        overlap = 1 / room if room > 1e-3 * rare else 0.0
+        left = 1 / min(self.rows[b], self.columns) - rare
+        overlap = 1 / left if left > 1e-3 * rare else 0.0
         label = np.round((_CLASSES - 1) * (rivals - rivals.min()) / max(np.ptp(rivals), 1e-9 * rare)).astype(int)
         number = np.bincount(label, counts)
         louder = np.bincount(label, counts * rivals)[number > 0] / number[number > 0]

@@ -1,6 +1,7 @@
 """Items of fused and of separate steps beside the law of a stack."""
 
 import functools
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -79,56 +80,45 @@ def predict(config) -> dict:
     }
 
 
-def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
+def judge(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
     """common, private: items of all parts, fused. ratio: common over private, at these sizes and in the limit.
 
     permuted: as if private. overlaps: in between. weak: the first part's items, of a smaller gradient than the others'.
     Bands: `SMALL`, since the law interpolates the length of what a frequent item is mapped to. groups: pairs and
     triples of heads, their mean, over single heads and over all heads fused.
     """
-    of = {name: k for k, name in enumerate(measured["kinds"])}
     at = [f"α = {alpha:g}, {h} parts" for alpha in config.alphas for h in config.parts]
+
+    def held(name: str, key: str, law, rivals: dict, at=at, part=(), **limit) -> dict:
+        mean, error = measured[key][part], measured[f"{key}_error"][part]
+        return equivalence(numbers(name, mean, error, config.seeds, law=law, band=SMALL, rivals=rivals, at=at, **limit))
+
     laws = predicted["fused"] | {"permuted": predicted["fused"]["private"]}
-    verdicts = {}
     for name, other in (("common", "private"), ("private", "common"), ("permuted", "common")):
-        fused, error = (measured[key][:, :, of[name]] for key in ("fused", "fused_error"))
         rivals = {"as apart": predicted["apart"], f"as {other}": laws[other]}
-        judged = numbers(name, fused, error, config.seeds, law=laws[name], band=SMALL, rivals=rivals, at=at)
-        verdicts[name] = equivalence(judged)
+        yield name, held(name, "fused", laws[name], rivals, part=(..., measured["kinds"].index(name)))
+
     parts, alphas = np.array(config.parts, float), np.array(config.alphas)[:, None]
-    verdicts["ratio"] = equivalence(
-        numbers(
-            "common over private",
-            measured["common_over_private"],
-            measured["common_over_private_error"],
-            config.seeds,
-            law=predicted["common_over_private"],
-            limit=predicted["limit"],
-            band=SMALL,
-            rivals={
-                "h^(1 − 1/2(α + 1/2))": parts ** (1 - 1 / (2 * alphas + 1)),
-                "h^(1 − 1/2(α − 1/2))": parts ** (1 - 1 / (2 * alphas - 1)),
-                "h": parts + 0 * alphas,
-            },
-            at=at,
-        )
-    )
+    rivals = {
+        "h^(1 − 1/2(α + 1/2))": parts ** (1 - 1 / (2 * alphas + 1)),
+        "h^(1 − 1/2(α − 1/2))": parts ** (1 - 1 / (2 * alphas - 1)),
+        "h": parts + 0 * alphas,
+    }
+    ratio = "common_over_private"
+    yield "ratio", held("common over private", ratio, predicted[ratio], rivals, limit=predicted["limit"])
+
     private, common = predicted["extremes"]
     rivals = {"as private": private, "as common": common, "as apart": 3 * predicted["alone"]}
-    overlaps = measured["overlaps"], measured["overlaps_error"], config.seeds
-    shares = {"law": predicted["overlaps"], "band": SMALL, "rivals": rivals, "at": config.overlaps}
-    verdicts["overlaps"] = equivalence(numbers("overlap", *overlaps, **shares))
+    yield "overlaps", held("overlap", "overlaps", predicted["overlaps"], rivals, config.overlaps)
+
     names = measured["scale_names"]
     equal = [(common if "common" in name else private) / 3 for name in names]
-    first = {"as apart": predicted["alone"], "as with equal gradients": equal}
-    given = {"law": [predicted["scales"][name] for name in names], "band": SMALL, "rivals": first, "at": names}
-    verdicts["weak"] = equivalence(
-        numbers("first", measured["scales"], measured["scales_error"], config.seeds, **given)
-    )
+    rivals = {"as apart": predicted["alone"], "as with equal gradients": equal}
+    yield "weak", held("first", "scales", [predicted["scales"][name] for name in names], rivals, names)
+
     asked = [k for k, share in enumerate(config.head_overlaps) if share in FEW_IN_COMMON]
     at, judged = np.array(config.head_overlaps)[asked], []
     for name in ("single", "all"):
         ratio, error = (measured[f"small_over_{name}{end}"][asked] for end in ("", "_error"))
         judged += numbers(f"small groups over {name}", ratio, error, config.seeds, limit=1, at=at)
-    verdicts["groups"] = order(judged)
-    return verdicts
+    yield "groups", order(judged)

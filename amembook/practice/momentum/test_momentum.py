@@ -8,7 +8,6 @@ import torch
 
 import amemlib as am
 from amembook.practice import momentum
-from amembook.practice.momentum import measure
 
 CONFIG = momentum.EXPERIMENT.profiles["cpu"]
 FLAWS = [
@@ -36,7 +35,7 @@ def test_the_dense_gradient_is_the_librarys():
     W = torch.randn(8, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     q = am.sample_minibatch(problem, 16, 3)
     torch.testing.assert_close(
-        measure.dense_gradient(W, emb, q), am.gradient(W, emb, q), atol=1e-6, rtol=1e-4, check_dtype=False
+        momentum.dense_gradient(W, emb, q), am.gradient(W, emb, q), atol=1e-6, rtol=1e-4, check_dtype=False
     )
 
 
@@ -45,25 +44,25 @@ def test_a_run_is_torchs_muon_with_an_exact_map():
     W = torch.nn.Parameter(torch.zeros(8, 8, dtype=torch.float64))
     muon = am.Muon([W], lr=0.3, momentum=0.8, weight_decay=0.0, schedule=am.polar)
     for t in range(5):
-        W.grad = -measure.dense_gradient(W.detach(), emb, am.sample_minibatch(problem, 16, measure.BATCHES * 4 + t))
+        W.grad = -momentum.dense_gradient(W.detach(), emb, am.sample_minibatch(problem, 16, momentum.BATCHES * 4 + t))
         for group in muon.param_groups:
             group["lr"] = 0.3 * (1 - t / 5)
         muon.step()
-    found = measure.run_muon(emb, problem, 5, 16, 0.8, 0.3, 3)
-    assert found == pytest.approx(am.loss(W.detach(), emb, problem.frequencies), rel=1e-5)
+    value = momentum.run_muon(emb, problem, 5, 16, 0.8, 0.3, 3)
+    assert value == pytest.approx(am.loss(W.detach(), emb, problem.frequencies), rel=1e-5)
 
 
 def test_the_ladder_ends_where_both_neighbours_are_larger():
     tried = []
-    value, rate = measure.best_of_ladder(lambda rate: tried.append(rate) or abs(np.log2(rate) - 3), 0.5)
+    value, rate = momentum.best_of_ladder(lambda rate: tried.append(rate) or abs(np.log2(rate) - 3), 0.5)
     assert (value, rate) == (0, 8.0) and set(tried) >= {4.0, 8.0, 16.0} and len(tried) == len(set(tried))
 
 
 def test_at_the_least_loss_the_gradient_is_none_and_no_run_is_below():
     problem, emb = memory()
-    W, least, gradient = measure.least_loss(emb, problem)
-    assert gradient < 1e-4 and float(measure.dense_gradient(W, emb, problem.frequencies).norm()) < 1e-4
-    assert measure.run_muon(emb, problem, 60, 0, 0.6, 1.0, 0) >= least - 1e-9
+    W, least, gradient = momentum.least_loss(emb, problem)
+    assert gradient < 1e-4 and float(momentum.dense_gradient(W, emb, problem.frequencies).norm()) < 1e-4
+    assert momentum.run_muon(emb, problem, 60, 0, 0.6, 1.0, 0) >= least - 1e-9
 
 
 def test_the_polar_factor_of_skew_numbers_of_mean_zero_has_another_mean():
@@ -74,7 +73,7 @@ def test_the_polar_factor_of_skew_numbers_of_mean_zero_has_another_mean():
 
 
 def test_an_average_brings_the_mean_polar_factor_to_that_of_the_mean():
-    """The bound of prop-pm-average: 2 √(v (1 − β)/(1 + β)) / σ, here with room to fail by a factor of ten in β."""
+    """The bound of prop-pm-average: 2 √(v (1 − β)/(1 + β)) / σ, here with a margin to fail by a factor of ten in β."""
     generator = torch.Generator().manual_seed(0)
     H = torch.diag(torch.tensor([1.0, 0.5, 0.25], dtype=torch.float64))
     noise = torch.randn(4000, 3, 3, generator=generator, dtype=torch.float64) ** 3 * 0.05

@@ -1,13 +1,13 @@
 """Losses by optimizer at both budgets, beside the law."""
 
 import math
+from collections.abc import Iterator
 
-import numpy as np
-
-from amembook.practice.one_shot.expected import DATA_ALONE, fitted, law
+from amembook.practice.one_shot import expected
 from amembook.practice.one_shot.measure import OPTIMIZERS
-from amembook.run.base import Results, standard_error
-from amembook.run.claims import RATIO, SMALL, check, equivalence, numbers, order
+from amembook.run.base import Results
+from amembook.run.claims import RATIO, SMALL, check
+from amembook.run.study import above, law
 
 KEYS = ("excess", "loss", "error", "head", "floor", "steps")
 
@@ -17,46 +17,38 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     predicted: rung and shot, by optimizer the excess; data_alone and fitted likewise; exponents of `fitted`.
     """
     budgets = {"rung": config.rung, "shot": config.shot}
-    read = lambda grid, name, key: results.array(grid, key, entry=name).tolist()
-    measured = {grid: {key: {name: read(grid, name, key) for name in OPTIMIZERS} for key in KEYS} for grid in budgets}
-    measured["entries"] = {
-        grid: {name: results.grids[grid].axes["entry"][name] for name in OPTIMIZERS} for grid in budgets
+    by_name = lambda value: {name: value(name) for name in OPTIMIZERS}
+    measured = {
+        grid: {key: by_name(lambda name, key=key, grid=grid: results.array(grid, key, entry=name)) for key in KEYS}
+        for grid in budgets
     }
-    exponents = {name: fitted(name) for name in OPTIMIZERS}
-    predicted = {grid: {name: float(law(name, flops)) for name in OPTIMIZERS} for grid, flops in budgets.items()} | {
-        "data_alone": {name: float(law(name, config.rung, DATA_ALONE)) for name in OPTIMIZERS},
-        "fitted": {
-            grid: {name: float(law(name, flops, exponents[name])) for name in OPTIMIZERS}
-            for grid, flops in budgets.items()
-        },
-        "exponents": exponents,
+    measured["entries"] = {grid: by_name(results.grids[grid].axes["entry"].get) for grid in budgets}
+    exponents = by_name(expected.fitted)
+    laws = lambda flops, **exponent: by_name(lambda name: float(expected.law(name, flops, **exponent)))
+    predicted = {grid: laws(flops) for grid, flops in budgets.items()}
+    predicted["data_alone"] = laws(config.rung, exponent=expected.DATA_ALONE)
+    predicted["fitted"] = {
+        grid: by_name(lambda name, flops=flops: float(expected.law(name, flops, exponents[name])))
+        for grid, flops in budgets.items()
     }
-    return measured, predicted
+    return measured, predicted | {"exponents": exponents}
 
 
-def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
+def judge(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
     """By optimizer: at the rung its excess is the law's; shot_…: the one large run lies within `SMALL` of it, a check
     that it can break and not make. muon_behind: at the rung Muon's excess is above Adam's. sgd_level: SGD's is Adam's.
     """
-    excess = {name: np.asarray(measured["rung"]["excess"][name], dtype=float) for name in OPTIMIZERS}
-    one = lambda values: float(standard_error(values[None])[0])
-    verdicts = {}
-    for name, values in excess.items():
-        given = {"law": predicted["rung"][name], "band": SMALL}
-        given["rivals"] = {
+    excess, at_rung = measured["rung"]["excess"], predicted["rung"]
+    for name in OPTIMIZERS:
+        rivals = {
             "data alone": predicted["data_alone"][name],
             "fitted exponent": predicted["fitted"]["rung"][name],
         }
-        verdicts[name] = equivalence(numbers(f"{name}: excess", values.mean(), one(values), config.seeds, **given))
+        yield name, law(f"{name}: excess", excess[name], law=at_rung[name], band=SMALL, rivals=rivals)
     for name in OPTIMIZERS:
-        (found,) = np.asarray(measured["shot"]["excess"][name], dtype=float)
-        off = abs(math.log(found / predicted["shot"][name]))
-        verdicts[f"shot_{name}"] = check(off, math.log1p(SMALL), draws=1, name=f"{name}: log of excess over law")
-    behind, level = excess["muon"] / excess["adam"], excess["sgd"] / excess["adam"]
-    verdicts["muon_behind"] = order(
-        numbers("Muon over Adam", behind.mean(), one(behind), config.seeds, limit=1, scale=RATIO)
-    )
-    rival = predicted["rung"]["muon"] / predicted["rung"]["adam"]
-    given = {"law": 1.0, "band": SMALL, "rivals": {"Muon": rival}}
-    verdicts["sgd_level"] = equivalence(numbers("SGD over Adam", level.mean(), one(level), config.seeds, **given))
-    return verdicts
+        (shot,) = measured["shot"]["excess"][name]
+        off = abs(math.log(shot / predicted["shot"][name]))
+        yield f"shot_{name}", check(off, math.log1p(SMALL), draws=1, name=f"{name}: log of excess over law")
+    yield "muon_behind", above("Muon over Adam", excess["muon"] / excess["adam"], limit=1, scale=RATIO)
+    rivals = {"Muon": at_rung["muon"] / at_rung["adam"]}
+    yield "sgd_level", law("SGD over Adam", excess["sgd"] / excess["adam"], law=1.0, band=SMALL, rivals=rivals)

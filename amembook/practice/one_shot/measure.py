@@ -5,6 +5,7 @@ Everything about an input follows from its rank k and the seed by a hash, for th
 
 import math
 from functools import cache, lru_cache
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -253,9 +254,16 @@ def evaluate(W: Tensor, seed: int, head: int, rare: int) -> dict:
 
 
 def measure_run(
-    optimizer: str, flops: float, dim: int, batch_size: int, rate: float, head: int, rare: int, seed: int, device: str
+    config: SimpleNamespace,
+    optimizer: str,
+    flops: float,
+    dim: int,
+    batch_size: int,
+    rate: float,
+    seed: int,
+    device: str,
 ) -> dict:
     """One run at a budget: what `evaluate` tells, and the steps that the budget allows."""
     steps = max(1, int(flops // flops_of_step(optimizer, dim, batch_size)))
-    W = train(optimizer, dim, batch_size, steps, rate, seed, head, runtime.device(device))
-    return evaluate(W, seed, head, rare) | {"steps": steps}
+    W = train(optimizer, dim, batch_size, steps, rate, seed, config.head, runtime.device(device))
+    return evaluate(W, seed, config.head, config.rare) | {"steps": steps}

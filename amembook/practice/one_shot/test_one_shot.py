@@ -9,7 +9,6 @@ import torch
 from amembook import read_records
 from amembook.networks import updates
 from amembook.practice.one_shot import expected, measure
-from amembook.practice.one_shot.recipe import recipe
 from amembook.run.claims import NOT_REPRODUCED
 from amemlib import newton_schulz
 
@@ -48,8 +47,8 @@ def test_ranks_come_as_often_as_they_should():
 def test_targets_have_the_entropies_of_their_inputs_in_every_instance():
     one, other = (measure.make_inputs(np.arange(1, 200), 16, seed) for seed in (0, 1))
     assert torch.equal(one.entropy, other.entropy) and not torch.equal(one.x, other.x)
-    found = -torch.xlogy(one.targets, one.targets).sum(1)
-    torch.testing.assert_close(found, one.entropy, atol=2e-3, rtol=0)
+    entropy = -torch.xlogy(one.targets, one.targets).sum(1)
+    torch.testing.assert_close(entropy, one.entropy, atol=2e-3, rtol=0)
     torch.testing.assert_close(torch.linalg.vector_norm(one.x, dim=1), torch.ones(199))
     again = measure.make_inputs(np.array([7, 150]), 16, 0)
     assert torch.equal(again.x, one.x[[6, 149]])
@@ -75,8 +74,7 @@ def test_the_optimizers_are_those_of_the_other_studies():
         wanted = wanted - 0.1 * average / torch.linalg.norm(average)
         measure.sgd(W, gradient, state, 0.1, 1, 48)
     torch.testing.assert_close(W, wanted)
-    found = measure.quintics(G[0])
-    torch.testing.assert_close(found.double(), newton_schulz(G[0]), atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(measure.quintics(G[0]).double(), newton_schulz(G[0]), atol=1e-4, rtol=1e-4)
 
 
 def test_the_first_gradient_is_the_mean_of_what_labels_leave(monkeypatch):
@@ -91,12 +89,12 @@ def test_the_first_gradient_is_the_mean_of_what_labels_leave(monkeypatch):
 
 
 def test_a_memory_that_knows_nothing_pays_the_uniform_loss():
-    found = measure.evaluate(torch.zeros(512, 16), 0, 64, 512)
-    assert found["loss"] == pytest.approx(math.log(512), abs=4 * found["error"])
+    result = measure.evaluate(torch.zeros(512, 16), 0, 64, 512)
+    assert result["loss"] == pytest.approx(math.log(512), abs=4 * result["error"])
 
 
 def test_the_exponent_is_that_of_the_best_split_of_flops():
-    """At C = n D the least of n^{1−γ} + D^{−(γ−1)/γ}, found on a grid, falls as the law says."""
+    """At C = n D the least of n^{1−γ} + D^{−(γ−1)/γ}, on a grid, falls as the law says."""
     n = np.geomspace(1, 1e12, 200_001)
     least = [np.min(n**-0.2 + (C / n) ** (-0.2 / 1.2)) for C in (1e12, 1e13)]
     assert math.log10(least[1] / least[0]) == pytest.approx(expected.EXPONENT, abs=1e-3)
@@ -114,7 +112,7 @@ def test_the_screening_is_within_the_rules_of_the_task():
 
 def test_a_recipe_grows_with_its_budget():
     for name in measure.OPTIMIZERS:
-        small, large = (recipe(name, flops) for flops in (1e11, 1e12))
+        small, large = (expected.recipe(name, flops) for flops in (1e11, 1e12))
         assert large["dim"] / small["dim"] == pytest.approx(10 ** (1 / 2.2), rel=0.02)
         assert large["rate"] < small["rate"]
 

@@ -128,11 +128,11 @@ def spearman_chance(a, b) -> float:
 def least_significant(n: int, level: float = 0.05) -> float:
     """The smallest rank correlation of n things without ties that `spearman_chance` puts at or below `level`."""
     ranks = np.arange(n) - (n - 1) / 2
-    found = np.sort(np.array(list(itertools.permutations(ranks))) @ ranks)[::-1] / (ranks @ ranks)
-    at = int(level * len(found))
+    every = np.sort(np.array(list(itertools.permutations(ranks))) @ ranks)[::-1] / (ranks @ ranks)
+    at = int(level * len(every))
     # all orders of one correlation stand or fall together
-    values, ends = np.unique(-found.round(9), return_index=True)
-    ends = np.append(ends[1:], len(found))
+    values, ends = np.unique(-every.round(9), return_index=True)
+    ends = np.append(ends[1:], len(every))
     return float(-values[np.flatnonzero(ends <= at)[-1]])
 
 

@@ -29,7 +29,7 @@ def first_figure(record: dict) -> Figure:
     figure, (axis,) = new_axes(figsize=(5.0, 4.6))
     measured, predicted = record["measured"], record["predicted"]
     names = [name for name in NAMES if name in measured["first"] and name != "muon_without_momentum"][::-1]
-    found = np.array([measured["first"][name][-1] for name in names])
+    items = np.array([measured["first"][name][-1] for name in names])
     error = np.array([measured["first_error"][name][-1] for name in names], dtype=float)
     polar = {"muon", "normuon", "shampoo", "one_sided_shampoo", "soap"}
     entries = {"sign", "adam"}
@@ -39,10 +39,10 @@ def first_figure(record: dict) -> Figure:
     y = np.arange(len(names))
     for which, (colour, label) in enumerate(zip(colours, labels, strict=True)):
         at = [k for k in y if group[k] == which]
-        axis.barh(y[at], found[at], 0.7, xerr=2 * error[at], color=colour, label=label, ecolor=GREY)
+        axis.barh(y[at], items[at], 0.7, xerr=2 * error[at], color=colour, label=label, ecolor=GREY)
     law = {name: "muon" for name in polar} | {"sign": "sign", "adam": "sign", "sgd": "sgd"}
-    told = [(k, predicted["first"][law[name]][-1]) for k, name in enumerate(names) if name in law]
-    axis.plot([v for _, v in told], [k for k, _ in told], "|", color="black", ms=12, mew=1.8, label="predicted")
+    ticks = [(k, predicted["first"][law[name]][-1]) for k, name in enumerate(names) if name in law]
+    axis.plot([v for _, v in ticks], [k for k, _ in ticks], "|", color="black", ms=12, mew=1.8, label="predicted")
     axis.set_yticks(y, [NAMES[name] for name in names])
     config = record["config"]
     title = rf"$\alpha = {config['first_alpha']:g}$, $d = {config['first_dims'][-1]}$"

@@ -1,10 +1,11 @@
 """One step beside its predictions, identities, and the ranking of many steps."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from amembook.practice.optimizers import expected
+from amembook.practice.optimizers.measure import octaves_of
 from amembook.run.base import Results, standard_error
 from amembook.run.claims import DIFFERENCE, SHARP_DIM, SIZES, check, equivalence, family, numbers, order
 from amemlib.equivalents import SpectralLaw, expected_capacity
@@ -58,23 +59,22 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     measured["first"] = {name: draws.mean(1) for name, draws in counts.items()}
     measured["first_error"] = {name: standard_error(draws) for name, draws in counts.items()}
     measured["distance"] = {name: results.array("first", "distance", name).max() for name in names}
-    measured |= {key: {} for key in ("loss", "loss_error", "factor", "items")}
-    for batch in config.batch_sizes:
-        runs = {}
-        grid = "runs" if batch else "still"
+    measured |= {
+        key: {batch_word(b): {} for b in config.batch_sizes} for key in ("loss", "loss_error", "factor", "items")
+    }
+    for grid, factors in (("runs", config.factors), ("still", (1.0,))):
         for label in results.grids[grid].axes["run"]:
-            size, _, name = label.partition(" ")
-            if size != f"{batch}":
-                continue
-            losses, items = (np.atleast_2d(results.array(grid, key, run=label)) for key in ("loss", "items"))
+            batch, _, name = label.partition(" ")
+            losses, items = (results.array(grid, key, run=label) for key in ("loss", "items"))
             best = int(losses.mean(1).argmin())
-            factor = config.factors[best] if batch else 1.0
-            told = losses[best].mean(), standard_error(losses)[best], factor, items[best].mean()
-            runs[name] = [float(value) for value in told]
-        for k, key in enumerate(("loss", "loss_error", "factor", "items")):
-            measured[key][batch_word(batch)] = {name: values[k] for name, values in runs.items()}
-    shared = [name for name in TRACK if name in config.optimizers]
-    measured["correlation"] = correlations(shared, measured)
+            for key, value in (
+                ("loss", losses[best].mean()),
+                ("loss_error", standard_error(losses)[best]),
+                ("factor", factors[best]),
+                ("items", items[best].mean()),
+            ):
+                measured[key][batch_word(int(batch))][name] = float(value)
+    measured["correlation"] = correlations(measured)
     return measured, predict(config)
 
 
@@ -83,70 +83,67 @@ def batch_word(batch_size: int) -> str:
     return f"batch_{batch_size}" if batch_size else "population"
 
 
-def correlations(shared: list[str], measured: dict) -> dict[str, float]:
+def _shared(names) -> list[str]:
+    """Optimizers that ran here and on the track."""
+    return [name for name in TRACK if name in names]
+
+
+def correlations(measured: dict) -> dict[str, float]:
     """Rank correlation with the track: of the items of the first step (fewest last), and of the loss at each batch."""
-    track = [TRACK[name] for name in shared]
+    shared = _shared(measured["first"])
     if len(shared) < 4:
         return {}
     scores = {"first": [-measured["first"][name][-1] for name in shared]}
     scores |= {batch: [losses[name] for name in shared] for batch, losses in measured["loss"].items()}
-    return {name: expected.spearman(values, track) for name, values in scores.items()}
+    return {name: expected.spearman(values, [TRACK[name] for name in shared]) for name, values in scores.items()}
 
 
 def predict(config) -> dict:
     """Everything that has a prediction, from the config alone; rivals of the sign's law beside it."""
-    predicted = {"sign": {}, "logits": {}, "rank": {"low_rank": {}, "polar": {}}}
-    for key in ("sign", "sgd", "without_head", "gaussian", "polar"):
-        predicted["sign"][key] = {}
-    for key in ("signal", "rivals", "gaussian", "gaussian_rivals", "linear"):
-        predicted["logits"][key] = {}
-    predicted["over_sgd"] = {}
-    for alpha in config.alphas:
-        word, problems = f"{alpha:g}", [Problem.power_law(config.n_items, dim, alpha) for dim in config.dims]
-        told = [_sign(problem) for problem in problems]
-        for key, values in predicted["sign"].items():
-            values[word] = [one[0][key] for one in told]
-        for key, values in predicted["logits"].items():
-            values[word] = [one[1][key] for one in told]
-        ranked = [Problem.power_law(config.n_items, dim, alpha) for dim in config.rank_dims]
-        laws = [SpectralLaw.solve(problem.frequencies, problem.dim) for problem in ranked]
-        predicted["rank"]["low_rank"][word] = [
-            [expected.low_rank_capacity(problem, fraction, law) for fraction in config.fractions]
-            for problem, law in zip(ranked, laws, strict=True)
-        ]
-        predicted["rank"]["polar"][word] = [expected_capacity(problem, "polar") for problem in ranked]
-        predicted["over_sgd"][word] = expected.sign_over_sgd(alpha)
-    first = [Problem.power_law(config.n_items, dim, config.first_alpha) for dim in config.first_dims]
-    predicted["first"] = {
-        "muon": [expected_capacity(problem, "polar") for problem in first],
-        "sgd": [expected_capacity(problem, "sgd") for problem in first],
-        "sign": [expected.SignLaw.solve(problem.frequencies, problem.dim).capacity() for problem in first],
+    problems = lambda dims, alpha: [Problem.power_law(config.n_items, dim, alpha) for dim in dims]
+    words = {f"{alpha:g}": alpha for alpha in config.alphas}
+    sign = {word: [_sign(problem) for problem in problems(config.dims, alpha)] for word, alpha in words.items()}
+    # of counts and of logits: by law and α in words a list, aligned with `dims`
+    by_law = lambda k: {law: {word: [one[k][law] for one in sign[word]] for word in words} for law in sign[word][0][k]}
+    low_rank, polar = {}, {}
+    for word, alpha in words.items():
+        ranked = problems(config.rank_dims, alpha)
+        laws = [(problem, SpectralLaw.solve(problem.frequencies, problem.dim)) for problem in ranked]
+        low_rank[word] = [[expected.low_rank_capacity(p, share, law) for share in config.fractions] for p, law in laws]
+        polar[word] = [expected_capacity(problem, "polar") for problem in ranked]
+    first, shared = problems(config.first_dims, config.first_alpha), _shared(config.optimizers)
+    return {
+        "sign": by_law(0),
+        "logits": by_law(1),
+        "rank": {"low_rank": low_rank, "polar": polar},
+        "over_sgd": {word: expected.sign_over_sgd(alpha) for word, alpha in words.items()},
+        "first": {
+            "muon": [expected_capacity(problem, "polar") for problem in first],
+            "sgd": [expected_capacity(problem, "sgd") for problem in first],
+            "sign": [expected.SignLaw.solve(problem.frequencies, problem.dim).capacity() for problem in first],
+        },
+        "track": {name: TRACK[name] for name in shared},
+        "least_significant": expected.least_significant(len(shared)) if len(shared) >= 4 else None,
     }
-    n = len([name for name in TRACK if name in config.optimizers])
-    predicted["track"] = {name: steps for name, steps in TRACK.items() if name in config.optimizers}
-    predicted["least_significant"] = expected.least_significant(n) if n >= 4 else None
-    return predicted
 
 
-def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
+def judge(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
     """sign, rank, dion: counts from `SHARP_DIM` on, in total by α; dion: warm.
 
     logits: signals above `CLEAR_SIGNAL` and deviations of rivals, by the same rule. identities: `IDENTITY`.
     momentum: without it Muon ends at a higher loss at the smallest batch, and at a lower one on the population.
     ranking: at the smallest batch the rank correlation with the track has a chance of at most `CHANCE`.
     """
+    yield from _judge_sign(config, measured, predicted)
+    yield from _judge_rank(config, measured, predicted["rank"])
     exact = [name for name in (*POLAR_FIRST, "adam") if name in measured["distance"]]
-    return _judge_sign(config, measured, predicted) | {
-        **_judge_rank(config, measured, predicted["rank"]),
-        "identities": check(
-            max(measured["distance"][name] for name in exact),
-            IDENTITY,
-            len(config.first_dims) * config.seeds * len(exact),
-            "distance of an entry",
-        ),
-        "momentum": _judge_momentum(config, measured),
-        "ranking": _judge_ranking(config, measured),
-    }
+    furthest, cases = (
+        max(measured["distance"][name] for name in exact),
+        len(config.first_dims) * config.seeds * len(exact),
+    )
+    yield "identities", check(furthest, IDENTITY, cases, "distance of an entry")
+    yield "momentum", _judge_momentum(config, measured)
+    yield "ranking", _judge_ranking(config, measured)
 
 
 def _at_large(config, dims: tuple[int, ...]) -> Callable[[dict], np.ndarray]:
@@ -155,58 +152,49 @@ def _at_large(config, dims: tuple[int, ...]) -> Callable[[dict], np.ndarray]:
     return lambda values: np.array([values[f"{alpha:g}"] for alpha in config.alphas])[:, large]
 
 
-def _totals(config, name: str, found, error, law, draws: int, rivals: dict, keep=True) -> list[dict]:
-    """The numbers of counts by α."""
-    at = [f"α = {alpha:g}" for alpha in config.alphas]
-    return family(name, found, error, draws, law=law, band=SIZES, rivals=rivals, keep=keep, at=at)
-
-
-def _judge_sign(config, measured: dict, predicted: dict) -> dict[str, dict]:
+def _judge_sign(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
     if max(config.dims) < SHARP_DIM:
-        return {name: equivalence([]) for name in ("sign", "logits")}
-    table = _at_large(config, config.dims)
-    laws = {key: table(values) for key, values in predicted["sign"].items()}
-    names = {"rare rivals alone": "without_head", "Gaussian entries": "gaussian", "Muon's": "polar", "SGD's": "sgd"}
-    found, error = table(measured["sign"]["sign"]), table(measured["sign_error"]["sign"])
-    others = {name: laws[key] for name, key in names.items()}
-    sign = _totals(config, "items", found, error, laws["sign"], config.sign_seeds, others)
+        yield from {"sign": equivalence([]), "logits": equivalence([])}.items()
+        return
+    table, seeds, at = _at_large(config, config.dims), config.sign_seeds, [f"α = {alpha:g}" for alpha in config.alphas]
+    laws, logits = ({law: table(values) for law, values in predicted[name].items()} for name in ("sign", "logits"))
+    rivals = {
+        "rare rivals alone": laws["without_head"],
+        "Gaussian entries": laws["gaussian"],
+        "Muon's": laws["polar"],
+        "SGD's": laws["sgd"],
+    }
+    items, error = table(measured["sign"]["sign"]), table(measured["sign_error"]["sign"])
+    sign = family("items", items, error, seeds, law=laws["sign"], band=SIZES, rivals=rivals, at=at)
+    yield "sign", equivalence(sign)
 
-    logits, at = (
-        {key: table(values) for key, values in predicted["logits"].items()},
-        [f"α = {a:g}" for a in config.alphas],
-    )
-    keep = logits["signal"] >= CLEAR_SIGNAL
+    signal = {"Gaussian entries": logits["gaussian"], "in proportion to the frequency": logits["linear"]}
+    spread = {"Gaussian entries": logits["gaussian_rivals"], "one deviation for all": np.ones_like(logits["rivals"])}
     both = []
-    for key, kept, others in (
-        ("signal", keep, {"Gaussian entries": "gaussian", "in proportion to the frequency": "linear"}),
-        ("rivals", True, {"Gaussian entries": "gaussian_rivals"}),
-    ):
-        rivals = {name: logits[law] for name, law in others.items()}
-        rivals |= {"one deviation for all": np.ones_like(logits[key])} if key == "rivals" else {}
-        given = {"law": logits[key], "band": SIZES, "rivals": rivals, "keep": kept, "at": at}
-        found, error = table(measured["logits"][key]), table(measured["logits_error"][key])
-        both += family(f"sum of {key}", found, error, config.sign_seeds, counted=False, **given)
-    return {"sign": equivalence(sign), "logits": equivalence(both)}
+    for key, rivals, keep in (("signal", signal, logits["signal"] >= CLEAR_SIGNAL), ("rivals", spread, True)):
+        held_to = {"law": logits[key], "band": SIZES, "rivals": rivals, "keep": keep, "at": at}
+        mean, error = table(measured["logits"][key]), table(measured["logits_error"][key])
+        both += family(f"sum of {key}", mean, error, seeds, counted=False, **held_to)
+    yield "logits", equivalence(both)
 
 
-def _judge_rank(config, measured: dict, predicted: dict) -> dict[str, dict]:
+def _judge_rank(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
     if max(config.rank_dims) < SHARP_DIM:
-        return {name: equivalence([]) for name in ("rank", "dion")}
+        yield from {"rank": equivalence([]), "dion": equivalence([])}.items()
+        return
     table, fractions = _at_large(config, config.rank_dims), np.array(config.fractions)
     law, polar = table(predicted["low_rank"]), table(predicted["polar"])[:, :, None]
+    keep, at = fractions >= LEAST_FRACTION, [f"α = {alpha:g}" for alpha in config.alphas]
     rivals = {
         "in proportion to the rank": polar * fractions,
         "Muon's": polar,
         "by the number of parameters": polar * (fractions * (2 - fractions)),
     }
-    keep, n_draws = fractions >= LEAST_FRACTION, config.seeds
-
-    def follows(key: str, others: dict) -> dict:
-        found, error = table(measured["rank"][key]), table(measured["rank_error"][key])
-        return equivalence(_totals(config, "items", found, error, law, n_draws, others, keep))
-
     first = {"Dion's first step": table(measured["rank"]["dion"])}
-    return {"rank": follows("low_rank", rivals), "dion": follows("warm", rivals | first)}
+    for name, key, others in (("rank", "low_rank", rivals), ("dion", "warm", rivals | first)):
+        items, error = table(measured["rank"][key]), table(measured["rank_error"][key])
+        held_to = {"law": law, "band": SIZES, "rivals": others, "keep": keep, "at": at}
+        yield name, equivalence(family("items", items, error, config.seeds, **held_to))
 
 
 def _smallest(config) -> int:
@@ -228,7 +216,7 @@ def _judge_momentum(config, measured: dict) -> dict:
 
 
 def _judge_ranking(config, measured: dict) -> dict:
-    shared = [name for name in TRACK if name in config.optimizers]
+    shared = _shared(config.optimizers)
     if len(shared) < 6:
         return order([])
     track = [TRACK[name] for name in shared]
@@ -239,7 +227,7 @@ def _judge_ranking(config, measured: dict) -> dict:
 
 def _sign(problem: Problem) -> tuple[dict, dict]:
     """Counts by law, and by octave of rank what the laws say of the logits of sign(G)."""
-    q, dim, n_items = problem.frequencies, problem.dim, problem.n_items
+    q, dim = problem.frequencies, problem.dim
     law = expected.SignLaw.solve(q, dim)
     values, gaussian, gaussian_count = expected.gaussian_entries(q, dim)
     counts = {
@@ -251,8 +239,7 @@ def _sign(problem: Problem) -> tuple[dict, dict]:
     }
     log_q, log_values = np.log(q.numpy()), np.log(values[::-1])
     at_ranks = lambda curve: np.interp(log_q, log_values, curve[::-1])
-    octaves = [slice(2**k - 1, 2 ** (k + 1) - 1) for k in range(int(np.log2(n_items // 2 + 1)))]
-    means = lambda curve: [at_ranks(curve)[ranks].mean() for ranks in octaves]
+    means = lambda curve: [at_ranks(curve)[ranks].mean() for ranks in octaves_of(problem.n_items)]
     square = law.counts @ values**2
     logits = {
         "signal": means(law.signal),

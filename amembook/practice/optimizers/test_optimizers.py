@@ -92,8 +92,8 @@ def test_the_signs_deviations_add_up_and_its_signal_is_that_of_simulated_entries
     S = h**2 @ q.numpy() ** 2
     for rank in (0, 3, 30):
         weight = q[rank].item()
-        found = 200 * math.sqrt(2 / math.pi) * np.mean(weight * h[:, rank] ** 2 / np.sqrt(S))
-        assert np.interp(weight, law.values[::-1], law.signal[::-1]) == pytest.approx(found, rel=0.04)
+        signal = 200 * math.sqrt(2 / math.pi) * np.mean(weight * h[:, rank] ** 2 / np.sqrt(S))
+        assert np.interp(weight, law.values[::-1], law.signal[::-1]) == pytest.approx(signal, rel=0.04)
     head = 1 + 4 * 200 / math.pi * np.mean(q[0].item() ** 2 * h[:, 0] ** 4 / S)
     own = head - 2 * law.signal[0] ** 2 / 200
     assert law.own[0] == pytest.approx(own, rel=0.05)

@@ -5,8 +5,7 @@ import torch
 
 import amemlib as am
 from amembook.networks import long_runs, updates
-from amembook.practice.ranking import measure
-from amembook.practice.ranking.judge import TRACK
+from amembook.practice.ranking import OPTIMIZERS, TRACK
 
 FLAWS = [
     (("draws", "60 16", "muon"), [0.1] * 5, "shampoo", "not reproduced"),
@@ -17,7 +16,7 @@ REFUSED = [("horizon", 100.0, "horizon")]
 
 
 def test_the_track_has_every_optimizer_of_the_runs():
-    assert list(TRACK) == list(measure.OPTIMIZERS)
+    assert list(TRACK) == list(OPTIMIZERS)
 
 
 def test_shipped_muon_is_the_librarys_optimizer_with_an_exact_map():
@@ -32,8 +31,8 @@ def test_shipped_muon_is_the_librarys_optimizer_with_an_exact_map():
             group["lr"] = 0.3 * (1 - t / 5)
         muon.step()
     shipped = lambda state, G: updates.muon_shipped(state, G, 0.8)
-    found = long_runs.loss_after(shipped, emb, problem, 5, 16, 0.3, 3)
-    assert found == pytest.approx(am.loss(W.detach(), emb, problem.frequencies), rel=1e-5)
+    value = long_runs.loss_after(shipped, emb, problem, 5, 16, 0.3, 3)
+    assert value == pytest.approx(am.loss(W.detach(), emb, problem.frequencies), rel=1e-5)
 
 
 def test_the_biased_average_weighs_the_newest_gradient_more():

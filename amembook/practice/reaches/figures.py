@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from amembook.figures.style import GREY, PALE, frame, name_lines, new_axes, points, series
-from amembook.practice.reaches.judge import NOISE
+from amembook.practice.reaches import NOISE
 
 
 def reaches_figure(record: dict) -> Figure:

@@ -1,11 +1,12 @@
 """The mathematics of `reaches`."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import amemlib as am
 from amembook.practice import reaches
-from amembook.practice.reaches import measure
 from amembook.run.base import Results
 
 CONFIG = reaches.EXPERIMENT.profiles["smoke"]
@@ -13,16 +14,17 @@ FLAWS = [(("batches_exponent", 0, 2), -0.2, "noise", "not reproduced")]
 
 
 def test_the_first_momentum_is_the_gradient():
-    found = measure.measure_reach(100, 16, 1.5, 0, [1], 0.95, 0.1, 0, "cpu")
+    config = SimpleNamespace(n_items=100, beta=0.95, rate=0.1)
+    first = reaches.measure_reach(config, 1.5, 16, 0, [1], 0, "cpu")
     problem = am.Problem.power_law(100, 16, 1.5)
     G = am.initial_gradient(am.sample_embeddings(problem, 0), problem.frequencies)
-    assert found["reach"] == pytest.approx([am.diagnose(G).reach["jordan"]], rel=1e-4)
+    assert first["reach"] == pytest.approx([am.diagnose(G).reach["jordan"]], rel=1e-4)
 
 
 def test_the_steps_looked_at_are_those_of_one_run():
-    arguments = (100, 16, 1.5, 32, [1, 2, 6], 0.9, 0.1, 0, "cpu")
-    found = measure.measure_reach(*arguments)
-    assert {len(values) for values in found.values()} == {3} and found == measure.measure_reach(*arguments)
+    arguments = (SimpleNamespace(n_items=100, beta=0.9, rate=0.1), 1.5, 16, 32, [1, 2, 6], 0, "cpu")
+    run = reaches.measure_reach(*arguments)
+    assert {len(values) for values in run.values()} == {3} and run == reaches.measure_reach(*arguments)
 
 
 def test_an_exponent_that_was_put_in_is_found():

@@ -22,8 +22,10 @@ def shapes_figure(record: dict) -> Figure:
     frame(axes[0], "outputs × inputs", "items of one step", log="y")
     axes[0].legend()
     x, law = np.arange(len(config["tilings"])), np.array(predicted["tiles"]["polar"])
-    found, error = (np.array(told, float) / law[0] for told in (measured["tiles"]["polar"], measured["tiles_error"]))
-    axes[1].bar(x, found, 0.6, yerr=2 * error, color=optimizer("polar").colour, alpha=0.6, ecolor=GREY)
+    tiles, error = (
+        np.array(values, float) / law[0] for values in (measured["tiles"]["polar"], measured["tiles_error"])
+    )
+    axes[1].bar(x, tiles, 0.6, yerr=2 * error, color=optimizer("polar").colour, alpha=0.6, ecolor=GREY)
     axes[1].plot(x, law / law[0], "_", color="black", ms=16, mew=1.6)
     axes[1].set_xticks(x, [text.replace("x", "×") for text in config["tilings"]])
     frame(

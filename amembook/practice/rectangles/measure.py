@@ -1,6 +1,7 @@
 """What a cell of the study measures: recovered items and the best learning rate of steps on an m × n memory."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import torch
@@ -17,10 +18,10 @@ RATES = 2.0 ** np.arange(2.0, 8.1, 0.5)
 
 def pair_of(name: str, text: str) -> tuple[int, int]:
     """(4, 2) of "4x2"; `ValueError` for what is no such pair."""
-    found = re.fullmatch(r"([1-9]\d{0,5})x([1-9]\d{0,5})", text)
-    if not found:
+    pair = re.fullmatch(r"([1-9]\d{0,5})x([1-9]\d{0,5})", text)
+    if not pair:
         raise ValueError(f"{name} must hold pairs of whole numbers such as 4x2, got {text!r}")
-    return int(found[1]), int(found[2])
+    return int(pair[1]), int(pair[2])
 
 
 def sample_sides(
@@ -64,11 +65,17 @@ def best_rate(logits: Float[Tensor, "N N"], p: Float[Tensor, " N"]) -> dict:
     return {"rate": float(RATES[k] * 2 ** (0.5 * shift)), "loss": losses[k], "at_edge": at_edge}
 
 
-def measure_shape(n_items: int, shape: str, alpha: float, seed: int, device: str) -> dict:
+def drawn(
+    config: SimpleNamespace, rows: int, columns: int, seed: int, device: str
+) -> tuple[Float[Tensor, "N m"], Float[Tensor, "N n"], Float[Tensor, " N"]]:
+    """Both sides of a draw, and the frequencies."""
+    U, V = sample_sides(config.n_items, rows, columns, seed, device)
+    return U, V, Problem.power_law(config.n_items, 1, config.alpha).frequencies.to(U.device)
+
+
+def measure_shape(config: SimpleNamespace, shape: str, seed: int, device: str) -> dict:
     """Items of polar, of five steps as shipped and of SGD, and the best learning rate of polar, for one shape."""
-    rows, columns = pair_of("shape", shape)
-    U, V = sample_sides(n_items, rows, columns, seed, device)
-    p = Problem.power_law(n_items, 1, alpha).frequencies.to(U.device)
+    U, V, p = drawn(config, *pair_of("shape", shape), seed, device)
     G = first_gradient(U, V, p)
     maps = {"polar": polar(G), "jordan": newton_schulz(G, coefficients="jordan"), "sgd": G}
     logits = {name: V @ W.mT @ U.mT for name, W in maps.items()}
@@ -77,26 +84,24 @@ def measure_shape(n_items: int, shape: str, alpha: float, seed: int, device: str
     return {"counts": counts} | best_rate(logits["polar"].float(), p.float())
 
 
-def measure_tiles(n_items: int, tiled: str, alpha: float, tiling: str, seed: int, device: str) -> dict:
+def measure_tiles(config: SimpleNamespace, tiling: str, seed: int, device: str) -> dict:
     """Items of the polar factors of tiles of one matrix."""
-    rows, columns = pair_of("tiled", tiled)
-    U, V = sample_sides(n_items, rows, columns, seed, device)
-    p = Problem.power_law(n_items, 1, alpha).frequencies.to(U.device)
+    U, V, p = drawn(config, *pair_of("tiled", config.tiled), seed, device)
     W = tiled_polar(first_gradient(U, V, p), *pair_of("tiling", tiling))
     return {"count": recovered_items(V @ W.mT @ U.mT)}
 
 
-def measure_fused(n_items: int, parts_dim: int, alpha: float, scale: float, seed: int, device: str) -> dict:
+def measure_fused(config: SimpleNamespace, scale: float, seed: int, device: str) -> dict:
     """Three square memories of the same inputs and other outputs, the first one's gradient times `scale`.
 
     fused, apart: items of the first from the polar factor of the stack, and of its own; other: of the second, fused.
     size: the first one's part of the step over the second one's, in the Frobenius norm.
     """
-    U, V = sample_sides(n_items, 3 * parts_dim, parts_dim, seed, device)
-    p = Problem.power_law(n_items, 1, alpha).frequencies.to(U.device)
-    parts = [U[:, k * parts_dim : (k + 1) * parts_dim] for k in range(3)]
+    dim = config.parts_dim
+    U, V, p = drawn(config, 3 * dim, dim, seed, device)
+    parts = U.split(dim, 1)
     G = [first_gradient(part, V, p) for part in parts]
-    fused = polar(torch.cat([scale * G[0], *G[1:]])).split(parts_dim)
+    fused = polar(torch.cat([scale * G[0], *G[1:]])).split(dim)
     count = lambda W, part: recovered_items(V @ W.mT @ part.mT)
     return {
         "fused": count(fused[0], parts[0]),
@@ -106,15 +111,15 @@ def measure_fused(n_items: int, parts_dim: int, alpha: float, scale: float, seed
     }
 
 
-def measure_one_hot(n_items: int, dim: int, alpha: float, seed: int, device: str) -> dict:
+def measure_one_hot(config: SimpleNamespace, dim: int, seed: int, device: str) -> dict:
     """Items of a head, outputs one-hot, and of an embedding, inputs one-hot, with SGD, polar, equal rows and sign.
 
     equal: the vector of every token brought to one length, rows of a head, columns of an embedding. sign: Adam's first
     step.
     """
-    X = sample_sides(n_items, dim, dim, seed, device)[0]
-    p = Problem.power_law(n_items, 1, alpha).frequencies.to(X.device)
-    eye = torch.eye(n_items, dtype=torch.float64, device=X.device)
+    X = sample_sides(config.n_items, dim, dim, seed, device)[0]
+    p = Problem.power_law(config.n_items, 1, config.alpha).frequencies.to(X.device)
+    eye = torch.eye(config.n_items, dtype=torch.float64, device=X.device)
     head, embedding = first_gradient(eye, X, p), first_gradient(X, eye, p)
     lengths = torch.linalg.vector_norm
     maps = {

@@ -26,8 +26,8 @@ RESCALED = "turbo_muon, rows rescaled"
 def sizes(records: list[dict], alpha: str) -> list[tuple[dict, int, int]]:
     """(record, place among its dims, d) of every d at which some record has this α, by d."""
     having = [record for record in records if alpha in record["measured"]["polar"]]
-    found = [(record, at, dim) for record in having for at, dim in enumerate(record["config"]["dims"])]
-    return sorted(found, key=lambda size: size[2])
+    sizes = [(record, at, dim) for record in having for at, dim in enumerate(record["config"]["dims"])]
+    return sorted(sizes, key=lambda size: size[2])
 
 
 def kept_figure(records: list[dict], alpha: str) -> Figure:
@@ -38,16 +38,18 @@ def kept_figure(records: list[dict], alpha: str) -> Figure:
     names = sorted(NAMES, key=lambda name: record["predicted"]["counts"]["float32"][alpha][name][last])
     places = np.arange(len(names))
     for k, (look, (record, at, _)) in enumerate(zip(looks(shown), shown, strict=True)):
-        full, told = record["measured"]["polar"][alpha][at], record["measured"]
-        read = lambda key, told=told, at=at: np.array([told[key]["float32"][alpha][n][at] or 0 for n in names])
-        found, error = read("counts") / full, read("error") / full
+        full, measured = record["measured"]["polar"][alpha][at], record["measured"]
+        read = lambda key, measured=measured, at=at: np.array(
+            [measured[key]["float32"][alpha][n][at] or 0 for n in names]
+        )
+        kept, error = read("counts") / full, read("error") / full
         law = np.array([record["predicted"]["counts"]["float32"][alpha][name][at] for name in names])
         law = law / record["predicted"]["polar"][alpha][at]
         shipped = names.index("turbo_muon")
         # no law and no stored error for the map with rescaled rows
-        found[shipped], error[shipped], law[shipped] = told["rows"][RESCALED][alpha][at] / full, 0, np.nan
+        kept[shipped], error[shipped], law[shipped] = measured["rows"][RESCALED][alpha][at] / full, 0, np.nan
         y = places + (k - 0.5) * 0.4
-        axis.barh(y, found, 0.36, xerr=2 * error, color=look.colour, alpha=0.75, label=look.label, ecolor=GREY)
+        axis.barh(y, kept, 0.36, xerr=2 * error, color=look.colour, alpha=0.75, label=look.label, ecolor=GREY)
         axis.plot(law, y, "|", color="black", ms=9, mew=1.6, label="predicted" if k else None)
     axis.axvline(1, color=GREY, lw=1)
     axis.set_yticks(places, [NAMES[name] for name in names])
@@ -68,9 +70,9 @@ def law_figure(records: list[dict]) -> Figure:
     alphas = sorted({alpha for record in records for alpha in record["measured"]["polar"]}, key=float)
     for look, alpha in series(alphas, r"$\alpha = {}$"):
         points = [
-            (record["predicted"]["reach"][alpha][name][at], found[at] / record["measured"]["polar"][alpha][at])
+            (record["predicted"]["reach"][alpha][name][at], items[at] / record["measured"]["polar"][alpha][at])
             for record, at, _ in sizes(records, alpha)
-            for name, found in record["measured"]["counts"]["float32"][alpha].items()
+            for name, items in record["measured"]["counts"]["float32"][alpha].items()
         ]
         axis.plot(*np.transpose(points), look.marker, color=look.colour, ms=4.5, label=look.label)
         curve = sizes(records, alpha)[-1][0]["predicted"]["curve"][alpha]
@@ -89,9 +91,9 @@ def formats_figure(records: list[dict]) -> Figure:
     for look, alpha in series(alphas, r"$\alpha = {}$"):
         for name, style in (("float16", {"mfc": "none"}), ("bfloat16", {"label": look.label})):
             points = [
-                [told["counts"][name][alpha][n][at] / told["counts"]["float32"][alpha][n][at] for n in NAMES]
+                [numbers["counts"][name][alpha][n][at] / numbers["counts"]["float32"][alpha][n][at] for n in NAMES]
                 for record, at, _ in sizes(records, alpha)
-                for told in (record["predicted"], record["measured"])
+                for numbers in (record["predicted"], record["measured"])
             ]
             pairs = np.concatenate(points[::2]), np.concatenate(points[1::2])
             axis.plot(*pairs, look.marker, color=look.colour, ms=5.5, **style)

@@ -1,5 +1,7 @@
 """Every schedule beside its prediction, the law, the formats, torch's own Muon."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from amembook.practice.schedules import expected
@@ -27,19 +29,20 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     what h_λ with λ = ‖G‖_F / Λ recovers; sgd[α]; reach[α][schedule], Λ s_{d/2} / ‖G‖_F; curve[α], reaches and shares of
     h_λ at the largest d; table[format][α][schedule], shares at `table_dims`; and by schedule its slope and products.
     """
-    words = {alpha: f"{alpha:g}" for alpha in config.alphas}
-    read = lambda alpha, *keys: results.array("schedules", *keys, alpha=alpha).astype(float)
-    measured = {"counts": {}, "error": {}, "polar": {}, "norm": {}, "median": {}, "torch": {}, "torch_error": {}}
-    for name in FORMATS:
-        draws = {a: {key: read(a, "counts", name, key) for key in config.schedules} for a in config.alphas}
-        measured["counts"][name] = {words[a]: {k: v.mean(1) for k, v in draws[a].items()} for a in draws}
-        measured["error"][name] = {words[a]: {k: standard_error(v) for k, v in draws[a].items()} for a in draws}
-    for key in ("polar", "norm", "median", "torch"):
-        measured[key] = {word: read(alpha, key).mean(1) for alpha, word in words.items()}
-    measured["torch_error"] = {word: standard_error(read(alpha, "torch")) for alpha, word in words.items()}
-    measured["rows"] = {
-        name: {word: read(alpha, "rows", name).mean(1) for alpha, word in words.items()} for name in ROW_MAPS
+    words = {f"{alpha:g}": alpha for alpha in config.alphas}
+    read = lambda word, *keys: results.array("schedules", *keys, alpha=words[word]).astype(float)
+    by_schedule = lambda name, statistic: {
+        word: {key: statistic(read(word, "counts", name, key)) for key in config.schedules} for word in words
     }
+    mean = lambda draws: draws.mean(1)
+    measured = {
+        "counts": {name: by_schedule(name, mean) for name in FORMATS},
+        "error": {name: by_schedule(name, standard_error) for name in FORMATS},
+    }
+    for key in ("polar", "norm", "median", "torch"):
+        measured[key] = {word: mean(read(word, key)) for word in words}
+    measured["torch_error"] = {word: standard_error(read(word, "torch")) for word in words}
+    measured["rows"] = {name: {word: mean(read(word, "rows", name)) for word in words} for name in ROW_MAPS}
     return measured, predict(config)
 
 
@@ -68,7 +71,7 @@ def predict(config) -> dict:
     return predicted
 
 
-def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
+def judge(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
     """From `SHARP_DIM` on, the total of every schedule over α and d.
 
     counts: every schedule in float32. formats: float16 and bfloat16 with the noise of rounding, while that takes at
@@ -76,43 +79,41 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     alone. All are predictions for these sizes.
     """
     words = [f"{alpha:g}" for alpha in config.alphas]
-    judged = np.array(config.dims) >= SHARP_DIM
-    if not judged.any():
-        return {name: equivalence([]) for name in ("counts", "formats", "torch", "law")}
+    large = np.array(config.dims) >= SHARP_DIM
+    if not large.any():
+        yield from dict.fromkeys(("counts", "formats", "torch", "law"), equivalence([])).items()
+        return
+    by_alpha = lambda values: np.array([values[word] for word in words])[:, large]
     # (schedules, α, d)
-    table = lambda values: np.array([[values[w][k] for w in words] for k in config.schedules])[..., judged]
-    alike = lambda values: np.broadcast_to(np.array([values[w] for w in words])[:, judged], exact.shape)
+    table = lambda values: np.array([by_alpha({w: values[w][key] for w in words}) for key in config.schedules])
 
-    def follows(names, laws, band, rivals, kept=True) -> dict:
-        made = []
-        for name, law, keep in zip(names, laws, np.broadcast_to(kept, (len(names), *exact.shape)), strict=True):
-            found, error = (table(measured[key][name]) for key in ("counts", "error"))
-            given = {"law": law, "band": band, "rivals": rivals, "keep": keep, "at": config.schedules}
-            made += family(f"{name} items", found, error, config.seeds, **given)
-        return equivalence(made)
+    def total(name: str, law: np.ndarray, band: float, rivals: dict, keep=True) -> list[dict]:
+        held_to = {"law": law, "band": band, "rivals": rivals, "keep": keep, "at": config.schedules}
+        items, error = table(measured["counts"][name]), table(measured["error"][name])
+        return family(f"{name} items", items, error, config.seeds, **held_to)
 
-    exact = table(predicted["counts"]["float32"])
-    jordan = {w: predicted["counts"]["float32"][w]["jordan"] for w in words}
-    rivals = {"exact Muon's items": alike(predicted["polar"]), "five steps are five steps": alike(jordan)}
+    laws = {name: table(predicted["counts"][name]) for name in FORMATS}
+    exact, jordan = laws["float32"], config.schedules.index("jordan")
+    full, five = by_alpha(predicted["polar"]), exact[jordan]
+    alike = lambda values: np.broadcast_to(values, exact.shape)
+    rivals = {"exact Muon's items": alike(full), "five steps are five steps": alike(five)}
+    yield "counts", equivalence(total("float32", exact, SIZES, rivals))
+
+    formats = []
+    for name in ("float16", "bfloat16"):
+        keep = laws[name] >= (1 - MOST_LOST) * exact
+        formats += total(name, laws[name], SIZES, {"float32's items": exact} | rivals, keep)
+    yield "formats", equivalence(formats)
+
     slopes = np.array([predicted["slope"][key] for key in config.schedules])[:, None, None]
-    full, five = rivals.values()
-    proportional = {"in proportion to the slope": np.minimum(full, five * slopes / predicted["slope"]["jordan"])}
-    low = [name for name in FORMATS if name != "float32"]
-    rounded = np.array([table(predicted["counts"][name]) for name in low])
-    verdicts = {
-        "counts": follows(["float32"], [exact], SIZES, rivals),
-        "formats": follows(
-            low, rounded, SIZES, {"float32's items": exact} | rivals, rounded >= (1 - MOST_LOST) * exact
-        ),
-        "law": follows(["float32"], [table(predicted["law"])], LAW_BAND, rivals | proportional),
-    }
-    own, error = (np.array([measured[key][w] for w in words])[:, judged] for key in ("torch", "torch_error"))
-    shipped = np.array([predicted["counts"]["bfloat16"][w]["jordan"] for w in words])[:, judged]
-    others = {"exact Muon's items": full[0], "jordan in float32": five[0]}
-    given = {"law": shipped, "band": SIZES, "rivals": others, "at": [f"α = {w}" for w in words]}
-    made = family("items", own, error, config.seeds, **given)
+    rivals |= {"in proportion to the slope": np.minimum(full, five * slopes / slopes[jordan])}
+    yield "law", equivalence(total("float32", table(predicted["law"]), LAW_BAND, rivals))
+
+    own, error = by_alpha(measured["torch"]), by_alpha(measured["torch_error"])
+    rivals = {"exact Muon's items": full, "jordan in float32": five}
+    held_to = {"law": laws["bfloat16"][jordan], "band": SIZES, "rivals": rivals, "at": [f"α = {w}" for w in words]}
     # where torch has no Muon there is nothing to judge
-    return verdicts | {"torch": equivalence(made if own.all() else [])}
+    yield "torch", equivalence(family("items", own, error, config.seeds, **held_to) if own.all() else [])
 
 
 def _curve(problem: Problem, law: SpectralLaw) -> dict:

@@ -1,6 +1,7 @@
 """What a cell of the study measures: every schedule in every format on one gradient, and what is added to the rows."""
 
 from collections.abc import Iterable, Sequence
+from types import SimpleNamespace
 
 import torch
 from jaxtyping import Float
@@ -57,37 +58,25 @@ def torch_muon(G: Float[Tensor, "m n"]) -> Float[Tensor, "m n"]:
     return W.detach().double()
 
 
-def measure_schedules(
-    schedules: Sequence[str],
-    n_items: int,
-    dim: int,
-    alpha: float,
-    torch_dims: Sequence[int],
-    seed: int,
-    device: str,
-) -> dict:
+def measure_schedules(config: SimpleNamespace, alpha: float, dim: int, seed: int, device: str) -> dict:
     """Recovered items: `polar`; `counts[format][schedule]`; `rows[…]` of `ROW_MAPS`; `torch`, its own Muon.
 
     torch: 0 where it is not run. norm: ‖G‖_F over the root of Σ p². median: s_{d/2} / ‖G‖_F.
     """
-    problem = Problem.power_law(n_items, dim, alpha)
+    problem = Problem.power_law(config.n_items, dim, alpha)
     emb = sample_embeddings(problem, seed, runtime.device(device))
     G = initial_gradient(emb, problem.frequencies)
     norm, rank = torch.linalg.norm(G), gradient_rank(emb, problem.frequencies)
     exact, rescaled = (spectral_map(X, torch.ones_like, rank) for X in (G, rescaled_rows(G)))
     turbo = spectral_map(rescaled_rows(G), lambda s: compose_quintics(s.clamp(max=1), SCHEDULES["turbo_muon"]), rank)
     rows = (rescaled, turbo, equalised_rows(exact), equalised_rows(newton_schulz(G, coefficients="jordan")))
+    count = lambda name, dtype: capacity(newton_schulz_in_format(G, SCHEDULES[name], dtype), emb)
+    own = dim in config.torch_dims and hasattr(torch.optim, "Muon")
     return {
         "norm": (norm / problem.frequencies.norm()).item(),
         "median": (singular_values(G)[dim // 2] / norm).item(),
         "polar": capacity(exact, emb),
-        "counts": {
-            name: {
-                schedule: capacity(newton_schulz_in_format(G, SCHEDULES[schedule], dtype), emb)
-                for schedule in schedules
-            }
-            for name, dtype in FORMATS.items()
-        },
+        "counts": {name: {key: count(key, dtype) for key in config.schedules} for name, dtype in FORMATS.items()},
         "rows": {name: capacity(W, emb) for name, W in zip(ROW_MAPS, rows, strict=True)},
-        "torch": capacity(torch_muon(G), emb) if dim in torch_dims and hasattr(torch.optim, "Muon") else 0,
+        "torch": capacity(torch_muon(G), emb) if own else 0,
     }

@@ -31,10 +31,10 @@ def test_counts_of_every_schedule_meet_the_prediction_at_sizes_that_no_record_ha
         G = am.initial_gradient(emb, problem.frequencies)
         for name, table in SCHEDULES.items():
             counts[name].append(am.capacity(measure.newton_schulz_in_format(G, table, torch.float32), emb))
-    for name, found in counts.items():
+    for name, items in counts.items():
         law = expected.expected_count(problem, name)
-        error = np.std(found, ddof=1) / math.sqrt(len(found))
-        assert abs(np.mean(found) - law) <= 0.05 * law + 2 * error, name
+        error = np.std(items, ddof=1) / math.sqrt(len(items))
+        assert abs(np.mean(items) - law) <= 0.05 * law + 2 * error, name
 
 
 def test_a_float32_iteration_is_the_float64_one_up_to_rounding():
@@ -117,8 +117,8 @@ def test_slopes_and_products_of_the_tables():
 def test_the_rules_shares_and_the_limit_of_short_reaches(alpha):
     problem = am.Problem.power_law(8192, 1024, alpha)
     unit, polar = expected.reach(problem, 1.0), am.expected_capacity(problem, "polar")
-    told = {0.01: (0.07, 0.14), 0.1: (0.28, 0.36), 1.0: (0.75, 0.81), 3.0: (0.90, 0.97)}
-    for x, (low, high) in told.items():
+    ranges = {0.01: (0.07, 0.14), 0.1: (0.28, 0.36), 1.0: (0.75, 0.81), 3.0: (0.90, 0.97)}
+    for x, (low, high) in ranges.items():
         assert low - 0.005 < expected.law_count(problem, x / unit) / polar < high + 0.005
     median = am.equivalents.SpectralLaw.power_law(alpha).quantile(0.5)
     snr, x = am.equivalents.rare_item_snr, 1e-4

@@ -1,11 +1,13 @@
 """The mathematics of `step-sizes`."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
 
 import amemlib as am
-from amembook.practice.step_sizes import expected, measure
+from amembook.practice import step_sizes
 
 FLAWS = [
     (("shapes", "64x1024"), [4.0] * 5, "third", "not reproduced"),
@@ -20,14 +22,14 @@ REFUSED = [("run_steps", 10), ("run_steps", 12)]
 
 def test_the_vertex_of_a_parabola_is_found_and_an_end_is_none():
     x = np.arange(5.0)
-    assert expected.vertex(x, (x - 1.7) ** 2) == pytest.approx(1.7)
-    assert np.isnan(expected.vertex(x, x))
+    assert step_sizes.vertex(x, (x - 1.7) ** 2) == pytest.approx(1.7)
+    assert np.isnan(step_sizes.vertex(x, x))
 
 
 def test_the_law_of_all_items_is_that_of_the_population_and_its_minimum_is_one():
     problem = am.Problem.power_law(256, 32, 1.5)
-    best, least = expected.best_step(problem)
-    assert expected.best_step(problem, problem.frequencies)[0] == pytest.approx(best, abs=1e-3)
+    best, least = step_sizes.best_step(problem)
+    assert step_sizes.best_step(problem, problem.frequencies)[0] == pytest.approx(best, abs=1e-3)
     law = am.equivalents.SpectralEquivalent.solve(problem.frequencies, 32)
     loss = lambda log_rate: float((law.values * law.counts) @ law.expected_losses(2.0**log_rate))
     assert least == pytest.approx(loss(best), rel=1e-3)
@@ -38,15 +40,16 @@ def test_one_step_at_its_best_rate_has_the_least_loss_of_the_library():
     problem = am.Problem.power_law(200, 24, 1.5)
     emb = am.sample_embeddings(problem, 0)
     W = am.polar(am.initial_gradient(emb, problem.frequencies))
-    best = measure.best_log_rate(W, emb.U, emb.V, problem.frequencies)
+    best = step_sizes.best_log_rate(W, emb.U, emb.V, problem.frequencies)
     losses = [am.loss(2.0 ** (best + shift) * W, emb, problem.frequencies) for shift in (-0.4, 0, 0.4)]
     assert np.argmin(losses) == 1
 
 
 def test_a_square_shape_is_the_step_of_a_memory_of_all_items():
-    found = [measure.measure_shape(256, 32, 32, 1.5, seed, "cpu")["best"] for seed in range(6)]
-    steps = [measure.measure_step(256, 32, 1.5, 0, seed, "cpu")["best"] for seed in range(6)]
-    assert np.mean(found) == pytest.approx(np.mean(steps), abs=0.15)
+    config = SimpleNamespace(n_items=256, alpha=1.5)
+    shapes = [step_sizes.measure_shape(config, 32, 32, seed, "cpu")["best"] for seed in range(6)]
+    steps = [step_sizes.measure_step(config, 32, 0, seed, "cpu")["best"] for seed in range(6)]
+    assert np.mean(shapes) == pytest.approx(np.mean(steps), abs=0.15)
 
 
 def test_scaling_the_inputs_scales_the_best_rate_of_a_polar_step_by_its_inverse():
@@ -55,5 +58,5 @@ def test_scaling_the_inputs_scales_the_best_rate_of_a_polar_step_by_its_inverse(
     emb = am.sample_embeddings(problem, 0, dtype=torch.float64)
     p = problem.frequencies
     W = am.polar(am.initial_gradient(emb, p))
-    best = [measure.best_log_rate(W, emb.U, emb.V * scale, p) for scale in (1, 2)]
+    best = [step_sizes.best_log_rate(W, emb.U, emb.V * scale, p) for scale in (1, 2)]
     assert best[0] - best[1] == pytest.approx(1, abs=1e-6)

@@ -1,10 +1,12 @@
 """The mathematics of `variants`."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
 import amemlib as am
-from amembook.practice.variants import measure
+from amembook.practice import variants
 
 FLAWS = [
     (("rows", "top", 1, 1), [150.0 + k for k in range(10)], "rows", "not reproduced"),
@@ -16,21 +18,21 @@ FLAWS = [
 
 def test_the_iteration_on_the_gram_matrix_is_newton_schulz():
     G = torch.randn(12, 30, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    schedule = am.spectral.SCHEDULES[measure.SCHEDULE]
-    aim = am.newton_schulz(G, coefficients=measure.SCHEDULE)
-    for restarts in ((), (measure.RESTART,), (1, 3)):
-        found = measure.gram_newton_schulz(G, schedule, torch.float32, restarts)
-        torch.testing.assert_close(found, aim, atol=2e-4, rtol=0)
-    torch.testing.assert_close(measure.standard_newton_schulz(G, schedule, torch.float32), aim, atol=1e-5, rtol=0)
+    schedule = am.spectral.SCHEDULES[variants.SCHEDULE]
+    aim = am.newton_schulz(G, coefficients=variants.SCHEDULE)
+    for restarts in ((), (variants.RESTART,), (1, 3)):
+        W = variants.gram_newton_schulz(G, schedule, torch.float32, restarts)
+        torch.testing.assert_close(W, aim, atol=2e-4, rtol=0)
+    torch.testing.assert_close(variants.standard_newton_schulz(G, schedule, torch.float32), aim, atol=1e-5, rtol=0)
 
 
 def test_the_polar_factor_of_some_rows_is_that_of_a_smaller_matrix():
     G = torch.randn(6, 9, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    W = measure.polar_of_rows(G, torch.tensor([4, 1]))
+    W = variants.polar_of_rows(G, torch.tensor([4, 1]))
     torch.testing.assert_close(W[[4, 1]], am.polar(G[[4, 1]]))
     assert not W[[0, 2, 3, 5]].any() and torch.linalg.matrix_norm(W, 2) == pytest.approx(1)
 
 
 def test_all_rows_are_the_whole():
-    found = measure.measure_rows(128, 16, 1.5, 1.0, 0, "cpu")
-    assert found["top"] == found["random"] == found["whole"] and found["length"] == pytest.approx(1)
+    items = variants.measure_rows(SimpleNamespace(n_items=128, alpha=1.5), 16, 1.0, 0, "cpu")
+    assert items["top"] == items["random"] == items["whole"] and items["length"] == pytest.approx(1)

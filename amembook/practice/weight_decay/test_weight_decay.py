@@ -7,8 +7,7 @@ import torch
 import amemlib as am
 from amembook.networks.long_runs import BATCHES, dense_gradient
 from amembook.networks.updates import muon_shipped, muon_without_momentum
-from amembook.practice.weight_decay import measure
-from amembook.practice.weight_decay.judge import _doubling
+from amembook.practice import weight_decay
 from amembook.run.claims import NOT_REPRODUCED
 
 PROBLEM = am.Problem.power_law(40, 8, 1.5)
@@ -16,7 +15,7 @@ EMB = am.sample_embeddings(PROBLEM, 0)
 
 
 def least_loss(R, n_steps=400):
-    W = measure.decayed_run(muon_without_momentum, EMB, PROBLEM, n_steps, 0, 0.32 * R, 1 / R, 0)
+    W = weight_decay.decayed_run(muon_without_momentum, EMB, PROBLEM, n_steps, 0, 0.32 * R, 1 / R, 0)
     return W, dense_gradient(W, EMB, PROBLEM.frequencies)
 
 
@@ -30,22 +29,22 @@ def test_a_run_is_the_librarys_muon_with_decay():
             group["lr"] = 0.3 * (1 - t / 5)
         muon.step()
     update = lambda state, G: muon_shipped(state, G, 0.8)
-    found = measure.decayed_run(update, EMB, PROBLEM, 5, 16, 0.3, 0.25, 3)
-    torch.testing.assert_close(found, W.detach(), rtol=1e-5, atol=1e-6)
+    end = weight_decay.decayed_run(update, EMB, PROBLEM, 5, 16, 0.3, 0.25, 3)
+    torch.testing.assert_close(end, W.detach(), rtol=1e-5, atol=1e-6)
 
 
 def test_the_norm_stays_below_the_bound_and_comes_to_it():
     for R in (1.0, 4.0, 16.0):
-        W = measure.decayed_run(muon_without_momentum, EMB, PROBLEM, 30, 16, R, 1 / R, 0)
+        W = weight_decay.decayed_run(muon_without_momentum, EMB, PROBLEM, 30, 16, R, 1 / R, 0)
         assert float(torch.linalg.matrix_norm(W, ord=2)) <= R * (1 + 1e-12)
-    W = measure.decayed_run(muon_without_momentum, EMB, PROBLEM, 30, 0, 0.5, 1.0, 0)
+    W = weight_decay.decayed_run(muon_without_momentum, EMB, PROBLEM, 30, 0, 0.5, 1.0, 0)
     assert float(torch.linalg.matrix_norm(W, ord=2)) > 0.99
 
 
 def test_the_gap_bounds_what_any_matrix_within_the_bound_gains():
     R = 6.0
     W, G = least_loss(R, 40)
-    gap = measure.frank_wolfe_gap(W, G, R)
+    gap = weight_decay.frank_wolfe_gap(W, G, R)
     assert gap > 1e-7, "there is something to bound"
     better = least_loss(R)[0]
     gain = am.loss(W, EMB, PROBLEM.frequencies) - am.loss(better, EMB, PROBLEM.frequencies)
@@ -69,9 +68,9 @@ def test_strong_decay_is_one_step_within_the_bound_of_the_proposition():
 
 def test_a_doubling_lies_between_its_radii():
     radii = np.array([4.0, 8.0, 16.0])
-    assert _doubling(radii, np.array([1.0, 1.5, 2.5])) == pytest.approx(8 * 2**0.5)
-    assert np.isnan(_doubling(radii, np.array([1.0, 1.5, 1.9])))
-    assert np.isnan(_doubling(radii, np.array([2.1, 3.0, 4.0])))
+    assert weight_decay._doubling(radii, np.array([1.0, 1.5, 2.5])) == pytest.approx(8 * 2**0.5)
+    assert np.isnan(weight_decay._doubling(radii, np.array([1.0, 1.5, 1.9])))
+    assert np.isnan(weight_decay._doubling(radii, np.array([2.1, 3.0, 4.0])))
 
 
 FLAWS = [
