@@ -181,8 +181,8 @@ def _counts_verdict(config: OneStepConfig, measured: dict, predicted: dict, name
 
 def _growth(config: OneStepConfig, counts, sharp, dims, method: str, **bands) -> list[dict]:
     rivals = {rival: [value] for rival, value in rival_exponents(method, config.alpha).items()}
-    given = counts.mean(-1), count_error(counts, sharp, -1), counts.shape[-1], sharp, dims
-    return growth("growth", *given, [theory.recovery_exponent(method, config.alpha)], rivals, **bands)
+    levels = counts.mean(-1), count_error(counts, sharp, -1), counts.shape[-1], sharp, dims
+    return growth("growth", *levels, [theory.recovery_exponent(method, config.alpha)], rivals, **bands)
 
 
 def _prefix_verdict(config: OneStepConfig, measured: dict, predicted: dict, name: str) -> dict:
@@ -197,8 +197,8 @@ def _prefix_verdict(config: OneStepConfig, measured: dict, predicted: dict, name
         return equivalence([])
     prefixes, sharp = measured["seed_prefixes"][name], predicted["prefixes"][name]
     lengths = {"as long as the count": predicted["counts"][name][None, judged], "one item a dimension": dims[judged]}
-    given = {"law": sharp[None, judged], "band": PREFIX_BAND, "at": [f"d = {dims[judged][0]}…{dims[-1]}"]}
-    made = family("prefix", prefixes[None, judged], rivals=lengths, **given)
+    held_to = {"law": sharp[None, judged], "band": PREFIX_BAND, "at": [f"d = {dims[judged][0]}…{dims[-1]}"]}
+    made = family("prefix", prefixes[None, judged], rivals=lengths, **held_to)
     if "ends" in config.growth:
         bands = {"band": PREFIX_BAND, "exponent_band": PREFIX_SLACK}
         args = prefixes[None, judged], sharp[None, judged], dims[judged]
@@ -230,19 +230,11 @@ EXPERIMENT = Experiment(
             dims=(256, 512, 1024), seeds=40, parts=("one_step",), growth=("ends",), first_seed=43_000
         ),
         "gpu": OneStepConfig(
-            dims=(256, 512, 1024, 2048, 4096, 8192),
-            n_items=131_072,
-            seeds=8,
-            sgd_dims=(4096, 16_384, 65_536, 262_144, 1_048_576),
-            sgd_items=1024,
-            first_seed=20_000,
+            dims=(256, 512, 1024, 2048, 4096, 8192), n_items=131_072, seeds=8,
+            sgd_dims=(4096, 16_384, 65_536, 262_144, 1_048_576), sgd_items=1024, first_seed=20_000,
         ),
         "rehearsal": OneStepConfig(
-            dims=(64, 128, 256),
-            n_items=8192,
-            seeds=40,
-            sgd_dims=(1024, 4096, 16_384),
-            sgd_items=512,
+            dims=(64, 128, 256), n_items=8192, seeds=40, sgd_dims=(1024, 4096, 16_384), sgd_items=512,
             first_seed=30_300,
         ),
     },
@@ -251,4 +243,4 @@ EXPERIMENT = Experiment(
     judge=judge_one_step,
     unseen_from=FRESH_SEEDS,
     added={"parts": PARTS, "growth": ("exponents",)},
-)
+)  # fmt: skip

@@ -174,8 +174,8 @@ def _verdict(config: SharpConfig, name: str, measured: dict, sharp: dict[str, np
     draws = np.broadcast_to(_draws(config, name), mean.shape)
     judged = _judged(name, mean, sharp[name]) & (draws >= FEWEST_DRAWS)
     dims = config.sgd_dims if name == "sgd" else config.batch_dims if name.startswith("batch") else config.dims
-    given = {"law": sharp[name], "band": _band(name), "rivals": _rivals(config, name, sharp), "keep": judged}
-    return equivalence(family("items", mean, error, draws, at=[f"d = {dim}" for dim in dims], **given))
+    held_to = {"law": sharp[name], "band": _band(name), "rivals": _rivals(config, name, sharp), "keep": judged}
+    return equivalence(family("items", mean, error, draws, at=[f"d = {dim}" for dim in dims], **held_to))
 
 
 def _draws(config: SharpConfig, name: str) -> np.ndarray:
@@ -207,49 +207,22 @@ EXPERIMENT = Experiment(
     purpose="counts of one step beside their sharp predictions: polar, h_λ, Newton, SGD, minibatches",
     profiles={
         "smoke": SharpConfig(
-            alphas=(1.5,),
-            dims=(64,),
-            seeds=(4,),
-            n_items=(1000,),
-            lam_over_t0=(0.0, 1.0),
-            batch_dims=(64,),
-            batch_seeds=(2,),
-            batch_items=1000,
-            batch_sizes=(256, 4096),
-            sgd_dims=(1024,),
-            sgd_items=256,
-            sgd_seeds=4,
+            alphas=(1.5,), dims=(64,), seeds=(4,), n_items=(1000,), lam_over_t0=(0.0, 1.0), batch_dims=(64,),
+            batch_seeds=(2,), batch_items=1000, batch_sizes=(256, 4096), sgd_dims=(1024,), sgd_items=256, sgd_seeds=4,
         ),
         "cpu": SharpConfig(),
         "confirm": SharpConfig(seeds=(20, 8, 8), batch_seeds=(10, 8), first_seed=4500),
         "gpu": SharpConfig(
-            alphas=(1.25, 1.5, 2.0),
-            dims=(512, 1024, 2048),
-            seeds=(8, 6, 4),
-            n_items=(50_000,),
-            batch_dims=(256, 512),
-            batch_seeds=(8, 4),
-            sgd_dims=(16_384, 65_536, 262_144, 1_048_576),
-            sgd_items=1024,
-            first_seed=20_500,
+            alphas=(1.25, 1.5, 2.0), dims=(512, 1024, 2048), seeds=(8, 6, 4), n_items=(50_000,), batch_dims=(256, 512),
+            batch_seeds=(8, 4), sgd_dims=(16_384, 65_536, 262_144, 1_048_576), sgd_items=1024, first_seed=20_500,
         ),
         "rehearsal": SharpConfig(
-            alphas=(1.5, 2.0),
-            dims=(128, 256),
-            seeds=(24, 12),
-            n_items=(8192,),
-            lam_over_t0=(0.0, 1.0),
-            batch_dims=(128,),
-            batch_seeds=(8,),
-            batch_items=4096,
-            batch_sizes=(1024, 4096, 16_384),
-            sgd_dims=(4096, 16_384),
-            sgd_items=512,
-            sgd_seeds=48,
-            first_seed=30_400,
+            alphas=(1.5, 2.0), dims=(128, 256), seeds=(24, 12), n_items=(8192,), lam_over_t0=(0.0, 1.0),
+            batch_dims=(128,), batch_seeds=(8,), batch_items=4096, batch_sizes=(1024, 4096, 16_384),
+            sgd_dims=(4096, 16_384), sgd_items=512, sgd_seeds=48, first_seed=30_400,
         ),
     },
     grids=sharp_grids,
     summarise=sharp_summary,
     judge=judge_sharp,
-)
+)  # fmt: skip

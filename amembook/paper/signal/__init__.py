@@ -157,14 +157,10 @@ def _curve_verdict(config: SignalConfig, measured: dict, predicted: dict, name: 
         return np.array([side[f"{key}_{dim}"] for dim in judged])
 
     rivals = {f"the signal of {other}": curves(predicted["signal"], other), "every item alike": 1.0}
-    found, error = curves(measured["signal"], name), curves(measured["signal_error"], name)
-    given = {
-        "law": curves(predicted["signal"], name),
-        "band": SIZES,
-        "rivals": rivals,
-        "at": [f"d = {d}" for d in judged],
-    }
-    return equivalence(family("sum over octaves", found, error, config.seeds, counted=False, **given))
+    signal, error = curves(measured["signal"], name), curves(measured["signal_error"], name)
+    held_to = {"law": curves(predicted["signal"], name), "band": SIZES, "rivals": rivals}
+    held_to["at"] = [f"d = {dim}" for dim in judged]
+    return equivalence(family("sum over octaves", signal, error, config.seeds, counted=False, **held_to))
 
 
 EXPERIMENT = Experiment(
