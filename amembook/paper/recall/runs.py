@@ -90,8 +90,8 @@ def _curves(run: TrainingRun, start: dict, sets: dict[str, Sequences], n_items: 
     spectrum = [] if run.diverged else torch.linalg.svdvals(change).tolist()
     by_output = [] if run.diverged else accuracy_by_output(run.weights, sets["ood"], n_items)
     learnt, sure = (learnt_steps(curves["step"], [row[key] for row in run.history]) for key in ("recalled", "sure"))
-    found = {"learnt": learnt, "sure": sure, "ood_by_output": by_output, "spectrum": spectrum}
-    return curves | found | {"diverged": run.diverged}
+    ends = {"learnt": learnt, "sure": sure, "ood_by_output": by_output, "spectrum": spectrum}
+    return curves | ends | {"diverged": run.diverged}
 
 
 def probe(weights: dict, sets: dict[str, Sequences], n_items: int) -> dict:
