@@ -118,12 +118,12 @@ def judge_domain(config: DomainConfig, measured: dict, predicted: dict) -> dict[
         if kept.any():
             at = [f"η/√d = {rate:g}, T = {t}" for rate in config.rates for t in looks[kept]]
             cut = {other: groups(values, kept) for other, values in rivals.items()}
-            given = {"law": groups(law, kept), "band": band, "rivals": cut, "at": at}
-            verdicts[name] = equivalence(family("items", groups(counts, kept), **given))
+            held_to = {"law": groups(law, kept), "band": band, "rivals": cut, "at": at}
+            verdicts[name] = equivalence(family("items", groups(counts, kept), **held_to))
     if "overlaps" in measured:
         off = np.abs(measured["overlaps"] - predicted["overlaps"]).max((1, 2, 3, 4))
-        given = {"law": 0.0, "band": OVERLAP_BAND, "scale": DIFFERENCE, "at": [f"η/√d = {c:g}" for c in config.rates]}
-        made = numbers("largest error of a cosine,", off, draws=config.seeds, rivals={"a tenth": 0.1}, **given)
+        held_to = {"law": 0.0, "band": OVERLAP_BAND, "scale": DIFFERENCE, "at": [f"η/√d = {c:g}" for c in config.rates]}
+        made = numbers("largest error of a cosine,", off, draws=config.seeds, rivals={"a tenth": 0.1}, **held_to)
         verdicts["overlaps"] = equivalence(made)
     return verdicts
 

@@ -380,8 +380,8 @@ def _iterates_verdict(config: ManyStepsConfig, dims, seed_counts, closed, fits: 
     """Counts (T, d, draws) from `MEAN_FIELD_DIM` on, and their exponents, after every step."""
     steps = [f"T = {t}" for t in range(1, len(closed) + 1)]
     judged, n_draws = np.array(dims) >= MEAN_FIELD_DIM, seed_counts.shape[2]
-    given = {"law": closed[:, judged], "band": SIZES, "at": steps}
-    made = family("items", seed_counts[:, judged], **given) if judged.any() else []
+    held_to = {"law": closed[:, judged], "band": SIZES, "at": steps}
+    made = family("items", seed_counts[:, judged], **held_to) if judged.any() else []
     made += exponents(
         "exponent",
         [fit.slope for fit in fits],
@@ -404,8 +404,8 @@ def _mean_field_verdict(config: ManyStepsConfig, measured: dict, predicted: dict
     counts = _by_step(measured["seed_counts"])
     law, thresholded = (_by_step(predicted[key]) for key in ("counts", "thresholded"))
     rivals = {"the thresholded iterates": thresholded[:, judged]}
-    given = {"law": law[:, judged], "band": SIZES, "rivals": rivals, "at": [f"T = {t + 1}" for t in range(len(law))]}
-    return equivalence(family("items", counts[:, judged], **given))
+    held_to = {"law": law[:, judged], "band": SIZES, "rivals": rivals, "at": [f"T = {t + 1}" for t in range(len(law))]}
+    return equivalence(family("items", counts[:, judged], **held_to))
 
 
 def _horizon_verdict(config: ManyStepsConfig, measured: dict) -> dict:
@@ -446,12 +446,12 @@ def _batch_verdict(config: ManyStepsConfig, measured: dict, predicted: dict) -> 
         np.sqrt(seen / config.extra_seeds),
         [f"B = {size}" for size in config.batch_sizes[:FRESH_BATCH_SIZES]],
     )
-    given = {"law": seen + 1, "band": FRESH_BATCH_BAND, "rivals": rivals, "at": sizes, "keep": first}
+    held_to = {"law": seen + 1, "band": FRESH_BATCH_BAND, "rivals": rivals, "at": sizes, "keep": first}
     if "seed_batches" in measured:
-        made = family("items seen", np.moveaxis(measured["seed_batches"][:FRESH_BATCH_SIZES], 1, -1), **given)
+        made = family("items seen", np.moveaxis(measured["seed_batches"][:FRESH_BATCH_SIZES], 1, -1), **held_to)
         error = standard_error(measured["seed_batches"][:FRESH_BATCH_SIZES])
     else:
-        made = family("items seen", counts, error, config.extra_seeds, **given)
+        made = family("items seen", counts, error, config.extra_seeds, **held_to)
     last, width = {"limit": seen[:, -1] + 1, "band": FRESH_BATCH_BAND, "at": sizes}, error[:, -1]
     return equivalence(made + numbers("items seen at the last step,", counts[:, -1], width, config.extra_seeds, **last))
 
@@ -461,59 +461,25 @@ EXPERIMENT = Experiment(
     purpose="the true iterates of Muon and gradient descent over many steps (Conjecture, Figures 4 and 5)",
     profiles={
         "smoke": ManyStepsConfig(
-            dims=(32, 48),
-            n_items=1024,
-            seeds=2,
-            steps=3,
-            extra_seeds=1,
-            trend_dims=(32, 48, 64),
-            trend_items=1024,
-            small_items=512,
-            scan_dim=32,
-            rates=(0.25, 1.0, 4.0),
-            race_dim=24,
-            race_steps=6,
-            batch_sizes=(8, 64),
-            batch_steps=4,
-            momentum_dims=(24, 48),
-            momenta=(0.0, 0.9),
-            momentum_seeds=2,
-            horizon_dims=(16, 24),
-            horizon_steps=8,
-            far_dims=(64, 128),
-            far_items=4096,
+            dims=(32, 48), n_items=1024, seeds=2, steps=3, extra_seeds=1, trend_dims=(32, 48, 64), trend_items=1024,
+            small_items=512, scan_dim=32, rates=(0.25, 1.0, 4.0), race_dim=24, race_steps=6, batch_sizes=(8, 64),
+            batch_steps=4, momentum_dims=(24, 48), momenta=(0.0, 0.9), momentum_seeds=2, horizon_dims=(16, 24),
+            horizon_steps=8, far_dims=(64, 128), far_items=4096,
         ),
         "cpu": ManyStepsConfig(),
         # the fits alone, two minutes for each α; then what stands beside them
         "confirm": ManyStepsConfig(seeds=16, extra_seeds=0, first_seed=4250),
         "confirm-extra": ManyStepsConfig(seeds=4, extra_seeds=8, momentum_seeds=8, first_seed=4300),
         "confirm-large": ManyStepsConfig(
-            dims=(96, 192, 384, 768),
-            n_items=32_768,
-            seeds=4,
-            threshold_constant=0.3,
-            extra_seeds=0,
-            first_seed=4350,
+            dims=(96, 192, 384, 768), n_items=32_768, seeds=4, threshold_constant=0.3, extra_seeds=0, first_seed=4350,
         ),
         "batches": ManyStepsConfig(extra_seeds=48, batch_sizes=(16, 256), parts=("batches",), first_seed=48_200),
         "gpu": ManyStepsConfig(
-            dims=(128, 181, 256, 362, 512, 724, 1024),
-            n_items=131_072,
-            seeds=4,
-            first_seed=21_500,
-            lr_over_root_dim=1.5,
-            trend_dims=(512, 1024, 2048),
-            trend_items=131_072,
-            extra_seeds=1,
-            small_items=32_768,
-            scan_dim=512,
-            race_dim=512,
-            race_steps=30,
-            batch_sizes=(64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576),
-            batch_steps=32,
-            momentum_dims=(128, 256, 512),
-            horizon_dims=(64, 128, 256, 512),
-            horizon_steps=100,
+            dims=(128, 181, 256, 362, 512, 724, 1024), n_items=131_072, seeds=4, first_seed=21_500,
+            lr_over_root_dim=1.5, trend_dims=(512, 1024, 2048), trend_items=131_072, extra_seeds=1, small_items=32_768,
+            scan_dim=512, race_dim=512, race_steps=30,
+            batch_sizes=(64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576), batch_steps=32,
+            momentum_dims=(128, 256, 512), horizon_dims=(64, 128, 256, 512), horizon_steps=100,
         ),
     },
     grids=many_steps_grids,
@@ -521,4 +487,4 @@ EXPERIMENT = Experiment(
     judge=judge_many_steps,
     unseen_from=FRESH_SEEDS,
     added={"parts": PARTS},
-)
+)  # fmt: skip

@@ -106,13 +106,13 @@ def judge_race(config: RaceConfig, measured: dict, predicted: dict) -> dict[str,
     for name, steps, band in (("early", slice(0, EARLY), EARLY_BAND), ("late", slice(EARLY, None), LATE_BAND)):
         if law[:, steps].size:
             cut = {other: values[:, steps] for other, values in rivals.items()}
-            given = {"law": law[:, steps], "band": band, "rivals": cut, "at": powers}
-            verdicts[name] = equivalence(family("items", counts[:, steps], error[:, steps], config.seeds, **given))
+            held_to = {"law": law[:, steps], "band": band, "rivals": cut, "at": powers}
+            verdicts[name] = equivalence(family("items", counts[:, steps], error[:, steps], config.seeds, **held_to))
     never = config.steps + 3
     steps, law = (np.nan_to_num(side["level"], nan=never) for side in (measured, predicted))
     # a step is as fine as the time is known
-    given = {"law": law, "band": SMALL, "low": steps - 1, "high": steps + 1, "at": powers}
-    made = numbers("level after steps,", steps, draws=config.seeds, rivals={"three steps later": law + 3}, **given)
+    held_to = {"law": law, "band": SMALL, "low": steps - 1, "high": steps + 1, "at": powers}
+    made = numbers("level after steps,", steps, draws=config.seeds, rivals={"three steps later": law + 3}, **held_to)
     return verdicts | {"level": equivalence(made)}
 
 

@@ -139,11 +139,11 @@ def judge_ratio(config: RatioConfig, measured: dict, predicted: dict) -> dict[st
     gaps = np.diff(kappa)
     rivals = {"one step less": -gaps[:-1], "one step more": gaps[1:]}
     last, error, fewest = slopes[-1, kept], errors[-1, kept], counts[-2:].min()
-    given = {"band": BAND, "scale": DIFFERENCE, "at": here}
+    held_to = {"band": BAND, "scale": DIFFERENCE, "at": here}
     of_law = {rival: law[-1, kept] + value for rival, value in rivals.items()}
-    conjecture = numbers("local exponent of R,", last, error, fewest, limit=0.0, rivals=rivals, **given)
+    conjecture = numbers("local exponent of R,", last, error, fewest, limit=0.0, rivals=rivals, **held_to)
     spread = np.hypot(error, law_errors[-1, kept])
-    recursion = numbers("local exponent of R,", last, spread, fewest, law=law[-1, kept], rivals=of_law, **given)
+    recursion = numbers("local exponent of R,", last, spread, fewest, law=law[-1, kept], rivals=of_law, **held_to)
     # one line through the octaves; neighbours share the draws of the d between them, so the weights are those of log R
     octaves = np.arange(len(slopes)) - (len(slopes) - 1) / 2
     line = octaves / (octaves @ octaves)
