@@ -102,9 +102,13 @@ def predict(config) -> dict:
     """Everything that has a prediction, from the config alone; rivals of the sign's law beside it."""
     problems = lambda dims, alpha: [Problem.power_law(config.n_items, dim, alpha) for dim in dims]
     words = {f"{alpha:g}": alpha for alpha in config.alphas}
-    sign = {word: [_sign(problem) for problem in problems(config.dims, alpha)] for word, alpha in words.items()}
-    # of counts and of logits: by law and α in words a list, aligned with `dims`
-    by_law = lambda k: {law: {word: [one[k][law] for one in sign[word]] for word in words} for law in sign[word][0][k]}
+    signs = {word: [_sign(problem) for problem in problems(config.dims, alpha)] for word, alpha in words.items()}
+
+    def by_law(k: int) -> dict:
+        """Of counts, 0, or logits, 1: by law and α in words a list, aligned with `dims`."""
+        laws = next(iter(signs.values()))[0][k]
+        return {law: {word: [one[k][law] for one in rows] for word, rows in signs.items()} for law in laws}
+
     low_rank, polar = {}, {}
     for word, alpha in words.items():
         ranked = problems(config.rank_dims, alpha)
@@ -137,10 +141,8 @@ def judge(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]
     yield from _judge_sign(config, measured, predicted)
     yield from _judge_rank(config, measured, predicted["rank"])
     exact = [name for name in (*POLAR_FIRST, "adam") if name in measured["distance"]]
-    furthest, cases = (
-        max(measured["distance"][name] for name in exact),
-        len(config.first_dims) * config.seeds * len(exact),
-    )
+    furthest = max(measured["distance"][name] for name in exact)
+    cases = len(config.first_dims) * config.seeds * len(exact)
     yield "identities", check(furthest, IDENTITY, cases, "distance of an entry")
     yield "momentum", _judge_momentum(config, measured)
     yield "ranking", _judge_ranking(config, measured)
