@@ -1,6 +1,7 @@
 """`many-steps`: true iterates of Muon and gradient descent (Conjecture, Figures 4 and 5), and what lies beyond."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -323,28 +324,22 @@ def _horizon(config: ManyStepsConfig, results: Results) -> tuple[dict, dict]:
     return measured, {"horizon_steps": {"half": half}}
 
 
-def judge_many_steps(config: ManyStepsConfig, measured: dict, predicted: dict) -> dict[str, dict]:
+def judge_many_steps(config: ManyStepsConfig, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
     """The Conjecture's exponents, the closed recursion, and the bounds; the extra parts where they were run."""
-    if "fits" not in config.parts:
-        return {"batches": _batch_verdict(config, measured, predicted)}
-    counts = _by_step(measured["seed_counts"])
-    bounds = np.minimum(predicted["limit"], predicted["large_margin"])
-    fitted = config.seeds * len(config.dims)
-    lead = (measured["seed_descent"] / counts[0]).max()
-    verdicts = {
-        "exponents": _exponent_verdict(config, measured, predicted),
-        "first_step": check(lead, math.nextafter(1, 0), fitted, "descent's ⌊2α⌋ steps over one of Muon"),
-        "limit": check((counts.max((0, 2)) / bounds).max(), 1, fitted, "items over the counting limit"),
-        "mean_field": _mean_field_verdict(config, measured, predicted),
-    }
-    if not config.extra_seeds:
-        return verdicts
-    return verdicts | {
-        "horizon": _horizon_verdict(config, measured),
-        "trend": _trend_verdict(config, measured, predicted),
-        "race": _race_verdict(config, measured),
-        "batches": _batch_verdict(config, measured, predicted),
-    }
+    if "fits" in config.parts:
+        counts, fitted = _by_step(measured["seed_counts"]), config.seeds * len(config.dims)
+        bounds = np.minimum(predicted["limit"], predicted["large_margin"])
+        lead, most = (measured["seed_descent"] / counts[0]).max(), (counts.max((0, 2)) / bounds).max()
+        yield "exponents", _iterates_verdict(config, measured, predicted, config.dims)
+        yield "first_step", check(lead, math.nextafter(1, 0), fitted, "descent's ⌊2α⌋ steps over one of Muon")
+        yield "limit", check(most, 1, fitted, "items over the counting limit")
+        yield "mean_field", _mean_field_verdict(config, measured, predicted)
+        if not config.extra_seeds:
+            return
+        yield "horizon", _horizon_verdict(config, measured)
+        yield "trend", _iterates_verdict(config, measured, predicted, config.trend_dims, "trend_")
+        yield "race", _race_verdict(config, measured)
+    yield "batches", _batch_verdict(config, measured, predicted)
 
 
 def _by_step(table: dict) -> np.ndarray:
@@ -352,47 +347,29 @@ def _by_step(table: dict) -> np.ndarray:
     return np.array(list(table.values()))
 
 
-def _exponent_verdict(config: ManyStepsConfig, measured: dict, predicted: dict) -> dict:
-    """Counts and exponents of `power_law_iterates`, which nothing fits, and the exponents' limits κ_T.
-
-    A record without that prediction decides nothing.
-    """
-    if "trajectory" not in predicted:
-        return equivalence([])
-    seed_counts, closed = _by_step(measured["seed_counts"]), _by_step(predicted["trajectory"])
-    fits = [fit_exponent(config.dims, rows) for rows in seed_counts]
-    return _iterates_verdict(config, config.dims, seed_counts, closed, fits, _by_step(predicted["slope"]))
-
-
-def _trend_verdict(config: ManyStepsConfig, measured: dict, predicted: dict) -> dict:
-    """The same at the larger dimensions: a prediction for these sizes.
+def _iterates_verdict(config: ManyStepsConfig, measured: dict, predicted: dict, dims, part: str = "") -> dict:
+    """Counts and exponents of `power_law_iterates`, which nothing fits, after every step, and the exponents' limits
+    κ_T: a prediction for these sizes. part: "trend_" for the larger dimensions.
 
     A record without that prediction, or without the counts of every draw, decides nothing.
     """
-    if "trend_trajectory" not in predicted or "trend_seed_counts" not in measured:
+    if f"{part}trajectory" not in predicted or f"{part}seed_counts" not in measured:
         return equivalence([])
-    seed_counts, closed = _by_step(measured["trend_seed_counts"]), _by_step(predicted["trend_trajectory"])
-    fits = [fit_exponent(config.trend_dims, rows) for rows in seed_counts]
-    return _iterates_verdict(config, config.trend_dims, seed_counts, closed, fits, _by_step(predicted["slope"]))
-
-
-def _iterates_verdict(config: ManyStepsConfig, dims, seed_counts, closed, fits: list[ExponentFit], limits) -> dict:
-    """Counts (T, d, draws) from `MEAN_FIELD_DIM` on, and their exponents, after every step."""
-    steps = [f"T = {t}" for t in range(1, len(closed) + 1)]
-    judged, n_draws = np.array(dims) >= MEAN_FIELD_DIM, seed_counts.shape[2]
-    held_to = {"law": closed[:, judged], "band": SIZES, "at": steps}
-    made = family("items", seed_counts[:, judged], **held_to) if judged.any() else []
-    made += exponents(
-        "exponent",
-        [fit.slope for fit in fits],
-        [[fit.low, fit.high] for fit in fits],
-        np.array([fit_exponent(dims, row).slope for row in closed]),
-        limits,
-        rival_step_exponents("muon", config.alpha, len(closed)),
-        n_draws,
-        at=steps,
-        points=len(dims),
+    # (T, d, draws) and (T, d)
+    counts, law = _by_step(measured[f"{part}seed_counts"]), _by_step(predicted[f"{part}trajectory"])
+    at, judged, n_draws = (
+        [f"T = {t}" for t in range(1, len(law) + 1)],
+        np.array(dims) >= MEAN_FIELD_DIM,
+        counts.shape[2],
     )
+    made = []
+    if judged.any():
+        made += family("items", counts[:, judged], law=law[:, judged], band=SIZES, at=at)
+    fits = [fit_exponent(dims, rows) for rows in counts]
+    slopes, intervals = [fit.slope for fit in fits], [[fit.low, fit.high] for fit in fits]
+    sharp, limits = np.array([fit_exponent(dims, row).slope for row in law]), _by_step(predicted["slope"])
+    rivals = rival_step_exponents("muon", config.alpha, len(law))
+    made += exponents("exponent", slopes, intervals, sharp, limits, rivals, n_draws, at=at, points=len(dims))
     return equivalence(made)
 
 
@@ -438,22 +415,20 @@ def _batch_verdict(config: ManyStepsConfig, measured: dict, predicted: dict) -> 
 
     From every draw, where a record has them: else the error of a total is the sum of those of its entries.
     """
+    batches, seeds = config.batch_sizes[:FRESH_BATCH_SIZES], config.extra_seeds
     counts, seen = (rows[:FRESH_BATCH_SIZES] for rows in (measured["batches"], predicted["observed"]))
-    samples = np.outer(config.batch_sizes[:FRESH_BATCH_SIZES], np.arange(1, config.batch_steps + 1))
+    samples = np.outer(batches, np.arange(1, config.batch_steps + 1))
     rivals = {"what one batch shows": seen[:, :1], "every sample": samples, "half of what is seen": seen / 2}
-    first = np.arange(config.batch_steps) < FRESH_BATCH_STEPS
-    error, sizes = (
-        np.sqrt(seen / config.extra_seeds),
-        [f"B = {size}" for size in config.batch_sizes[:FRESH_BATCH_SIZES]],
-    )
-    held_to = {"law": seen + 1, "band": FRESH_BATCH_BAND, "rivals": rivals, "at": sizes, "keep": first}
+    sizes = {"band": FRESH_BATCH_BAND, "at": [f"B = {size}" for size in batches]}
+    held_to = {"law": seen + 1, "rivals": rivals, "keep": np.arange(config.batch_steps) < FRESH_BATCH_STEPS} | sizes
     if "seed_batches" in measured:
-        made = family("items seen", np.moveaxis(measured["seed_batches"][:FRESH_BATCH_SIZES], 1, -1), **held_to)
-        error = standard_error(measured["seed_batches"][:FRESH_BATCH_SIZES])
+        every = measured["seed_batches"][:FRESH_BATCH_SIZES]
+        made, error = family("items seen", np.moveaxis(every, 1, -1), **held_to), standard_error(every)
     else:
-        made = family("items seen", counts, error, config.extra_seeds, **held_to)
-    last, width = {"limit": seen[:, -1] + 1, "band": FRESH_BATCH_BAND, "at": sizes}, error[:, -1]
-    return equivalence(made + numbers("items seen at the last step,", counts[:, -1], width, config.extra_seeds, **last))
+        error = np.sqrt(seen / seeds)
+        made = family("items seen", counts, error, seeds, **held_to)
+    last = numbers("items seen at the last step,", counts[:, -1], error[:, -1], seeds, limit=seen[:, -1] + 1, **sizes)
+    return equivalence(made + last)
 
 
 EXPERIMENT = Experiment(
