@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from amembook.practice.optimizers import expected
-from amembook.practice.optimizers.measure import octaves_of
 from amembook.run.base import Results, standard_error
 from amembook.run.claims import DIFFERENCE, SHARP_DIM, SIZES, check, equivalence, family, numbers, order
 from amemlib.equivalents import SpectralLaw, expected_capacity
@@ -241,7 +240,7 @@ def _sign(problem: Problem) -> tuple[dict, dict]:
     }
     log_q, log_values = np.log(q.numpy()), np.log(values[::-1])
     at_ranks = lambda curve: np.interp(log_q, log_values, curve[::-1])
-    means = lambda curve: [at_ranks(curve)[ranks].mean() for ranks in octaves_of(problem.n_items)]
+    means = lambda curve: [at_ranks(curve)[ranks].mean() for ranks in expected.octaves_of(problem.n_items)]
     square = law.counts @ values**2
     logits = {
         "signal": means(law.signal),
