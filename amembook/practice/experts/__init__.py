@@ -164,19 +164,22 @@ def judge(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]
     """
     seen = predicted["distinct"]
     full = {name: predicted["population"][name][:, None] for name in MAPS}
-    by_map = lambda of: {name: of(name) for name in MAPS}
-    # the same for both routings, one number or one of each layer
-    layers = lambda of: by_map(lambda name: dict.fromkeys(ROUTINGS, np.broadcast_to(of(name), len(config.layers))))
     experts = np.array([expected.layer_of("layers", one)[0] for one in config.layers])
+
+    def layers(values: dict) -> dict:
+        """By map and routing the same, one number or one of each layer."""
+        return {name: dict.fromkeys(ROUTINGS, np.broadcast_to(values[name], len(config.layers))) for name in MAPS}
+
+    full_layer = predicted["layer_population"]
     rivals = {
         "batch": {
-            "all that is seen": by_map(lambda name: seen),
-            "the less of both, Muon's": by_map(lambda name: np.minimum(seen, full["polar"])),
+            "all that is seen": dict.fromkeys(MAPS, seen),
+            "the less of both, Muon's": dict.fromkeys(MAPS, np.minimum(seen, full["polar"])),
         },
         "layers": {
-            "as one memory with all tokens": layers(predicted["layer_population"].get),
-            "by the tokens of an expert": layers(predicted["by_tokens"].get),
-            "as many memories as experts": layers(lambda name: predicted["layer_population"][name] * experts),
+            "as one memory with all tokens": layers(full_layer),
+            "by the tokens of an expert": layers(predicted["by_tokens"]),
+            "as many memories as experts": layers({name: items * experts for name, items in full_layer.items()}),
         },
         "momentum": {
             "one batch": predicted["one_batch"] + np.zeros((len(config.momenta), 1)),

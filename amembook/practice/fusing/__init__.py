@@ -222,7 +222,8 @@ def judge(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]
     """
     at = [f"α = {alpha:g}, {h} parts" for alpha in config.alphas for h in config.parts]
 
-    def held(name: str, key: str, law, rivals: dict, at=at, part=(), **limit) -> dict:
+    def held(name: str, key: str, law, rivals: dict, at=at, part=..., **limit) -> dict:
+        """Numbers of the record, or a part of them, beside their law."""
         mean, error = measured[key][part], measured[f"{key}_error"][part]
         return equivalence(numbers(name, mean, error, config.seeds, law=law, band=SMALL, rivals=rivals, at=at, **limit))
 
