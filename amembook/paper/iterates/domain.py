@@ -78,10 +78,7 @@ def solve_counts(n_items: int, dim: int, alpha: float, lr_over_root_dim: float, 
 def domain_grids(config: DomainConfig) -> dict[str, Grid]:
     """Draws and the recursion at every rate, exponent and dimension."""
     at = {"lr_over_root_dim": config.rates, "alpha": config.alphas, "dim": config.dims}
-    return {
-        "iterates": Grid(measure_counts, at | {"seed": draws(config)}),
-        "recursion": Grid(solve_counts, at),
-    }
+    return {"iterates": Grid(measure_counts, at | {"seed": draws(config)}), "recursion": Grid(solve_counts, at)}
 
 
 def domain_summary(config: DomainConfig, results: Results) -> tuple[dict, dict]:

@@ -67,11 +67,7 @@ def solve_ratio(n_items: int, dim: int, alpha: float, steps: int) -> dict:
     p = Problem.power_law(n_items, dim, alpha).frequencies
     weights = thresholded_weights(p, (0, *half_recovered_schedule(p, dim, steps).thresholds[:-1]))
     sharp = ManyStepEquivalent.solve(weights, dim, [0.0] * steps)
-    return {
-        "true": law.counts,
-        "error": law.errors,
-        "thresholded": sharp.recovery_probabilities() @ sharp.counts,
-    }
+    return {"true": law.counts, "error": law.errors, "thresholded": sharp.recovery_probabilities() @ sharp.counts}
 
 
 def ratio_grids(config: RatioConfig) -> dict[str, Grid]:

@@ -5,14 +5,7 @@ import math
 
 import torch
 
-from amembook.networks.attention import (
-    Network,
-    accuracy,
-    forward,
-    initial_weights,
-    recall_loss,
-    value_memory,
-)
+from amembook.networks.attention import Network, accuracy, forward, initial_weights, recall_loss, value_memory
 from amembook.networks.tasks import RecallTask, Sequences, sample_sequences, uniform
 from amembook.networks.training import OPTIMIZERS, TrainingRun, train
 from amembook.run import runtime

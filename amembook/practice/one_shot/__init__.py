@@ -87,10 +87,7 @@ def judge(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]
     """
     excess, at_rung = measured["rung"]["excess"], predicted["rung"]
     for name in OPTIMIZERS:
-        rivals = {
-            "data alone": predicted["data_alone"][name],
-            "fitted exponent": predicted["fitted"]["rung"][name],
-        }
+        rivals = {"data alone": predicted["data_alone"][name], "fitted exponent": predicted["fitted"]["rung"][name]}
         yield name, law(f"{name}: excess", excess[name], law=at_rung[name], band=SMALL, rivals=rivals)
     for name in OPTIMIZERS:
         (shot,) = measured["shot"]["excess"][name]
