@@ -6,7 +6,6 @@ judged, for the lucky item alone is two per cent of them. The error of a batch's
 
 import itertools
 from dataclasses import dataclass
-from types import SimpleNamespace
 
 import numpy as np
 import torch
@@ -29,7 +28,6 @@ from amembook.run.base import (
 )
 from amembook.run.claims import FEWEST_DRAWS, equivalence, family
 from amembook.run.studies import headline
-from amembook.run.study import fixed
 from amemlib.equivalents import evenly_spread_sgd_capacity, expected_capacity
 from amemlib.gradients import gradient_rank, initial_gradient
 from amemlib.optim import newton_step
@@ -78,14 +76,14 @@ class SharpConfig(Config):
 
 
 def measure_population(
-    config: SimpleNamespace, dim: int, n_items: int, alpha: float, seed: int, device: str
+    n_items: int, dim: int, alpha: float, lam_over_t0: list[float], seed: int, device: str
 ) -> dict[str, list[int]]:
     """Recovered items after one population step on one draw: h_λ for every λ (0 is the polar map), and Newton."""
     problem = Problem.power_law(n_items, dim, alpha)
     emb = sample_embeddings(problem, seed, runtime.device(device))
     G = initial_gradient(emb, problem.frequencies)
     t0 = bulk_scale(n_items, dim, alpha)
-    maps = [smoothed_sign_scalars(ratio * t0)[0] if ratio else torch.ones_like for ratio in config.lam_over_t0]
+    maps = [smoothed_sign_scalars(ratio * t0)[0] if ratio else torch.ones_like for ratio in lam_over_t0]
     memories = spectral_maps(G, maps, gradient_rank(emb, problem.frequencies))
     return {
         "smoothed_sign": [capacity(W, emb) for W in memories],
@@ -93,20 +91,22 @@ def measure_population(
     }
 
 
-def measure_batches(config: SimpleNamespace, dim: int, seed: int, device: str) -> dict[str, list[int]]:
+def measure_batches(
+    n_items: int, dim: int, alpha: float, batch_sizes: list[int], seed: int, device: str
+) -> dict[str, list[int]]:
     """Recovered items after one step of polar and of Newton on a minibatch of every size, on one draw."""
-    problem = Problem.power_law(config.batch_items, dim, config.batch_alpha)
+    problem = Problem.power_law(n_items, dim, alpha)
     emb = sample_embeddings(problem, seed, runtime.device(device))
-    batches = [sample_minibatch(problem, batch_size, seed) for batch_size in config.batch_sizes]
+    batches = [sample_minibatch(problem, batch_size, seed) for batch_size in batch_sizes]
     return {
         "polar": [capacity(polar(initial_gradient(emb, q), gradient_rank(emb, q)), emb) for q in batches],
         "newton": [capacity(newton_step(emb, q), emb) for q in batches],
     }
 
 
-def measure_sgd(config: SimpleNamespace, dim: int, seed: int) -> dict[str, list[int]]:
+def measure_sgd(n_items: int, dim: int, alphas: list[float], seed: int) -> dict[str, list[int]]:
     """Recovered items after one population SGD step for every α on one draw, exact at any d by the Gram matrices."""
-    problems = [Problem.power_law(config.sgd_items, dim, alpha) for alpha in config.alphas]
+    problems = [Problem.power_law(n_items, dim, alpha) for alpha in alphas]
     emb = sample_reduced_embeddings(problems[0], seed)
     grams = emb.U @ emb.U.T, emb.V @ emb.V.T
     return {"sgd": [int(recovered_by_sgd(*grams, problem.frequencies).sum()) for problem in problems]}
@@ -114,15 +114,15 @@ def measure_sgd(config: SimpleNamespace, dim: int, seed: int) -> dict[str, list[
 
 def grids(config: SharpConfig) -> dict[str, Grid]:
     """Every draw: the population grid, the smallest d first, then minibatches, then SGD."""
-    own = fixed(config, "dims", "n_items", "batch_dims", "batch_seeds", "sgd_dims", "sgd_seeds")
     sizes = {"n_items": config.n_items, "alpha": config.alphas}
+    batch = {"alpha": config.batch_alpha, "n_items": config.batch_items}
     every = {}
     for dim, n in zip(config.dims, config.seeds, strict=True):
-        every[f"d{dim}"] = Grid(measure_population, sizes | {"seed": draws(config, n)}, config=own, dim=dim)
+        every[f"d{dim}"] = Grid(measure_population, sizes | {"seed": draws(config, n)}, dim=dim)
     for dim, n in zip(config.batch_dims, config.batch_seeds, strict=True):
-        every[f"batch_d{dim}"] = Grid(measure_batches, {"seed": draws(config, n)}, config=own, dim=dim)
+        every[f"batch_d{dim}"] = Grid(measure_batches, {"seed": draws(config, n)}, dim=dim, **batch)
     sgd = {"dim": config.sgd_dims, "seed": draws(config, config.sgd_seeds)}
-    return every | {"sgd": Grid(measure_sgd, sgd, config=own)}
+    return every | {"sgd": Grid(measure_sgd, sgd, n_items=config.sgd_items)}
 
 
 def summarise(config: SharpConfig, results: Results) -> tuple[dict, dict]:
