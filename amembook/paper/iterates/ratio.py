@@ -1,4 +1,8 @@
-"""`iterates-ratio`: counts of Muon's true iterates over those of the thresholded ones, which the Conjecture bounds."""
+"""`iterates-ratio`: counts of Muon's true iterates over those of the thresholded ones, by dimension (Conjecture).
+
+Caveats: a local exponent is held to 0.03, over the last octave to d = 768 or more; d² / N = 18, so that a third of the
+items is recovered at most.
+"""
 
 import itertools
 import math
@@ -10,6 +14,7 @@ from amembook.laws import power_law_iterates
 from amembook.run import runtime
 from amembook.run.base import Ascending, Config, Count, Experiment, Grid, Natural, Positive, Results, SteepAlpha, draws
 from amembook.run.claims import DIFFERENCE, equivalence, multiplier, numbers, order, standard_error
+from amembook.run.studies import headline
 from amemlib import theory
 from amemlib.equivalents import ManyStepEquivalent, half_recovered_schedule, thresholded_weights
 from amemlib.gradients import thresholded_gradient
@@ -161,7 +166,7 @@ def _errors_of_logs(measured: dict) -> np.ndarray:
 
 EXPERIMENT = Experiment(
     name="iterates-ratio",
-    purpose="counts of Muon's true iterates over those of the thresholded ones, by dimension (Conjecture)",
+    purpose=headline(__doc__),
     profiles={
         "smoke": RatioConfig(dims=(24, 48), dims_squared_per_item=2.0, steps=3, seeds=2, last_seeds=2),
         "cpu": RatioConfig(dims=(48, 96, 192), seeds=8, last_seeds=8),

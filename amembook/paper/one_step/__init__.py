@@ -1,4 +1,8 @@
-"""`one-step`: capacity of one population step against d, for polar, h_λ and SGD (Theorems 3 and 5)."""
+"""`one-step`: capacity of one population step against d: polar, h_λ and SGD (Theorems 3 and 5, Figures 1(a) and 2).
+
+Caveats: counts are judged from d = 256 on, to 3 %, and exponents to 0.02; a prefix, which ends at the first failure, to
+10 %. SGD recovers ten to twenty items at these d, so its exponent has dimensions of its own, up to 65,536.
+"""
 
 import math
 from dataclasses import dataclass
@@ -34,6 +38,7 @@ from amembook.run.claims import (
     growth,
     rival_exponents,
 )
+from amembook.run.studies import headline
 from amemlib import theory
 from amemlib.equivalents import expected_capacity, expected_prefix
 from amemlib.gradients import gradient_rank, initial_gradient
@@ -219,7 +224,7 @@ def _prefix_verdict(config: OneStepConfig, measured: dict, predicted: dict, name
 
 EXPERIMENT = Experiment(
     name="one-step",
-    purpose="capacity of one population step against d: polar, h_λ and SGD (Theorems 3 and 5, Figures 1(a) and 2)",
+    purpose=headline(__doc__),
     profiles={
         "smoke": OneStepConfig(
             dims=(32, 64, 128), n_items=2048, seeds=2, sgd_dims=(256, 1024, 4096), sgd_items=512, sgd_seeds=8

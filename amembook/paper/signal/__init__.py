@@ -1,4 +1,7 @@
-"""`signal`: the signal φ(q_i) by rank, its slope at 0 and its curvature (Proposition 11, Lemmas 12 and 13)."""
+"""`signal`: the signal by rank, its slope at 0 and its curvature (Proposition 11, Lemmas 12 and 13).
+
+Caveats: signals are judged by octaves of rank, their sum, to 3 % from d = 256 on.
+"""
 
 import math
 from dataclasses import dataclass
@@ -11,6 +14,7 @@ import torch
 from amembook.run import runtime
 from amembook.run.base import Alpha, Config, Count, Experiment, Grid, Natural, Positive, Results, Several, draws
 from amembook.run.claims import SHARP_DIM, SIZES, check, equivalence, family
+from amembook.run.studies import headline
 from amemlib import theory
 from amemlib.checks import check_dims
 from amemlib.equivalents import SpectralEquivalent
@@ -165,7 +169,7 @@ def _curve_verdict(config: SignalConfig, measured: dict, predicted: dict, name: 
 
 EXPERIMENT = Experiment(
     name="signal",
-    purpose="the signal by rank, its slope at 0 and its curvature (Proposition 11, Lemmas 12 and 13)",
+    purpose=headline(__doc__),
     profiles={
         "smoke": SignalConfig(dims=(64, 128), n_items=2048, seeds=2, n_probes=64),
         "cpu": SignalConfig(),
