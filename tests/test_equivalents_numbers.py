@@ -17,7 +17,7 @@ import torch
 import amemlib as am
 from amembook import laws
 from amembook.laws import descent
-from amembook.paper.interactions.variances import PredictedVariances, typical_absolute_maximum
+from amembook.paper.interactions import PredictedVariances, typical_absolute_maximum
 from amembook.paper.iterates.surrogate import surrogate_gradient
 from amembook.paper.optimality import inverse_sum_limit
 from amemlib import equivalents

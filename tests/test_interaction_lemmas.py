@@ -11,7 +11,7 @@ import torch
 import amemlib as am
 from amembook import read_records
 from amembook.paper.interactions import EXPERIMENT as INTERACTIONS
-from amembook.paper.interactions.variances import PredictedVariances, typical_absolute_maximum
+from amembook.paper.interactions import PredictedVariances, typical_absolute_maximum
 from amembook.paper.lemmas import (
     binomial_series_ratio,
     expansion_error,

@@ -3,18 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import (
-    GREY,
-    alpha_of,
-    frame,
-    key,
-    kinds,
-    name_lines,
-    new_axes,
-    optimizer,
-    points,
-    series,
-)
+from amembook.figures.style import GREY, alpha_of, frame, key, kinds, name_lines, new_axes, optimizer, points, series
 
 
 def iterates_exponents_figure(records: list[dict], low: float, high: float) -> Figure:

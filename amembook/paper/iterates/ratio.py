@@ -1,4 +1,8 @@
-"""`iterates-ratio`: counts of Muon's true iterates over those of the thresholded ones, which the Conjecture bounds."""
+"""`iterates-ratio`: counts of Muon's true iterates over those of the thresholded ones, by dimension (Conjecture).
+
+Caveats: a local exponent is held to 0.03, over the last octave to d = 768 or more; d² / N = 18, so that a third of the
+items is recovered at most.
+"""
 
 import itertools
 import math
@@ -10,6 +14,7 @@ from amembook.laws import power_law_iterates
 from amembook.run import runtime
 from amembook.run.base import Ascending, Config, Count, Experiment, Grid, Natural, Positive, Results, SteepAlpha, draws
 from amembook.run.claims import DIFFERENCE, equivalence, multiplier, numbers, order, standard_error
+from amembook.run.studies import headline
 from amemlib import theory
 from amemlib.equivalents import ManyStepEquivalent, half_recovered_schedule, thresholded_weights
 from amemlib.gradients import thresholded_gradient
@@ -67,11 +72,7 @@ def solve_ratio(n_items: int, dim: int, alpha: float, steps: int) -> dict:
     p = Problem.power_law(n_items, dim, alpha).frequencies
     weights = thresholded_weights(p, (0, *half_recovered_schedule(p, dim, steps).thresholds[:-1]))
     sharp = ManyStepEquivalent.solve(weights, dim, [0.0] * steps)
-    return {
-        "true": law.counts,
-        "error": law.errors,
-        "thresholded": sharp.recovery_probabilities() @ sharp.counts,
-    }
+    return {"true": law.counts, "error": law.errors, "thresholded": sharp.recovery_probabilities() @ sharp.counts}
 
 
 def ratio_grids(config: RatioConfig) -> dict[str, Grid]:
@@ -139,11 +140,11 @@ def judge_ratio(config: RatioConfig, measured: dict, predicted: dict) -> dict[st
     gaps = np.diff(kappa)
     rivals = {"one step less": -gaps[:-1], "one step more": gaps[1:]}
     last, error, fewest = slopes[-1, kept], errors[-1, kept], counts[-2:].min()
-    given = {"band": BAND, "scale": DIFFERENCE, "at": here}
+    held_to = {"band": BAND, "scale": DIFFERENCE, "at": here}
     of_law = {rival: law[-1, kept] + value for rival, value in rivals.items()}
-    conjecture = numbers("local exponent of R,", last, error, fewest, limit=0.0, rivals=rivals, **given)
+    conjecture = numbers("local exponent of R,", last, error, fewest, limit=0.0, rivals=rivals, **held_to)
     spread = np.hypot(error, law_errors[-1, kept])
-    recursion = numbers("local exponent of R,", last, spread, fewest, law=law[-1, kept], rivals=of_law, **given)
+    recursion = numbers("local exponent of R,", last, spread, fewest, law=law[-1, kept], rivals=of_law, **held_to)
     # one line through the octaves; neighbours share the draws of the d between them, so the weights are those of log R
     octaves = np.arange(len(slopes)) - (len(slopes) - 1) / 2
     line = octaves / (octaves @ octaves)
@@ -165,7 +166,7 @@ def _errors_of_logs(measured: dict) -> np.ndarray:
 
 EXPERIMENT = Experiment(
     name="iterates-ratio",
-    purpose="counts of Muon's true iterates over those of the thresholded ones, by dimension (Conjecture)",
+    purpose=headline(__doc__),
     profiles={
         "smoke": RatioConfig(dims=(24, 48), dims_squared_per_item=2.0, steps=3, seeds=2, last_seeds=2),
         "cpu": RatioConfig(dims=(48, 96, 192), seeds=8, last_seeds=8),

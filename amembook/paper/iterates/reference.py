@@ -23,7 +23,7 @@ def reference(
     identity = np.eye(dim)
     covariance = lambda w: dim * (U * w[:, None]).T @ U if finite else identity
     W, left, kappa, sharing, w = np.zeros((dim, dim)), np.ones(n), np.ones(n), np.zeros(n), np.full(n, 1 / n)
-    C, means, updates, draws, found = covariance(w), np.zeros((n, dim)), [], [], []
+    C, means, updates, draws, rows = covariance(w), np.zeros((n, dim)), [], [], []
     shuffled = rng.permutation(n)
     rivals, down, pi = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n))
     for _ in range(steps):
@@ -60,7 +60,7 @@ def reference(
         np.fill_diagonal(logits, -np.inf)
         energy = np.logaddexp.reduce(logits, 1)
         pi = np.exp(logits - energy[:, None])
-        found.append(((z > logits.max(1)).sum(), np.linalg.norm(W) / dim))
+        rows.append(((z > logits.max(1)).sum(), np.linalg.norm(W) / dim))
         # what the next gradient sees
         level = np.clip(np.average(kappa, weights=r), 0, 1) ** 2 * variance / 2
         w = np.exp(level * (1 - 1 / norms)) / np.sqrt(norms)
@@ -71,4 +71,4 @@ def reference(
         kappa = (pi * logits).sum(1) / (scale * variance * (w @ norms)) if lowered else 1 - sharing
         means = (pi - (1 - np.eye(n)) / (n - 1)) @ U[shuffled]
         means -= ((means * images).sum(1) / (images**2).sum(1))[:, None] * images
-    return np.array(found).T
+    return np.array(rows).T

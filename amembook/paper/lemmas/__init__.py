@@ -26,13 +26,7 @@ from amemlib.checks import check_dims
 from amemlib.gradients import thresholded_gradient
 from amemlib.problem import Embeddings, Problem
 from amemlib.sampling import sample_embeddings
-from amemlib.spectral import (
-    divided_difference,
-    smoothed_sign,
-    smoothed_sign_scalars,
-    spectral_derivative,
-    spectral_map,
-)
+from amemlib.spectral import divided_difference, smoothed_sign, smoothed_sign_scalars, spectral_derivative, spectral_map
 
 ROUNDING = 1e-8
 """What a nine-point difference leaves of sixteen digits: ε/τ² and the truncation τ⁸ meet between 1e-11 and 1e-9."""

@@ -1,4 +1,8 @@
-"""`one-step`: capacity of one population step against d, for polar, h_λ and SGD (Theorems 3 and 5)."""
+"""`one-step`: capacity of one population step against d: polar, h_λ and SGD (Theorems 3 and 5, Figures 1(a) and 2).
+
+Caveats: counts are judged from d = 256 on, to 3 %, and exponents to 0.02; a prefix, which ends at the first failure, to
+10 %. SGD recovers ten to twenty items at these d, so its exponent has dimensions of its own, up to 65,536.
+"""
 
 import math
 from dataclasses import dataclass
@@ -34,6 +38,7 @@ from amembook.run.claims import (
     growth,
     rival_exponents,
 )
+from amembook.run.studies import headline
 from amemlib import theory
 from amemlib.equivalents import expected_capacity, expected_prefix
 from amemlib.gradients import gradient_rank, initial_gradient
@@ -181,8 +186,8 @@ def _counts_verdict(config: OneStepConfig, measured: dict, predicted: dict, name
 
 def _growth(config: OneStepConfig, counts, sharp, dims, method: str, **bands) -> list[dict]:
     rivals = {rival: [value] for rival, value in rival_exponents(method, config.alpha).items()}
-    given = counts.mean(-1), count_error(counts, sharp, -1), counts.shape[-1], sharp, dims
-    return growth("growth", *given, [theory.recovery_exponent(method, config.alpha)], rivals, **bands)
+    levels = counts.mean(-1), count_error(counts, sharp, -1), counts.shape[-1], sharp, dims
+    return growth("growth", *levels, [theory.recovery_exponent(method, config.alpha)], rivals, **bands)
 
 
 def _prefix_verdict(config: OneStepConfig, measured: dict, predicted: dict, name: str) -> dict:
@@ -197,8 +202,8 @@ def _prefix_verdict(config: OneStepConfig, measured: dict, predicted: dict, name
         return equivalence([])
     prefixes, sharp = measured["seed_prefixes"][name], predicted["prefixes"][name]
     lengths = {"as long as the count": predicted["counts"][name][None, judged], "one item a dimension": dims[judged]}
-    given = {"law": sharp[None, judged], "band": PREFIX_BAND, "at": [f"d = {dims[judged][0]}…{dims[-1]}"]}
-    made = family("prefix", prefixes[None, judged], rivals=lengths, **given)
+    held_to = {"law": sharp[None, judged], "band": PREFIX_BAND, "at": [f"d = {dims[judged][0]}…{dims[-1]}"]}
+    made = family("prefix", prefixes[None, judged], rivals=lengths, **held_to)
     if "ends" in config.growth:
         bands = {"band": PREFIX_BAND, "exponent_band": PREFIX_SLACK}
         args = prefixes[None, judged], sharp[None, judged], dims[judged]
@@ -219,7 +224,7 @@ def _prefix_verdict(config: OneStepConfig, measured: dict, predicted: dict, name
 
 EXPERIMENT = Experiment(
     name="one-step",
-    purpose="capacity of one population step against d: polar, h_λ and SGD (Theorems 3 and 5, Figures 1(a) and 2)",
+    purpose=headline(__doc__),
     profiles={
         "smoke": OneStepConfig(
             dims=(32, 64, 128), n_items=2048, seeds=2, sgd_dims=(256, 1024, 4096), sgd_items=512, sgd_seeds=8
@@ -230,19 +235,11 @@ EXPERIMENT = Experiment(
             dims=(256, 512, 1024), seeds=40, parts=("one_step",), growth=("ends",), first_seed=43_000
         ),
         "gpu": OneStepConfig(
-            dims=(256, 512, 1024, 2048, 4096, 8192),
-            n_items=131_072,
-            seeds=8,
-            sgd_dims=(4096, 16_384, 65_536, 262_144, 1_048_576),
-            sgd_items=1024,
-            first_seed=20_000,
+            dims=(256, 512, 1024, 2048, 4096, 8192), n_items=131_072, seeds=8,
+            sgd_dims=(4096, 16_384, 65_536, 262_144, 1_048_576), sgd_items=1024, first_seed=20_000,
         ),
         "rehearsal": OneStepConfig(
-            dims=(64, 128, 256),
-            n_items=8192,
-            seeds=40,
-            sgd_dims=(1024, 4096, 16_384),
-            sgd_items=512,
+            dims=(64, 128, 256), n_items=8192, seeds=40, sgd_dims=(1024, 4096, 16_384), sgd_items=512,
             first_seed=30_300,
         ),
     },
@@ -251,4 +248,4 @@ EXPERIMENT = Experiment(
     judge=judge_one_step,
     unseen_from=FRESH_SEEDS,
     added={"parts": PARTS, "growth": ("exponents",)},
-)
+)  # fmt: skip

@@ -120,10 +120,10 @@ def exponents_figure(alphas, limit, sharp: dict, stored: dict, live: dict) -> Fi
     """
     figure, (axis,) = new_axes()
     axis.plot(alphas, limit, ":", color=GREY, lw=1.4, label=r"limit $1 + 1/(2\alpha)$")
-    for (look, (label, (xs, slopes))), found in zip(kinds(sharp.items()), (stored, live), strict=True):
+    for (look, (label, (xs, slopes))), fits in zip(kinds(sharp.items()), (stored, live), strict=True):
         axis.plot(xs, slopes, "-", color=look.colour, lw=1.2, label=f"formula, {label}")
-        slope, *interval = np.transpose(list(found.values()))
-        points(axis, list(found), slope, look._replace(label=f"counted, {label}"), interval=np.transpose(interval))
+        slope, *interval = np.transpose(list(fits.values()))
+        points(axis, list(fits), slope, look._replace(label=f"counted, {label}"), interval=np.transpose(interval))
     frame(axis, r"exponent $\alpha$ of the frequencies", "fitted exponent of the count")
     key(axis, below=2)
     return figure

@@ -1,4 +1,8 @@
-"""`precision`: which decisions of the recovery test low precision flips, and what a float32 SVD does to the count."""
+"""`precision`: recovery decisions that low precision flips, and what a float32 SVD does to the count.
+
+Caveats: all verdicts are checks, which no rival law can fail. The float32 SVD is asked at d up to 512, and at α = 3/2
+alone for the count, to one in a hundred.
+"""
 
 from dataclasses import dataclass
 
@@ -9,6 +13,7 @@ from amembook.paper.precision.formats import FORMATS, recovered_in_format, undec
 from amembook.run import runtime
 from amembook.run.base import Alpha, Config, Count, Experiment, Grid, Natural, Results, Several, Sizes, draws
 from amembook.run.claims import check
+from amembook.run.studies import headline
 from amemlib.gradients import gradient_rank, initial_gradient
 from amemlib.problem import Problem
 from amemlib.recovery import margins, recovered
@@ -126,7 +131,7 @@ def judge_precision(config: PrecisionConfig, measured: dict, predicted: dict) ->
 
 EXPERIMENT = Experiment(
     name="precision",
-    purpose="recovery decisions that low precision flips, and what a float32 SVD does to the count",
+    purpose=headline(__doc__),
     profiles={
         "smoke": PrecisionConfig(dims=(32, 64), n_items=1024, seeds=2),
         "cpu": PrecisionConfig(),

@@ -1,4 +1,9 @@
-"""`recall`: in-context recall with a two-layer network under Muon, AdamW and SGD (Figures 6, 7 and 8)."""
+"""`recall`: in-context recall with a two-layer network: Muon, AdamW, SGD (Figures 6, 7 and 8).
+
+Caveats: the statistic is the time until half of the OOD questions are answered, for accuracies all end near 1; an ID
+accuracy counts as behind from 0.01 on, a gap between networks is one to 10 %. Rates are constant, of a scan on other
+seeds; who does not get to one half is counted with the end of its run.
+"""
 
 import math
 from collections.abc import Callable, Iterable
@@ -13,6 +18,7 @@ from amembook.networks.tasks import RecallTask
 from amembook.paper.recall.runs import COMPARED, measure_run
 from amembook.run.base import Config, Count, Experiment, Grid, Natural, NonNegatives, Positive, Results, draws
 from amembook.run.claims import DIFFERENCE, FRESH_SEEDS, NETWORK, equivalence, numbers, order
+from amembook.run.studies import headline
 from amemlib.checks import check_choice, check_dims
 
 BEHIND = 0.01
@@ -109,7 +115,7 @@ def recall_runs(config: RecallConfig) -> list[tuple[Setting, str]]:
     return [(setting, name) for setting in ordered for name in COMPARED] + list(dict.fromkeys(controls))
 
 
-def recall_grids(config: RecallConfig) -> dict[str, Grid]:
+def grids(config: RecallConfig) -> dict[str, Grid]:
     """Every run of every seed; the axis "run" has the pairs of `recall_runs`."""
     long = {settings(config)[name][0] for name in LONG}
     runs = {}
@@ -121,7 +127,7 @@ def recall_grids(config: RecallConfig) -> dict[str, Grid]:
     return {"runs": Grid(measure_run, {"seed": draws(config), "run": runs}, unembedding_length=1.0)}
 
 
-def recall_summary(config: RecallConfig, results: Results) -> tuple[dict, dict]:
+def summarise(config: RecallConfig, results: Results) -> tuple[dict, dict]:
     """The three figures, the long runs and what is inside them.
 
     `ood`, `id`, `recall`: by figure ("dims", "batch_sizes", "trigger_alphas", "output_alphas", and "base",
@@ -177,7 +183,7 @@ def recall_summary(config: RecallConfig, results: Results) -> tuple[dict, dict]:
     return measured, {"at_base": {}}
 
 
-def judge_recall(config: RecallConfig, measured: dict, predicted: dict) -> dict[str, dict]:
+def judge(config: RecallConfig, measured: dict, predicted: dict) -> dict[str, dict]:
     """What the figures say, as orders of what was measured, with rules fixed before the confirmatory run.
 
     The statistic is the time to one half: the ratio of the steps after which two optimizers answer half of the OOD
@@ -198,9 +204,13 @@ def _ratios(config: RecallConfig, measured: dict, figure: str, index: int, other
     made = []
     for other in others:
         ratio = time_ratio(measured, figure, index, "muon", other)
-        given = {"low": ratio["low"], "high": ratio["high"], "draws": config.seeds, "limit": 1.0}
-        made += numbers(f"time of {other} over Muon's, {label}", ratio["mean"], **given)
+        made += between(f"time of {other} over Muon's, {label}", ratio, draws=config.seeds, limit=1.0)
     return made
+
+
+def between(name: str, interval: dict, **held_to) -> list[dict]:
+    """The number of a mean with its 95 % interval, {"mean", "low", "high"}."""
+    return numbers(name, interval["mean"], low=interval["low"], high=interval["high"], **held_to)
 
 
 def _figure_6(config: RecallConfig, measured: dict) -> dict:
@@ -213,14 +223,12 @@ def _figure_6(config: RecallConfig, measured: dict) -> dict:
     judged = [k for k in range(len(config.dims)) if max(ood[name][k] for name in COMPARED) >= ANSWERED]
     if not judged:
         return order([])
-    lead = _lead(measured, "base", 0, "muon")
-    given = {"low": lead["low"], "high": lead["high"], "scale": DIFFERENCE, "draws": config.seeds, "limit": 0.0}
-    made = numbers("lead in OOD accuracy at the base", lead["mean"], **given)
+    lead, held_to = _lead(measured, "base", 0, "muon"), {"draws": config.seeds, "scale": DIFFERENCE}
+    made = between("lead in OOD accuracy at the base", lead, limit=0.0, **held_to)
     for k in judged:
         made += _ratios(config, measured, "dims", k, OTHERS, f"d = {config.dims[k]}")
         behind = known["muon"][k] - max(known[name][k] for name in COMPARED)
-        given = {"draws": config.seeds, "limit": -BEHIND, "scale": DIFFERENCE}
-        made += numbers(f"ID accuracy less the best, d = {config.dims[k]}", behind, **given)
+        made += numbers(f"ID accuracy less the best, d = {config.dims[k]}", behind, limit=-BEHIND, **held_to)
     return order(made)
 
 
@@ -251,8 +259,8 @@ def _figure_8(config: RecallConfig, measured: dict) -> dict:
     if 0.0 in config.alphas:
         at = config.alphas.index(0.0)
         muon, adamw = (np.nan_to_num(measured["ood"]["output_alphas"][name][at]) for name in ("muon", "adamw"))
-        given = {"draws": config.seeds, "limit": -NETWORK, "scale": DIFFERENCE}
-        made += numbers("minus the gap to AdamW at uniform outputs", -abs(muon - adamw), **given)
+        held_to = {"limit": -NETWORK, "scale": DIFFERENCE, "draws": config.seeds}
+        made += numbers("minus the gap to AdamW at uniform outputs", -abs(muon - adamw), **held_to)
     return order(made)
 
 
@@ -270,9 +278,8 @@ def _spectral_map(config: RecallConfig, measured: dict) -> dict[str, dict]:
         controls = {name: time_ratio(measured, figure, 0, "muon", name) for name in CONTROLS}
         faster += _ratios(config, measured, figure, 0, CONTROLS[1:], figure)
         rivals = {name: controls[name]["mean"] for name in CONTROLS[1:]}
-        ratio = controls["exact_muon"]
-        given = {"low": ratio["low"], "high": ratio["high"], "draws": config.seeds, "law": 1.0, "band": NETWORK}
-        same += numbers(f"time of the exact map over Muon's, {figure}", ratio["mean"], rivals=rivals, **given)
+        held_to = {"law": 1.0, "band": NETWORK, "rivals": rivals, "draws": config.seeds}
+        same += between(f"time of the exact map over Muon's, {figure}", controls["exact_muon"], **held_to)
     return {"spectral_map": order(faster), "exact_map": equivalence(same)}
 
 
@@ -368,7 +375,7 @@ def _rounded(values: list) -> list:
 
 EXPERIMENT = Experiment(
     name="recall",
-    purpose="in-context recall with a two-layer network: Muon, AdamW, SGD (Figures 6, 7 and 8)",
+    purpose=headline(__doc__),
     profiles={
         "smoke": RecallConfig(
             n_items=24, length=20, pairs=2, dims=(32,), batch_sizes=(32,), alphas=(0.0,), dim=32, batch_size=32,
@@ -381,9 +388,9 @@ EXPERIMENT = Experiment(
             first_seed=24_500,
         ),
     },
-    grids=recall_grids,
-    summarise=recall_summary,
-    judge=judge_recall,
+    grids=grids,
+    summarise=summarise,
+    judge=judge,
     unseen_from=FRESH_SEEDS,
     added={"lr_sgd_matrices": 0.02, "controls": ("exact_muon",)},
 )  # fmt: skip

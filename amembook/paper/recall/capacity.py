@@ -8,7 +8,7 @@ import numpy as np
 
 from amembook.laws import mean_field_iterates
 from amembook.networks.tasks import RecallTask
-from amembook.paper.recall import half_width
+from amembook.paper.recall import between, half_width
 from amembook.paper.recall.runs import COMPARED, measure_run
 from amembook.run.base import Alpha, Config, Count, Experiment, Grid, Natural, Positives, Results, draws
 from amembook.run.claims import DIFFERENCE, FRESH_SEEDS, numbers, order
@@ -172,9 +172,8 @@ def _more(name: str, more: np.ndarray, less: np.ndarray, dims) -> list[dict]:
     """Logarithms of ratios of counts (d, seeds), paired by seed, which must be above 0."""
     made = []
     for dim, *pair in zip(dims, more, np.broadcast_to(less, more.shape), strict=True):
-        ratio = log_ratio(*pair)
-        given = {"low": ratio["low"], "high": ratio["high"], "draws": more.shape[1], "limit": 0.0, "scale": DIFFERENCE}
-        made += numbers(f"log of {name}, d = {dim}", ratio["mean"], **given)
+        held_to = {"limit": 0.0, "scale": DIFFERENCE, "draws": more.shape[1]}
+        made += between(f"log of {name}, d = {dim}", log_ratio(*pair), **held_to)
     return made
 
 
@@ -204,9 +203,9 @@ def _exponent(config: CapacityConfig, measured: dict, predicted: dict, counts: n
     one, many = (laws[key][at, None] for key in ("one_step", "many_steps"))
     made = _more("Muon over one step", counts[at], one, dims)
     made += _more("many steps over Muon", many + 0 * counts[at], counts[at], dims)
-    least, given = theory.recovery_exponent("muon", config.alpha), {"draws": config.seeds, "scale": DIFFERENCE}
-    made += numbers("exponent", fit.slope, low=fit.low, high=fit.high, limit=least, **given)
-    made += numbers("2 less the exponent", 2 - fit.slope, low=2 - fit.high, high=2 - fit.low, limit=0.0, **given)
+    least, held_to = theory.recovery_exponent("muon", config.alpha), {"draws": config.seeds, "scale": DIFFERENCE}
+    made += numbers("exponent", fit.slope, low=fit.low, high=fit.high, limit=least, **held_to)
+    made += numbers("2 less the exponent", 2 - fit.slope, low=2 - fit.high, high=2 - fit.low, limit=0.0, **held_to)
     return order(made)
 
 

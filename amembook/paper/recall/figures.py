@@ -213,8 +213,8 @@ def recall_capacity_figure(record: dict, dim: int) -> Figure:
     frame(over_d, "dimension $d$", f"outputs recalled, of {config['n_items']}", title="vectors fixed", log="xy", base=2)
     over_d.set_xticks(dims, [str(one) for one in dims])
     key(over_d, below=3)
-    told = {"trained": ("-", "trained"), "fixed": ("--", "fixed"), "long": (":", "fixed, long")}
-    for vectors, (line, label) in told.items():
+    styles = {"trained": ("-", "trained"), "fixed": ("--", "fixed"), "long": (":", "fixed, long")}
+    for vectors, (line, label) in styles.items():
         for name, rows in measured["curves"][vectors].items():
             curves = rows[config["dims" if vectors == "trained" else "fixed_dims"].index(dim)]
             # a run that diverged has fewer probes

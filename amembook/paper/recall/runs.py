@@ -5,14 +5,7 @@ import math
 
 import torch
 
-from amembook.networks.attention import (
-    Network,
-    accuracy,
-    forward,
-    initial_weights,
-    recall_loss,
-    value_memory,
-)
+from amembook.networks.attention import Network, accuracy, forward, initial_weights, recall_loss, value_memory
 from amembook.networks.tasks import RecallTask, Sequences, sample_sequences, uniform
 from amembook.networks.training import OPTIMIZERS, TrainingRun, train
 from amembook.run import runtime
@@ -90,8 +83,8 @@ def _curves(run: TrainingRun, start: dict, sets: dict[str, Sequences], n_items: 
     spectrum = [] if run.diverged else torch.linalg.svdvals(change).tolist()
     by_output = [] if run.diverged else accuracy_by_output(run.weights, sets["ood"], n_items)
     learnt, sure = (learnt_steps(curves["step"], [row[key] for row in run.history]) for key in ("recalled", "sure"))
-    found = {"learnt": learnt, "sure": sure, "ood_by_output": by_output, "spectrum": spectrum}
-    return curves | found | {"diverged": run.diverged}
+    ends = {"learnt": learnt, "sure": sure, "ood_by_output": by_output, "spectrum": spectrum}
+    return curves | ends | {"diverged": run.diverged}
 
 
 def probe(weights: dict, sets: dict[str, Sequences], n_items: int) -> dict:

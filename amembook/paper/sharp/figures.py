@@ -3,18 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import (
-    GREY,
-    Look,
-    device_points,
-    frame,
-    key,
-    kinds,
-    name_lines,
-    new_axes,
-    points,
-    series,
-)
+from amembook.figures.style import GREY, Look, device_points, frame, key, kinds, name_lines, new_axes, points, series
 
 
 def chance_figure(chances, edges, shares) -> Figure:

@@ -1,4 +1,7 @@
-"""`signal`: the signal φ(q_i) by rank, its slope at 0 and its curvature (Proposition 11, Lemmas 12 and 13)."""
+"""`signal`: the signal by rank, its slope at 0 and its curvature (Proposition 11, Lemmas 12 and 13).
+
+Caveats: signals are judged by octaves of rank, their sum, to 3 % from d = 256 on.
+"""
 
 import math
 from dataclasses import dataclass
@@ -11,6 +14,7 @@ import torch
 from amembook.run import runtime
 from amembook.run.base import Alpha, Config, Count, Experiment, Grid, Natural, Positive, Results, Several, draws
 from amembook.run.claims import SHARP_DIM, SIZES, check, equivalence, family
+from amembook.run.studies import headline
 from amemlib import theory
 from amemlib.checks import check_dims
 from amemlib.equivalents import SpectralEquivalent
@@ -157,19 +161,15 @@ def _curve_verdict(config: SignalConfig, measured: dict, predicted: dict, name: 
         return np.array([side[f"{key}_{dim}"] for dim in judged])
 
     rivals = {f"the signal of {other}": curves(predicted["signal"], other), "every item alike": 1.0}
-    found, error = curves(measured["signal"], name), curves(measured["signal_error"], name)
-    given = {
-        "law": curves(predicted["signal"], name),
-        "band": SIZES,
-        "rivals": rivals,
-        "at": [f"d = {d}" for d in judged],
-    }
-    return equivalence(family("sum over octaves", found, error, config.seeds, counted=False, **given))
+    signal, error = curves(measured["signal"], name), curves(measured["signal_error"], name)
+    held_to = {"law": curves(predicted["signal"], name), "band": SIZES, "rivals": rivals}
+    held_to["at"] = [f"d = {dim}" for dim in judged]
+    return equivalence(family("sum over octaves", signal, error, config.seeds, counted=False, **held_to))
 
 
 EXPERIMENT = Experiment(
     name="signal",
-    purpose="the signal by rank, its slope at 0 and its curvature (Proposition 11, Lemmas 12 and 13)",
+    purpose=headline(__doc__),
     profiles={
         "smoke": SignalConfig(dims=(64, 128), n_items=2048, seeds=2, n_probes=64),
         "cpu": SignalConfig(),

@@ -5,17 +5,7 @@ from functools import partial
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import (
-    GREY,
-    MAPS,
-    alpha_of,
-    device_points,
-    frame,
-    key,
-    name_lines,
-    new_axes,
-    optimizer,
-)
+from amembook.figures.style import GREY, MAPS, alpha_of, device_points, frame, key, name_lines, new_axes, optimizer
 
 _LOOKS = MAPS | {
     "muon5": optimizer("muon", "quintic, 5 steps (as shipped)"),

@@ -67,18 +67,18 @@ def floors(records: dict) -> Table:
 
 def reach(records: dict) -> dict:
     """Λ t₀ / ‖G‖_F of every scanned schedule: α ↦ family ↦ a row for each d."""
-    found = {}
+    rows = {}
     for alpha, record in records.items():
         config = record["config"]
-        found[alpha], n_items = {}, config["n_items"]
+        rows[alpha], n_items = {}, config["n_items"]
         for dim in config["scan_dims"]:
             norm = am.Problem.power_law(n_items, dim, alpha).frequencies.norm().item()
             unit = am.theory.bulk_scale(n_items, dim, alpha) / norm
             scans = spectral_maps.scanned_schedules(n_items, dim, alpha, norm, config["steps"])
             for family, runs in scans.items():
                 row = [unit * math.prod(a for a, _, _ in run) for run in runs]
-                found[alpha].setdefault(family, []).append(row)
-    return found
+                rows[alpha].setdefault(family, []).append(row)
+    return rows
 
 
 def steps_needed(records: dict) -> Table:
@@ -87,8 +87,8 @@ def steps_needed(records: dict) -> Table:
     for alpha, record in records.items():
         for family, slope in (("muon", 3.4445), ("cubic", 1.5)):
             counted, rule = (record[part]["steps_needed"][family] for part in ("measured", "predicted"))
-            told = ("–" if x is None else f"{x:.1f}" for x in counted)
-            rows.append([f"{alpha}", family, *(f"{x} ({n})" for x, n in zip(told, rule, strict=True))])
+            counts = ("–" if x is None else f"{x:.1f}" for x in counted)
+            rows.append([f"{alpha}", family, *(f"{x} ({n})" for x, n in zip(counts, rule, strict=True))])
             pairs = [(n, x) for n, x in zip(rule, counted, strict=True) if x is not None]
             off = np.subtract(*np.transpose(pairs)) * np.log(slope)
             assert pairs and (off > -1.24).all() and (off < 2.6).all()
@@ -116,8 +116,8 @@ def steps_by_dim() -> Table:
             chi, adapted = norm / median, 1 + int(np.argmax(np.cumprod(slopes) >= 2 * norm))
             assert abs(adapted - math.log(4 * chi) / 1.45) < 0.6
             quintic, cubic = (am.theory.newton_schulz_steps(32_768, dim, alpha, a) for a in (3.4445, 1.5))
-            told = f"{alpha} {median:.2f} {dim} {chi:.0f} {quintic} {cubic} {adapted} {quintic_share(case, 5):.0%}"
-            rows.append(told.split())
+            row = f"{alpha} {median:.2f} {dim} {chi:.0f} {quintic} {cubic} {adapted} {quintic_share(case, 5):.0%}"
+            rows.append(row.split())
     head = "α", "median / t₀", "d", "χ", "quintic", "cubic", "Polar Express", "five keep"
     return Table(head, rows, {(6, 4), (6, 7)})
 

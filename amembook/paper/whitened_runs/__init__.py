@@ -115,14 +115,7 @@ def run(
 
 
 def measure_method(
-    config: SimpleNamespace,
-    dim: int,
-    n_items: int,
-    n_steps: int,
-    method: str,
-    seeds: int,
-    first_seed: int,
-    device: str,
+    config: SimpleNamespace, dim: int, n_items: int, n_steps: int, method: str, seeds: int, first_seed: int, device: str
 ) -> dict:
     """By what the rate is best for, "loss" or "items": rate, loss and items of every draw; tried: [rate, loss, items].
 

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 import amemlib as am
-from amembook.practice.bigrams import expected, make_table, measure, text
+from amembook.practice import bigrams
+from amembook.practice.bigrams import expected, make_table, text
 
 FLAWS = [
     (("first", "sgd", 0), [0.14] * 6, "first", "not reproduced"),
@@ -42,10 +43,10 @@ def test_targets_are_those_of_the_table():
 
 def test_copied_targets_are_the_books_memory():
     soft = text.copied(40)
-    emb = measure.embeddings(soft, 12, 0, "cpu")
+    emb = bigrams.embeddings(soft, 12, 0, "cpu")
     G = emb.U.mT @ soft.centred @ emb.V
     torch.testing.assert_close(G, am.initial_gradient(emb, soft.frequencies))
-    values = measure.losses(soft, emb, "sgd", 1)
+    values = bigrams.losses(soft, emb, "sgd", 1)
     assert values[0] == pytest.approx(math.log(40))
     along = lambda log_eta: am.loss(math.exp(log_eta) * G, emb, soft.frequencies)
     assert values[1] == pytest.approx(min(map(along, np.linspace(0, 8, 161))), abs=0.01)
@@ -53,14 +54,14 @@ def test_copied_targets_are_the_books_memory():
 
 def test_a_step_goes_downhill_and_is_as_long_as_is_best():
     soft = text.bigrams(40)
-    emb = measure.embeddings(soft, 8, 1, "cpu")
-    for name in measure.MAPS:
-        values = measure.losses(soft, emb, name, 8)
+    emb = bigrams.embeddings(soft, 8, 1, "cpu")
+    for name in bigrams.MAPS:
+        values = bigrams.losses(soft, emb, name, 8)
         assert (np.diff(values) < 0).all()
-        D = measure.direction(emb.U.mT @ soft.centred @ emb.V, name)
+        D = bigrams.direction(emb.U.mT @ soft.centred @ emb.V, name)
         along = [_loss(eta * D, soft, emb) for eta in np.geomspace(0.1, 30, 200)]
         assert values[1] == pytest.approx(min(along), abs=0.005)
-    assert measure.least_loss(soft, emb) < min(values)
+    assert bigrams.least_loss(soft, emb) < min(values)
 
 
 def _loss(W, soft, emb):
@@ -72,8 +73,8 @@ def test_the_search_for_a_steps_length_does_not_run_away():
     # where Newton's method alone went uphill
     soft = text.associated(0.0, 512)
     for seed in range(6):
-        emb = measure.embeddings(soft, 128, seed, "cpu")
-        values = measure.losses(soft, emb, "sgd", 1)
+        emb = bigrams.embeddings(soft, 128, seed, "cpu")
+        values = bigrams.losses(soft, emb, "sgd", 1)
         assert 0.05 < values[0] - values[1] < 0.2, seed
 
 
@@ -81,7 +82,7 @@ def test_the_spectrum_is_that_of_the_texts_singular_modes():
     soft = text.bigrams(300)
     norms = []
     for seed in range(4):
-        emb = measure.embeddings(soft, 48, seed, "cpu")
+        emb = bigrams.embeddings(soft, 48, seed, "cpu")
         norms.append(torch.linalg.svdvals(emb.U.mT @ soft.centred @ emb.V).sum().item())
     assert expected.nuclear_norm(soft, 48) == pytest.approx(np.mean(norms), rel=0.06)
 
@@ -89,27 +90,27 @@ def test_the_spectrum_is_that_of_the_texts_singular_modes():
 @pytest.mark.parametrize(("share", "dim"), [(0.4, 48), (1.0, 96)])
 def test_first_steps_meet_their_prediction_at_sizes_that_no_record_has(share, dim):
     soft = text.associated(share, 300)
-    for name in measure.MAPS:
+    for name in bigrams.MAPS:
         drops = []
         for seed in range(4):
-            emb = measure.embeddings(soft, dim, seed, "cpu")
-            drops.append(math.log(300) - measure.losses(soft, emb, name, 1)[1])
+            emb = bigrams.embeddings(soft, dim, seed, "cpu")
+            drops.append(math.log(300) - bigrams.losses(soft, emb, name, 1)[1])
         law = expected.expected_drop(soft, dim, name)
         assert abs(np.mean(drops) - law) <= 0.15 * law + 2 * np.std(drops, ddof=1) / 2, name
 
 
 def test_a_single_mode_makes_both_steps_one():
     soft = text.associated(0.0, 100)
-    emb = measure.embeddings(soft, 16, 0, "cpu")
+    emb = bigrams.embeddings(soft, 16, 0, "cpu")
     assert len(expected.modes(soft)[1]) == 1
-    drops = [measure.losses(soft, emb, name, 1)[1] for name in measure.MAPS]
+    drops = [bigrams.losses(soft, emb, name, 1)[1] for name in bigrams.MAPS]
     assert drops[0] == pytest.approx(drops[1])
-    laws = [expected.expected_drop(soft, 16, name) for name in measure.MAPS]
+    laws = [expected.expected_drop(soft, 16, name) for name in bigrams.MAPS]
     assert laws[0] == pytest.approx(laws[1], rel=0.02)
 
 
 def test_the_second_order_is_the_limit_of_small_drops():
     soft, rough = text.associated(0.3, 200), {}
-    for name in measure.MAPS:
+    for name in bigrams.MAPS:
         rough[name], sharp = (f(soft, 8, name) for f in (expected.second_order_drop, expected.expected_drop))
         assert sharp == pytest.approx(rough[name], rel=0.05) and sharp < 0.02, name

@@ -5,7 +5,8 @@ import pytest
 import torch
 
 import amemlib as am
-from amembook.practice.fusing import expected, measure
+from amembook.practice import fusing
+from amembook.practice.fusing import expected
 from amemlib.equivalents.fixed_point import binned
 
 FLAWS = [
@@ -47,7 +48,7 @@ def test_the_energy_of_the_parts_is_the_rank():
 
 
 def test_signals_and_energies_are_those_of_a_drawn_stack():
-    U, V = measure.sample_stack("private", 0.0, 600, 48, 64, 2, 0, "cpu")
+    U, V = fusing.sample_stack("private", 0.0, 600, 48, 64, 2, 0, "cpu")
     p, scales = am.Problem.power_law(600, 1, 1.5).frequencies, (0.3, 1.0)
     G = torch.cat([s * (p[:, None] * U[b]).mT @ V[b] for b, s in enumerate(scales)])
     W = am.polar(G).split(48)
@@ -73,19 +74,19 @@ def test_in_the_limit_common_is_to_private_as_a_power_of_the_parts():
 
 
 def test_kinds_share_the_inputs_that_they_say():
-    _, common = measure.sample_stack("common", 0.5, 400, 4, 4, 3, 0, "cpu")
+    _, common = fusing.sample_stack("common", 0.5, 400, 4, 4, 3, 0, "cpu")
     same = (common[0] == common[1]).all(1)
     assert 0.4 < same.double().mean() < 0.6 and (same == (common[0] == common[2]).all(1)).all()
-    _, permuted = measure.sample_stack("permuted", 0.0, 400, 4, 4, 2, 0, "cpu")
+    _, permuted = fusing.sample_stack("permuted", 0.0, 400, 4, 4, 2, 0, "cpu")
     assert not (permuted[0] == permuted[1]).all()
     np.testing.assert_array_equal(*(np.sort(side[:, 0].numpy()) for side in permuted))
-    _, private = measure.sample_stack("private", 0.0, 400, 4, 4, 2, 0, "cpu")
+    _, private = fusing.sample_stack("private", 0.0, 400, 4, 4, 2, 0, "cpu")
     assert not (private[0] == private[1]).any()
 
 
 def test_one_part_counts_what_the_library_counts():
-    cell = measure.measure_stack(300, 24, 24, 1.5, 1, "private", 0.0, 1.0, (1,), 0, "cpu")
-    U, V = measure.sample_stack("private", 0.0, 300, 24, 24, 1, 0, "cpu")
+    cell = fusing.measure_stack(300, 24, 24, 1.5, 1, "private", 0.0, 1.0, (1,), 0, "cpu")
+    U, V = fusing.sample_stack("private", 0.0, 300, 24, 24, 1, 0, "cpu")
     emb = am.Embeddings(U[0], V[0])
     G = am.initial_gradient(emb, am.Problem.power_law(300, 24, 1.5).frequencies)
     assert cell["total"] == cell["first"] == [am.capacity(am.polar(G), emb)]

@@ -5,6 +5,9 @@ of the steps is dialled, their plateau and the size of every update are kept.
 
 Claim: a small language model keeps what orthogonalizing gains down to a reach of 3, a part of it below, nothing where
 the whole map is linear, and the part is the lift over its plateau.
+
+Caveats: one small model, d = 64 and inputs that stay fixed, for 200 and 800 steps, at the best rate of a ladder by
+one half of the held-out text. Shares are held to 0.15, half of the way between those of two neighbouring arms.
 """
 
 import math

@@ -184,10 +184,8 @@ def summarise(config: MomentumConfig, results: Results) -> tuple[dict, dict]:
     predicted: rule, the β of the horizon by T in words.
     """
     alphas = {f"{alpha:g}": alpha for alpha in results.grids["minimum"].axes["alpha"]}
-    least, drift = (
-        {word: results.array("minimum", key, alpha=alpha) for word, alpha in alphas.items()}
-        for key in ("least", "drift")
-    )
+    read = lambda key: {word: results.array("minimum", key, alpha=alpha) for word, alpha in alphas.items()}
+    least, drift = read("least"), read("drift")
     measured = {key: {} for key in ("betas", "excess", "excess_error", "rate", "draws")}
     for label, run in results.grids["runs"].axes["run"].items():
         excess = results.array("runs", "loss", run=label) - least[f"{run['alpha']:g}"]

@@ -112,6 +112,11 @@ def sign_over_sgd(alpha: float) -> float:
     return float(beats(m / slope) / beats(head))
 
 
+def octaves_of(n_items: int) -> list[slice]:
+    """Ranks 1, 2–3, 4–7, … of the more frequent half of the items."""
+    return [slice(2**k - 1, 2 ** (k + 1) - 1) for k in range(int(math.log2(n_items // 2 + 1)))]
+
+
 def spearman(a, b) -> float:
     """Spearman's rank correlation, ties at their mean rank."""
     return float(np.corrcoef(rankdata(a), rankdata(b))[0, 1])

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from amembook.practice.optimizers import expected
-from amembook.practice.optimizers.measure import octaves_of
 from amembook.run.base import Results, standard_error
 from amembook.run.claims import DIFFERENCE, SHARP_DIM, SIZES, check, equivalence, family, numbers, order
 from amemlib.equivalents import SpectralLaw, expected_capacity
@@ -102,9 +101,13 @@ def predict(config) -> dict:
     """Everything that has a prediction, from the config alone; rivals of the sign's law beside it."""
     problems = lambda dims, alpha: [Problem.power_law(config.n_items, dim, alpha) for dim in dims]
     words = {f"{alpha:g}": alpha for alpha in config.alphas}
-    sign = {word: [_sign(problem) for problem in problems(config.dims, alpha)] for word, alpha in words.items()}
-    # of counts and of logits: by law and α in words a list, aligned with `dims`
-    by_law = lambda k: {law: {word: [one[k][law] for one in sign[word]] for word in words} for law in sign[word][0][k]}
+    signs = {word: [_sign(problem) for problem in problems(config.dims, alpha)] for word, alpha in words.items()}
+
+    def by_law(k: int) -> dict:
+        """Of counts, 0, or logits, 1: by law and α in words a list, aligned with `dims`."""
+        laws = next(iter(signs.values()))[0][k]
+        return {law: {word: [one[k][law] for one in rows] for word, rows in signs.items()} for law in laws}
+
     low_rank, polar = {}, {}
     for word, alpha in words.items():
         ranked = problems(config.rank_dims, alpha)
@@ -137,10 +140,8 @@ def judge(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]
     yield from _judge_sign(config, measured, predicted)
     yield from _judge_rank(config, measured, predicted["rank"])
     exact = [name for name in (*POLAR_FIRST, "adam") if name in measured["distance"]]
-    furthest, cases = (
-        max(measured["distance"][name] for name in exact),
-        len(config.first_dims) * config.seeds * len(exact),
-    )
+    furthest = max(measured["distance"][name] for name in exact)
+    cases = len(config.first_dims) * config.seeds * len(exact)
     yield "identities", check(furthest, IDENTITY, cases, "distance of an entry")
     yield "momentum", _judge_momentum(config, measured)
     yield "ranking", _judge_ranking(config, measured)
@@ -239,7 +240,7 @@ def _sign(problem: Problem) -> tuple[dict, dict]:
     }
     log_q, log_values = np.log(q.numpy()), np.log(values[::-1])
     at_ranks = lambda curve: np.interp(log_q, log_values, curve[::-1])
-    means = lambda curve: [at_ranks(curve)[ranks].mean() for ranks in octaves_of(problem.n_items)]
+    means = lambda curve: [at_ranks(curve)[ranks].mean() for ranks in expected.octaves_of(problem.n_items)]
     square = law.counts @ values**2
     logits = {
         "signal": means(law.signal),

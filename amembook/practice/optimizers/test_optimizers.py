@@ -10,7 +10,8 @@ from scipy.stats import spearmanr
 import amemlib as am
 from amembook.networks import updates
 from amembook.networks.adam import adam as shared_adam
-from amembook.practice.optimizers import expected, measure
+from amembook.practice import optimizers
+from amembook.practice.optimizers import expected
 
 FLAWS = [
     (("sign", "sign", "1.5", 1), 32.0, "sign", "not reproduced"),
@@ -80,7 +81,7 @@ def test_the_dense_gradient_is_the_librarys():
     emb = am.sample_embeddings(problem, 0)
     q = am.sample_minibatch(problem, 20, 1)
     W = gradients(1, 8)[0]
-    torch.testing.assert_close(measure.dense_gradient(W, emb, q), am.gradient(W, emb, q), atol=1e-6, rtol=1e-4)
+    torch.testing.assert_close(optimizers.dense_gradient(W, emb, q), am.gradient(W, emb, q), atol=1e-6, rtol=1e-4)
 
 
 def test_the_signs_deviations_add_up_and_its_signal_is_that_of_simulated_entries():

@@ -118,9 +118,8 @@ def summarise(config: RankingConfig, results: Results) -> tuple[dict, dict]:
     correlation, with the track's steps for every draw. predicted: the track."""
     measured = {key: {} for key in ("loss", "loss_error", "rate", "draws", "correlation")}
     for place in [f"{steps} {batch}" for steps in config.steps for batch in config.batch_sizes]:
-        loss, rate = (
-            {name: results.array("runs", key, run=f"{place} {name}") for name in TRACK} for key in ("loss", "rate")
-        )
+        read = lambda key, place=place: {name: results.array("runs", key, run=f"{place} {name}") for name in TRACK}
+        loss, rate = read("loss"), read("rate")
         measured["loss"][place] = {name: values.mean() for name, values in loss.items()}
         measured["loss_error"][place] = {name: standard_error(values, 0) for name, values in loss.items()}
         measured["rate"][place] = {name: np.exp(np.log(values).mean()) for name, values in rate.items()}

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 import amemlib as am
-from amembook.practice.schedules import expected, measure
+from amembook.practice import schedules
+from amembook.practice.schedules import expected
 from amemlib.spectral import SCHEDULES
 
 SEEDS = range(3)
@@ -30,7 +31,7 @@ def test_counts_of_every_schedule_meet_the_prediction_at_sizes_that_no_record_ha
         emb = am.sample_embeddings(problem, seed)
         G = am.initial_gradient(emb, problem.frequencies)
         for name, table in SCHEDULES.items():
-            counts[name].append(am.capacity(measure.newton_schulz_in_format(G, table, torch.float32), emb))
+            counts[name].append(am.capacity(schedules.newton_schulz_in_format(G, table, torch.float32), emb))
     for name, items in counts.items():
         law = expected.expected_count(problem, name)
         error = np.std(items, ddof=1) / math.sqrt(len(items))
@@ -41,7 +42,7 @@ def test_a_float32_iteration_is_the_float64_one_up_to_rounding():
     emb = am.sample_embeddings(am.Problem.power_law(500, 64, 1.5), 0)
     G = am.initial_gradient(emb, am.Problem.power_law(500, 64, 1.5).frequencies)
     for name, table in SCHEDULES.items():
-        W = measure.newton_schulz_in_format(G, table, torch.float32)
+        W = schedules.newton_schulz_in_format(G, table, torch.float32)
         torch.testing.assert_close(W, am.newton_schulz(G, coefficients=name), rtol=0, atol=2e-3)
 
 
@@ -57,9 +58,9 @@ def test_the_shipped_optimizers_do_what_is_predicted_for_their_schedule():
     problem, name = am.Problem.power_law(2048, 256, 1.5), "jordan"
     emb = am.sample_embeddings(problem, 1)
     G = am.initial_gradient(emb, problem.frequencies)
-    own = am.capacity(measure.newton_schulz_in_format(G, SCHEDULES[name], torch.bfloat16), emb)
+    own = am.capacity(schedules.newton_schulz_in_format(G, SCHEDULES[name], torch.bfloat16), emb)
     if hasattr(torch.optim, "Muon"):
-        assert am.capacity(measure.torch_muon(G), emb) == pytest.approx(own, abs=0.05 * own)
+        assert am.capacity(schedules.torch_muon(G), emb) == pytest.approx(own, abs=0.05 * own)
     muon = pytest.importorskip("optax.contrib._muon")
     for name in ("jordan", "you"):
         table = np.array(SCHEDULES[name], dtype=np.float32)
@@ -84,13 +85,13 @@ def test_rescaled_rows_are_the_authors_and_bound_the_norm_and_equal_rows_keep_it
     muon = pytest.importorskip("optax.contrib._muon")
     emb = am.sample_embeddings(am.Problem.power_law(300, 48, 1.5), 0)
     G = am.initial_gradient(emb, am.Problem.power_law(300, 48, 1.5).frequencies)
-    X = measure.rescaled_rows(G)
+    X = schedules.rescaled_rows(G)
     assert 0.5 < torch.linalg.matrix_norm(X, 2) <= 1 + 1e-12
     table = np.array(SCHEDULES["turbo_muon"], dtype=np.float32)
     theirs = muon.orthogonalize_via_newton_schulz(G.float().numpy(), table, preconditioning="aol", eps=0.0)
     f = lambda s: am.spectral.compose_quintics(s.clamp(max=1), SCHEDULES["turbo_muon"])
     torch.testing.assert_close(torch.from_numpy(np.array(theirs)).double(), am.spectral_map(X, f), rtol=0, atol=5e-3)
-    W = measure.equalised_rows(G)
+    W = schedules.equalised_rows(G)
     assert torch.linalg.norm(W).item() == pytest.approx(torch.linalg.norm(G).item())
     lengths = torch.linalg.vector_norm(W, dim=1)
     assert lengths.max().item() == pytest.approx(lengths.min().item())

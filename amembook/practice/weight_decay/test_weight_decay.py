@@ -80,7 +80,4 @@ FLAWS = [
     (("exponent",), [0.5 + 0.01 * k for k in range(8)], "double", NOT_REPRODUCED),
     (("runs", "16", "0"), [2.0] * 4, "gain", NOT_REPRODUCED),
 ]
-REFUSED = [
-    ("dims", (32, 64), "dims must hold three"),
-    ("run_steps", 10, "run_steps"),
-]
+REFUSED = [("dims", (32, 64), "dims must hold three"), ("run_steps", 10, "run_steps")]
