@@ -35,6 +35,7 @@ PAPER = {
     "vocabulary": "vocabulary",
     "gradient-limit": "gradient_limit",
     "trained-map": "trained_map",
+    "quieting": "quieting",
     "whitening": "whitening",
     "zoo": "zoo",
     "two-sided": "two_sided",
