@@ -48,7 +48,7 @@ def ranks_figure(record: dict, alpha: float) -> Figure:
         axis.plot(ranks, predicted["theorem"][k][a], "--", color=GREY, lw=1.2)
         frame(axis, "rank of the item", title=f"$d = {config['dims'][k]}$", log="x")
     axes[0].set_ylabel("share recovered")
-    key(axes[0], {"maximum likelihood": "-", "Theorem A": "--"}, below=3)
+    key(axes[0], {"maximum likelihood": "-", "bound for any rule": "--"}, below=3)
     return figure
 
 
