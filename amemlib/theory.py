@@ -224,7 +224,8 @@ def one_gradient_bound(q: np.ndarray, dim: int) -> np.ndarray:
 
         p (log np − 1) = d² (q_i² + q_n²) / (q_K² (K − d − 2)),   p ≥ e/n,
 
-    (Theorem A of the chapter "The limit of one gradient"); here with the best K. Items up to d + 3 have the bound 1.
+    (the theorem "One gradient and its inputs" of "The limit of one gradient: proofs"); here with the best K. Items up
+    to d + 3 have the bound 1.
     Its sum is of order d^{1+1/2α} / (log N)^{1/2α} for a power law, and three to seven times what can be reached.
     Raises `ValueError` for q that are not decreasing.
     """

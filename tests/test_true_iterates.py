@@ -129,7 +129,7 @@ def test_the_recursion_is_its_plain_reference():
         ({"steps": 11}, "steps must lie in [1, 10]"),
     ],
 )
-def test_nothing_is_promised_where_no_draws_were_compared(change, name):
+def test_nothing_is_promised_outside_the_box(change, name):
     arguments = {"problem": am.Problem.power_law(2560, 128, 1.5), "steps": 1} | change
     with pytest.raises(ValueError, match=f"^{re.escape(name)}.* got "):
         laws.expected_trajectory(**arguments)

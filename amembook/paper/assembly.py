@@ -33,22 +33,22 @@ USES = {
 }
 """What the proof of a box uses."""
 _PROVES = {
-    "this chapter": ["Corollary 4", "Theorem 3 (a)"],
-    "The loss": ["Any matrix"],
+    "this chapter": ["Corollary 4", "Theorem 3 (a)", "Eq. (21)", "Chernoff"],
     "The signal": ["Eq. (20)", "Eqs. (17), (18)", "Lemma 13", "Lemma 12", "Prop. 11"],
     "Interactions": ["Prop. 18", "Lem. 24, 25", "Eq. (51)", "Lemma 27", "Lem. 21-23", "Lem. 19, 20", "Prop. 26"],
-    "The gradient": ["Eq. (21)"],
-    "Minibatches": ["Chernoff", "Lem. 14, 17", "Lem. 15, 16"],
+    "Lemmas 14 to 17": ["Lem. 14, 17", "Lem. 15, 16"],
+    "The best learning rate": ["Any matrix"],
+    "SGD: where it stops": [],
 }
 PROVED_IN = {box: chapter for chapter, boxes in _PROVES.items() for box in boxes}
-"""The chapter that proves a box."""
+"""The chapter that proves a box, by its title; a chapter has one colour in every tree."""
 
 
 def proof_tree_figure(rows: list[list[str]], needs: dict[str, list[str]], proved: dict[str, str]) -> Figure:
     """A proof as a tree: the claim on top, a line from each box down to every box that its proof uses.
 
     rows: the boxes from the top down, each a text whose first line names it. needs: name ↦ names of what it uses.
-    proved: name ↦ the chapter that proves it, which gives the box its colour.
+    proved: name ↦ the chapter that proves it, one of `PROVED_IN`'s or of SGD's, which gives the box its colour.
     """
     figure, axis = new_schematic(5.4, 1.05 * len(rows) + 0.8)
     place = {}
@@ -59,8 +59,7 @@ def proof_tree_figure(rows: list[list[str]], needs: dict[str, list[str]], proved
         for other in used:
             (x0, y0), (x1, y1) = place[name], place[other]
             axis.plot([x0, x1], [y0 - _BOX_HEIGHT / 2, y1 + _BOX_HEIGHT / 2], "-", color="#999999", lw=1.3, zorder=1)
-    chapters = list(dict.fromkeys(proved.values()))
-    colours = {chapter: look.colour for look, chapter in kinds(chapters)}
+    colours = {chapter: look.colour for look, chapter in kinds(_PROVES) if chapter in proved.values()}
     for row in rows:
         for text in row:
             name = text.split("\n")[0]

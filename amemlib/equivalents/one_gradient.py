@@ -112,7 +112,8 @@ def capacity_limit(problem: Problem, frequencies: Float[Tensor, " N"] | None = N
     frequencies: the minibatch frequencies q that the gradient saw, (N,); `None` for the population.
     It is the limit's value at these sizes. For a power law it is proved as d → ∞ in the chapter "The limit of one
     gradient", from above for every rule and, for N ≥ d^{1+α/2}, from below for the matched filter; no certificate at a
-    finite d, which is Theorem A's there. It does not hold for maps that see the outputs, nor for gradients at W ≠ 0.
+    finite d, which is the theorem "One gradient and its inputs" there. It does not hold for maps that see the outputs,
+    nor for gradients at W ≠ 0.
     """
     equivalent = _solve(problem, frequencies)
     return float(equivalent.counts @ equivalent.limit())

@@ -101,7 +101,7 @@ def summarise(config: GradientLimitConfig, results: Results) -> tuple[dict, dict
 
     Lists are [dim][alpha]. counts, error, cosine: by map. gain, gain_error: of recovered items over the polar map's on
     the same draws, by map, and by case for `others`, [alpha]. profile: map ↦ [dim][alpha][bin], the share of a bin's
-    items that is recovered; predicted: `ceiling`, of maximum likelihood, and `theorem`, the bound of Theorem A.
+    items that is recovered; predicted: `ceiling`, of maximum likelihood, and `theorem`, the bound for any rule.
     """
     by_dim = lambda key, name: [results.array(f"d{dim}", key, name).astype(float) for dim in config.dims]
     measured = {key: {} for key in ("counts", "error", "cosine", "gain", "gain_error", "profile")}

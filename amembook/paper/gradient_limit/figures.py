@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, Look, frame, key, log_middles, new_axes, optimizer, points
+from amembook.figures.style import GREY, Look, frame, key, kinds, log_middles, new_axes, optimizer, points
 from amembook.run.base import profile_bins
 
 _LADDER = {name: optimizer(name) for name in ("sgd", "polar", "best")} | {
@@ -48,5 +48,29 @@ def ranks_figure(record: dict, alpha: float) -> Figure:
         axis.plot(ranks, predicted["theorem"][k][a], "--", color=GREY, lw=1.2)
         frame(axis, "rank of the item", title=f"$d = {config['dims'][k]}$", log="x")
     axes[0].set_ylabel("share recovered")
-    key(axes[0], {"maximum likelihood": "-", "Theorem A": "--"}, below=3)
+    key(axes[0], {"maximum likelihood": "-", "bound for any rule": "--"}, below=3)
+    return figure
+
+
+def race_figure(own, best, line, level: float) -> Figure:
+    """Own scores and those of the best rivals by rank, medians of bins with 80 % of a bin, beside what they should be.
+
+    own, best: (N,) scores of the items of rank 1, …, N. line: (N,) expected own scores of rare items. level: of the
+    best rival.
+    """
+    figure, (axis,) = new_axes(figsize=(5.0, 3.6))
+    ranks = np.arange(1, len(own) + 1)
+    edges = np.unique(np.geomspace(1, len(own) + 1, 24).round())
+    label = np.searchsorted(edges, ranks, side="right")
+    middle = [np.exp(np.log(ranks[label == b]).mean()) for b in np.unique(label)]
+    for (look, name), values in zip(kinds(("own", "best rival")), (own, best), strict=True):
+        bins = [np.asarray(values)[label == b] for b in np.unique(label)]
+        low, median, high = np.transpose([np.quantile(one, (0.1, 0.5, 0.9)) for one in bins])
+        axis.plot(middle, median, "-", color=look.colour, lw=1.8, label=name)
+        axis.fill_between(middle, low, high, color=look.colour, alpha=0.2, lw=0)
+    inside = np.asarray(line) < 1.1 * np.max(np.asarray(own))
+    axis.plot(ranks[inside], np.asarray(line)[inside], "--", color=GREY, lw=1.4, label=r"$\sqrt{d}\,p_iR$")
+    axis.axhline(level, color=GREY, lw=1.2, ls=":", label=r"$\sqrt{2\log N}$")
+    frame(axis, "rank $i$", "score", log="x")
+    key(axis)
     return figure

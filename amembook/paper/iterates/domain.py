@@ -44,7 +44,7 @@ ENDS = {"alphas": (1.25, 2.25), "rates": (0.5, 2.0), "looks": (1, 2, 3, 4, 5, 10
 
 @dataclass(frozen=True)
 class DomainConfig(Config):
-    """Muon's true iterates on the population loss, polar map, over the domain of `expected_trajectory`."""
+    """Muon's true iterates on the population loss, polar map, at places in the box of `expected_trajectory`."""
 
     alphas: SteepAlphas = (1.25, 1.6, 2.0)
     dims: Counts = (128, 192)

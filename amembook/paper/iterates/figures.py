@@ -108,7 +108,11 @@ def domain_figure(record: dict) -> Figure:
         axis.minorticks_off()
     for axis in axes[::2]:
         axis.set_ylabel("recovered items")
-    lines = {f"predicted, $d = {dim}$": "--" if dim < max(config["dims"]) else "-" for dim in config["dims"]}
+    hollow = {dim: dim < max(config["dims"]) for dim in config["dims"]}
+    lines = {
+        f"$d = {dim}$: hollow, dashed" if small else f"$d = {dim}$: filled, solid": "--" if small else "-"
+        for dim, small in hollow.items()
+    }
     key(axes[0], lines, below=3)
     return figure
 

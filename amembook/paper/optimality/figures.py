@@ -22,7 +22,7 @@ from amembook.figures.style import (
 
 
 def steps_figure(laws: dict[str, float], limit: float) -> Figure:
-    """Facts that one step stores, a bar a step from the least to the most, beside what no rule exceeds."""
+    """Facts that one step stores, a bar a step from the least to the most, beside the ceiling at this d."""
     figure, (axis,) = new_axes(figsize=(5.0, 2.8))
     names = sorted(laws, key=laws.get)
     colours = {"SGD": MAPS["sgd"].colour, "Muon": MAPS["polar"].colour}
@@ -30,7 +30,12 @@ def steps_figure(laws: dict[str, float], limit: float) -> Figure:
     axis.barh(labels, [laws[name] for name in names], color=[colours.get(name, PALE) for name in names])
     axis.axvline(limit, color=GREY, lw=1.6)
     axis.annotate(
-        f"limit of one gradient: {limit:.0f}", (limit, 0), (-4, 0), textcoords="offset points", ha="right", va="center"
+        f"ceiling of one gradient: {limit:.0f}",
+        (limit, 0),
+        (-4, 0),
+        textcoords="offset points",
+        ha="right",
+        va="center",
     )
     frame(axis, "facts after one step")
     return figure
