@@ -71,8 +71,8 @@ def parity_figure(points: dict) -> Figure:
     ends = [min(p.min() for p, _ in points.values()), max(p.max() for p, _ in points.values())]
     left.plot(ends, ends, "-", color=GREY, lw=1, zorder=0)
     right.axhline(1, color=GREY, lw=1)
-    frame(left, "predicted items", "counted items", log="xy")
-    frame(right, "predicted items", "counted / predicted", log="x")
+    frame(left, "predicted facts", "counted facts", log="xy")
+    frame(right, "predicted facts", "counted / predicted", log="x")
     key(left)
     return figure
 
@@ -94,7 +94,7 @@ def constants_figure(records: list[dict], leading: dict, grid) -> Figure:
         wide, sharp = (np.asarray(x, dtype=float) for x in grid[alpha])
         axis.plot(wide, sharp / wide**exponent, "-", color=look.colour, lw=1.2)
         axis.axhline(leading[alpha], color=look.colour, ls=":", lw=1.2)
-    frame(axis, "embedding dimension $d$", r"recovered items / $d^{\,1+1/2\alpha}$", log="x", base=2, zero=True)
+    frame(axis, "embedding dimension $d$", r"recalled facts / $d^{\,1+1/2\alpha}$", log="x", base=2, zero=True)
     name_lines(axis, offset=(0, -13))
     key(axis, {"sharp count": "-", r"$c(\alpha, N)$": ":"}, ncols=2)
     return figure
