@@ -8,7 +8,6 @@ from matplotlib.figure import Figure
 from amembook.figures.style import (
     GREY,
     MAPS,
-    Look,
     device_points,
     frame,
     key,
@@ -42,8 +41,7 @@ def median_figure(shares, measured: dict, finer, predicted: dict) -> Figure:
 def capacity_against_batch_figure(record: dict, dim: int) -> Figure:
     """Figures 1(b) and 3: one record of `critical-batch` at one d: Muon and SGD against B, with the observed items.
 
-    Points with two standard errors, open where the longest prefix is drawn; lines are sharp predictions. A ring marks
-    the first batch that fills the memory.
+    Points with two standard errors; lines are sharp predictions. A ring marks the first batch that fills the memory.
     """
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
     k, batch_sizes = config["dims"].index(dim), config["batch_sizes"]
@@ -55,8 +53,6 @@ def capacity_against_batch_figure(record: dict, dim: int) -> Figure:
     axis.plot(batch_sizes, sharp, "-", color=optimizer("polar").colour, lw=1.2, label="formula")
     for name, look in (("polar", optimizer("polar")), ("sgd_at_dims", optimizer("sgd"))):
         points(axis, batch_sizes, measured["counts"][name][k], look, error=measured["counts_error"][name][k])
-        prefix = np.maximum(measured["prefixes"][name][k], 0.5)
-        points(axis, batch_sizes, prefix, look, mfc="white", ms=4, label=None)
         whole = measured["population"][name][k]
         axis.axhline(whole, color=look.colour, lw=1, ls=":")
         first = next((i for i, count in enumerate(measured["counts"][name][k]) if count >= FULL * whole), None)
@@ -66,7 +62,6 @@ def capacity_against_batch_figure(record: dict, dim: int) -> Figure:
             words = f"{look.label.split()[0]} full\nat $B = {batch_sizes[first]}$"
             above = {"textcoords": "offset points", "xytext": (-9, 7), "ha": "right", "color": look.colour}
             axis.annotate(words, place, **above)
-    points(axis, [], [], Look(GREY, "o", "without a gap"), mfc="white", ms=4)
     title = rf"$d = {dim}$, $\alpha = {config['alpha']:g}$"
     frame(axis, "batch size $B$", "recalled facts", title, log="xy", base=2)
     axis.set_ylim(0.8, 6 * max(measured["counts"]["polar"][k]))
@@ -94,19 +89,26 @@ def _half_batch(name: str, field: str, record: dict) -> dict:
     return {"x": record["config"][field], "draws": measured, "law": predicted}
 
 
-def sightings_figure(ranks, sightings, mask, threshold: float, expected) -> Figure:
-    """Every item of one batch, how often it was seen against its rank, filled where it was recovered.
+def sightings_figure(batches: dict) -> Figure:
+    """How many facts of a batch are seen once, twice, …, and how many of these one step recalls, a panel a batch.
 
-    ranks, sightings, mask: (n,) of the seen items. threshold: sightings that a population item at capacity would have.
-    expected: (n,) B p_i.
+    batches: title ↦ (m, times, mask): the number that all the data give, (N,) sightings and (N,) what is recalled.
     """
-    figure, (axis,) = new_axes()
-    ranks, sightings, mask = np.asarray(ranks), np.asarray(sightings), np.asarray(mask)
-    axis.plot(ranks[~mask], sightings[~mask], "o", color=GREY, mfc="white", ms=3.5, label="not recalled")
-    axis.plot(ranks[mask], sightings[mask], "o", color=optimizer("polar").colour, ms=3.5, label="recalled")
-    axis.plot(ranks, expected, "-", color=GREY, lw=1.2, label="expected $B p_i$")
-    axis.axhline(threshold, color=GREY, lw=1, ls=":", label="$B p_m$")
-    frame(axis, "rank $i$", "times seen $B q_i$", log="xy")
-    name_lines(axis, places={"expected $B p_i$": (-1, (-8, 0)), "$B p_m$": (0, (6, 8))})
-    key(axis)
+    figure, panels = new_axes(len(batches), sharey=True)
+    colour, places = optimizer("polar").colour, np.arange(4)
+    for axis, (title, (m, times, mask)) in zip(panels, batches.items(), strict=True):
+        kind, mask = np.minimum(np.asarray(times).astype(int), 4), np.asarray(mask)
+        far = np.arange(len(mask)) >= m
+        bottom = np.zeros(4)
+        for chosen, label, style in (
+            (mask & ~far, "recalled, up to rank $m$", {"color": colour}),
+            (mask & far, "recalled, beyond", {"color": colour, "alpha": 0.45}),
+            (~mask, "not recalled", {"color": "none", "edgecolor": GREY}),
+        ):
+            height = np.bincount(kind[chosen], minlength=5)[1:]
+            axis.bar(places, height, 0.7, bottom, label=label, **style)
+            bottom += height
+        axis.set_xticks(places, ["once", "twice", "3 times", "more"])
+        frame(axis, "seen", "facts" if axis is panels[0] else "", title)
+    key(panels[-1])
     return figure
