@@ -101,6 +101,23 @@ EXPERIMENT = Experiment(
             seeds=2,
         ),
         "cpu": SemiautomataConfig(),
+        # the law of words is one of many letters; little of all else
+        "letters": SemiautomataConfig(
+            states=(6,),
+            gap_states=(5,),
+            gap_per_state=(8,),
+            few_per_state=(3,),
+            machines=10,
+            letters=16_384,
+            price_lengths=(8, 12),
+            price_looks=(3.0,),
+            seeds=8,
+            first_seed=49_000,
+        ),
+        # all else, by many draws; little of words
+        "machines": SemiautomataConfig(
+            learn_states=(6,), letters=512, turns_learnt=(1.0, 1.5), seeds=300, first_seed=49_100
+        ),
     },
     grids=grids,
     summarise=summarise,
