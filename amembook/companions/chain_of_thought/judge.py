@@ -134,4 +134,3 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     )
     verdicts = {"floor": floor, "construction": construction, "thinking": thinking, "sgd": sgd}
     return {name: equivalence(judged) for name, judged in verdicts.items()} | {"muon": same}
-
