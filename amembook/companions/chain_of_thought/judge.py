@@ -15,7 +15,7 @@ APART, APART_LONGER = 0.05, 1e-3
 """How far the trained network's errors may lie from gradient descent's on the same prompts: relative at the length that
 it was trained at; in units of ‖w‖² at another, where they fall below any accuracy of the weights."""
 EXACT = 5e-3
-"""How far the network's errors may lie from gradient descent's on the same prompts, relative, where these are judged."""
+"""How far the network's errors by thoughts may lie from gradient descent's on the same prompts, relative."""
 COSINE, EQUAL = 0.999, 1e-6
 """From which cosine on a polar step is the identity; how far its errors may then be from gradient descent's, relative.
 """

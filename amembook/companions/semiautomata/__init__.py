@@ -116,7 +116,15 @@ EXPERIMENT = Experiment(
         ),
         # all else, by many draws; little of words
         "machines": SemiautomataConfig(
-            learn_states=(6,), letters=512, turns_learnt=(1.0, 1.5), seeds=300, first_seed=49_100
+            states=(6, 12),
+            gap_states=(12,),
+            gap_per_state=(8, 32, 256),
+            learn_states=(6,),
+            letters=512,
+            turns_learnt=(1.0, 1.5),
+            price_lengths=(8, 12),
+            seeds=300,
+            first_seed=49_100,
         ),
     },
     grids=grids,

@@ -1,7 +1,6 @@
 """What must come out: how machines forget each other, alphabets, the words that letters need.
 
-All of it is derived in the chapter `semiautomata`, the number of words for many letters, whose cells are Poisson. Nothing
-is fitted.
+All of it is derived in the chapter `semiautomata`, the number of words for many letters. Nothing is fitted.
 """
 
 import math
