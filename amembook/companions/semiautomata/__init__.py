@@ -114,6 +114,19 @@ EXPERIMENT = Experiment(
             seeds=8,
             first_seed=49_000,
         ),
+        # the same with the draws that its shortest words ask for
+        "words": SemiautomataConfig(
+            states=(6,),
+            gap_states=(5,),
+            gap_per_state=(8,),
+            few_per_state=(3,),
+            machines=10,
+            letters=16_384,
+            price_lengths=(8, 12),
+            price_looks=(3.0,),
+            seeds=24,
+            first_seed=49_400,
+        ),
         # all else, by many draws; little of words
         "machines": SemiautomataConfig(
             states=(6, 12),
