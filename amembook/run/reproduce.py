@@ -106,7 +106,7 @@ STATEMENTS = {
     "Schedules, as shipped": Again(*SCHEDULE, ("torch",), 1),
     "Rectangles": Again("rectangles/confirm", {}, ("shapes",), 3, entries=lambda config: list(config.shapes)),
     "Semiautomata, the price of a letter": Again(
-        "semiautomata/letters", {"learn_states": (6, 8), "turns_learnt": (0.5, 1.0, 1.5)}, ("words",), 2
+        "semiautomata/words", {"learn_states": (6, 8), "turns_learnt": (0.5, 1.0, 1.5)}, ("words",), 2
     ),
     "Token retrieval, sample size": Again("token-retrieval/confirm", {}, ("samples", "multiplicative"), 2),
     "Weak to strong, what is inherited": Again("weak-to-strong/many", {"repeats": 300, "seeds": 10}, ("inherited",), 2),
