@@ -105,9 +105,11 @@ STATEMENTS = {
     "Schedules, items kept": Again(*SCHEDULE, ("counts",), 1),
     "Schedules, as shipped": Again(*SCHEDULE, ("torch",), 1),
     "Rectangles": Again("rectangles/confirm", {}, ("shapes",), 3, entries=lambda config: list(config.shapes)),
-    "Semiautomata, the price of a letter": Again("semiautomata/confirm", {}, ("words",), 2),
+    "Semiautomata, the price of a letter": Again(
+        "semiautomata/words", {"learn_states": (6, 8), "turns_learnt": (0.5, 1.0, 1.5)}, ("words",), 2
+    ),
     "Token retrieval, sample size": Again("token-retrieval/confirm", {}, ("samples", "multiplicative"), 2),
-    "Weak to strong, what is inherited": Again("weak-to-strong/confirm", {}, ("inherited",), 2),
+    "Weak to strong, what is inherited": Again("weak-to-strong/many", {"repeats": 300, "seeds": 10}, ("inherited",), 2),
 }
 # a study that somebody deletes is not missed
 STATEMENTS = {name: one for name, one in STATEMENTS.items() if (records.RECORDS / f"{one.record}.json").exists()}

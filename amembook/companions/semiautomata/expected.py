@@ -1,15 +1,19 @@
 """What must come out: how machines forget each other, alphabets, the words that letters need.
 
-All of it is derived in the chapter `semiautomata`; the number of words by a heuristic that takes scores as independent
-Gaussians. Nothing is fitted.
+All of it is derived in the chapter `semiautomata`, the number of words for many letters. Nothing is fitted.
 """
 
 import math
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
+from scipy.stats import poisson, qmc
+
+_POINTS, _TABLE = 2**13, 1e5
+"""A Poisson number with a larger mean than the second is a Gaussian."""
 
 
 def letter_factor(n_states: int) -> float:
@@ -65,27 +69,82 @@ def semicircle_gap(n_states: int, letters: int) -> float:
     return max(0.0, 1 - 2 * np.sqrt((1 - square**2) / letters) / (1 - square))
 
 
-def right_share(z: float, n_states: int) -> float:
-    """Share of letters that counts tell rightly, z = mean over deviation of the identity's lead on a transposition.
+def right_share(places: float, n_states: int, rho: float) -> float:
+    """Share of letters that counts tell rightly which stand in `places` places of the words, ρ of their signal left.
 
-    Leads over a transposition that shares a state have √1.5 z, over a disjoint one √2 z; all are taken as independent.
+    Counts of cells are independent Poisson numbers of means m h where the letter leads and m l where not, and leads
+    share the cells that they have in common. Given those, the counts of all transpositions are independent. Equal
+    scores are told apart by a uniform number of the right letter's. The mean is over fixed Sobol points.
     """
-    N = n_states
-    still = ndtr(z) ** (N * (N - 1) / 2)
-    moves = ndtr(z) * ndtr(1.5**0.5 * z) ** (2 * (N - 2)) * ndtr(2**0.5 * z) ** ((N - 2) * (N - 3) / 2)
-    return float((still + moves) / 2)
+    N, (high, low) = n_states, chances(n_states, rho)
+    points = _points(N + 4)
+    tie = points[:, -1:]
+    cells = _counts(points[:, :N], places * high)
+    below = lambda counts: _below(counts, 2 * places * low, tie).prod(1)
+    i, j = np.triu_indices(N, 1)
+    still = below(cells[:, i] + cells[:, j]).mean()
+    # the letter swaps two states: their two cells together, those that the identity has instead, and the other states'
+    moved, stayed = _counts(points[:, N], 2 * places * high), _counts(points[:, N + 1 : N + 3], places * low)
+    others, over, lead = cells[:, : N - 2], moved[:, None] - stayed, moved - stayed.sum(1)
+    share = np.where(lead > 0, 1.0, (lead == 0) * tie[:, 0])
+    for k in (0, 1):
+        share = share * below(over[:, [k]] + others)
+    i, j = np.triu_indices(N - 2, 1)
+    share = share * below(lead[:, None] + others[:, i] + others[:, j])
+    return float((still + share.mean()) / 2)
 
 
+@cache
 def words_needed(n_states: int, letters: int, length: int, level: float, power: float = 1.0) -> float:
-    """n* = (A/T) z² (h + l)/(2 (h − l)²): words after which a share `level` of the letters is right.
+    """n* = m* A/T: words after which a share `level` of the letters is right, m* where `right_share` is `level`.
 
-    h = (1/N + ρ (1 − 1/N))/N and l = (1 − ρ)/N² are the chances of (s_T, s_0) where the letter leads and where not,
-    ρ = λ^{T−1}. power: another exponent of λ^{T−1}, for rivals.
+    For many letters; ρ = λ^{T−1}. power: another exponent of λ^{T−1}, for rivals.
     """
-    z = brentq(lambda x: right_share(x, n_states) - level, 1e-3, 40)
     rho = letter_factor(n_states) ** (power * (length - 1))
-    high, low = (1 / n_states + rho * (1 - 1 / n_states)) / n_states, (1 - rho) / n_states**2
+    start = math.log(independent_words(n_states, letters, length, level, power) * length / letters)
+    off = lambda x: right_share(math.exp(x), n_states, rho) - level
+    return letters / length * math.exp(brentq(off, start - 2, start + 1, xtol=1e-5))
+
+
+def independent_words(n_states: int, letters: int, length: int, level: float, power: float = 1.0) -> float:
+    """(A/T) z² (h + l)/(2 (h − l)²): the same if all leads were independent Gaussians: a rival.
+
+    z is the mean over the deviation of the identity's lead on a transposition; a transposition's lead on one that
+    shares a state has √1.5 z, on a disjoint one √2 z.
+    """
+    N, (high, low) = n_states, chances(n_states, letter_factor(n_states) ** (power * (length - 1)))
+    still = lambda z: ndtr(z) ** (N * (N - 1) / 2)
+    moves = lambda z: ndtr(z) * ndtr(1.5**0.5 * z) ** (2 * (N - 2)) * ndtr(2**0.5 * z) ** ((N - 2) * (N - 3) / 2)
+    z = brentq(lambda x: (still(x) + moves(x)) / 2 - level, 1e-3, 40)
     return letters / length * z**2 * (high + low) / (2 * (high - low) ** 2)
+
+
+def chances(n_states: int, rho: float) -> tuple[float, float]:
+    """h = (1/N + ρ (1 − 1/N))/N and l = (1 − ρ)/N²: those of a pair (s_T, s_0) where the letter leads and where not."""
+    return (1 / n_states + rho * (1 - 1 / n_states)) / n_states, (1 - rho) / n_states**2
+
+
+@cache
+def _points(dim: int) -> np.ndarray:
+    """Fixed points in the open cube."""
+    return qmc.Sobol(dim, scramble=False).random(_POINTS) + 0.5 / _POINTS
+
+
+def _counts(points: np.ndarray, mean: float) -> np.ndarray:
+    """Poisson numbers where their distribution function takes these values."""
+    if mean > _TABLE:
+        return np.rint(mean + math.sqrt(mean) * ndtri(points)).astype(int)
+    most = int(mean + 10 * math.sqrt(mean) + 20)
+    return np.searchsorted(poisson.cdf(np.arange(most), mean), points)
+
+
+def _below(counts: np.ndarray, mean: float, tie: np.ndarray) -> np.ndarray:
+    """P(X < x) + tie P(X = x) of a Poisson number, at whole numbers."""
+    if mean > _TABLE:
+        return ndtr((counts - mean) / math.sqrt(mean))
+    masses = poisson.pmf(np.arange(max(counts.max(), 0) + 1), mean)
+    at = np.maximum(counts, 0)
+    return np.where(counts < 0, 0.0, np.cumsum(masses)[at] - (1 - tie) * masses[at])
 
 
 def evidence(n_states: int, letters: int, length, n_words) -> np.ndarray | float:

@@ -1,16 +1,17 @@
-"""Pictures of the study: agreement and words needed, alphabets, and a memory of letters."""
+"""Pictures of the study: agreement and words needed, and a memory of letters."""
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import frame, key, kinds, name_lines, new_axes, optimizer, points, series
+from amembook.figures.style import frame, key, name_lines, new_axes, optimizer, points, series
 from amembook.run.base import arrays
 
 
-def price_figure(record: dict) -> Figure:
+def price_figure(machines: dict, letters: dict) -> Figure:
     """Left: agreement of two machines beyond chance, by letters over N, on λ^{2T}; dotted: with a renamed machine.
-    Right: words after which counts tell nine letters of ten, by (T − 1)/(N − 1), on the law."""
-    config, measured, predicted = record["config"], record["measured"], record["predicted"]
+    Right: words after which counts tell nine letters of ten, by (T − 1)/(N − 1), on the law; dashed: if leads were
+    independent."""
+    config, measured, predicted = machines["config"], machines["measured"], machines["predicted"]
     figure, axes = new_axes(2)
     for k, (look, n) in enumerate(series(config["states"], "$N = {}$")):
         told, law = measured["agreement"][k], predicted["agreement"][k]
@@ -21,34 +22,14 @@ def price_figure(record: dict) -> Figure:
         axes[0].axhline(np.mean(told["renamed"]), color=look.colour, ls=":", lw=1.2)
     frame(axes[0], "letters read over states $T/N$", "agreement beyond chance", log="y")
     axes[0].legend()
-    told, law = measured["words"], predicted["words"]["needed"]
-    for k, (look, n) in enumerate(series(config["learn_states"], "$N = {}$")):
+    told, law = letters["measured"]["words"], letters["predicted"]["words"]
+    for k, (look, n) in enumerate(series(letters["config"]["learn_states"], "$N = {}$")):
         x = (np.array(told["lengths"][k]) - 1) / (n - 1)
-        points(axes[1], x, told["needed"][k], look, error=arrays(told["error"][k]), law=law[k])
+        points(axes[1], x, told["needed"][k], look, error=arrays(told["error"][k]), law=law["needed"][k])
+        axes[1].plot(x, law["rivals"]["independent Gaussian leads"][k], "--", color=look.colour, lw=1.2)
     frame(axes[1], "word length $(T-1)/(N-1)$", "words needed", log="y")
-    axes[1].set_ylim(1e4, 1e6)
+    key(axes[1], {"shared counts": "-", "independent": "--"}, loc="lower right")
     name_lines(axes[1])
-    return figure
-
-
-def alphabet_figure(record: dict) -> Figure:
-    """Left: what a pair forgets a letter over 1 − λ², by letters a state; solid: the product of its machines' own
-    factors; dashed: free letters. Right: share of machines that are connected, on the law."""
-    config, measured, predicted = record["config"], record["measured"], record["predicted"]
-    figure, axes = new_axes(2)
-    for k, (look, _) in enumerate(kinds(config["gap_states"], "$N = {}$")):
-        told = measured["gap"]
-        error = arrays(told["pair_error"][k])
-        points(axes[0], config["gap_per_state"], told["pair"][k], look, error=error, law=told["own"][k])
-        axes[0].plot(config["gap_per_state"], predicted["gap"]["free"][k], "--", color=look.colour, lw=1.2)
-        told = measured["connected"]
-        error = arrays(told["share_error"][k])
-        law = predicted["connected"][k]
-        points(axes[1], config["few_per_state"], told["share"][k], look, error=error, law=law)
-    frame(axes[0], "letters a state", r"forgotten a letter, over $1-\lambda^2$", log="x", base=2, zero=True)
-    key(axes[0], {"own factors": "-", "free letters": "--"}, loc="lower right")
-    frame(axes[1], "letters a state", "share of machines connected", zero=True)
-    axes[1].legend()
     return figure
 
 

@@ -9,8 +9,8 @@ from amembook.run.claims import DIFFERENCE, SIZES, SMALL, check, equivalence, nu
 
 RENAMED_BAND = 1e-4
 """How far a renamed machine's agreement may lie from its limit at the end."""
-LONG, LONGER = 1.5, 2.0
-"""From how many turns on a word is long enough for its law, and for an exponent."""
+LONGER = 2.0
+"""From how many turns on a word is long enough for an exponent."""
 
 
 def summarise(config, results: Results) -> tuple[dict, dict]:
@@ -68,9 +68,10 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     def law(power: float) -> list:
         return [[expected.words_needed(n, config.letters, T, config.level, power) for T in row] for n, row in rows]
 
+    independent = [[expected.independent_words(n, config.letters, T, config.level) for T in row] for n, row in rows]
     predicted["words"] = {
         "needed": law(1.0),
-        "rivals": {"λ^−(T−1)": law(0.5), "λ^−4(T−1)": law(2.0), "no price": law(1e-9)},
+        "rivals": {"λ^−(T−1)": law(0.5), "λ^−4(T−1)": law(2.0), "independent Gaussian leads": independent},
     }
     late = np.array(config.turns_learnt) >= LONGER
     if late.sum() < 2:
@@ -144,12 +145,11 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     connected = numbers("share connected at N, letters a state =", share, error, config.machines * draws, **given)
 
     needed, error = (measured["words"][key] for key in ("needed", "error"))
-    late, law = np.array(config.turns_learnt) >= LONG, predicted["words"]
-    lengths = np.array(measured["words"]["lengths"])[:, late]
+    law, lengths = predicted["words"], measured["words"]["lengths"]
     at = [f"{n}, {T:g}" for n, row in zip(config.learn_states, lengths, strict=True) for T in row]
-    rivals = {name: own[:, late] for name, own in law["rivals"].items() if name != "no price"}
-    given = {"law": law["needed"][:, late], "band": SMALL, "at": at, "rivals": rivals}
-    words = numbers("words at N, T =", needed[:, late], error[:, late], draws, **given)
+    rivals = {name: own for name, own in law["rivals"].items() if name != "no price"}
+    given = {"law": law["needed"], "band": SMALL, "at": at, "rivals": rivals}
+    words = numbers("words at N, T =", needed, error, draws, **given)
 
     price = []
     for name in MAPS:

@@ -19,7 +19,7 @@ from amemlib.problem import Problem
 from amemlib.spectral import identity
 
 """What the first step adds to W = 0, by name."""
-_GROWTH, _MOST = 1.3, 20
+_GROWTH, _MOST = 1.05, 20
 _AGREE, _GAP, _CONNECTED, _LEARN, _PRICE, _ZIPF = range(6)
 
 
@@ -67,13 +67,13 @@ def measure_connected(gap_states: int, few_per_state: int, machines: int, seed: 
 def measure_words(learn_states: int, letters: int, turn: float, level: float, seed: int) -> dict:
     """The number of words of T = 1 + turn · (N − 1) letters after which counts tell the share `level` of the letters.
 
-    By steps of three tenths, then between the last two; NaN if twenty times the law is not enough.
+    By steps of a twentieth from half the law on, then between the last two; NaN if twenty times the law is not enough.
     """
     generator = np.random.default_rng([seed, learn_states, round(100 * turn), _LEARN])
     length = word_length(learn_states, turn)
     P = sample_machine(learn_states, letters, generator)
     law = expected.words_needed(learn_states, letters, length, level)
-    n = max(4, int(law / 8))
+    n = max(4, int(law / 2))
     C, before, share, last = 0, 0, 0.0, 0.0
     while n < _MOST * law:
         C = C + count_words(P, n - before, length, generator)

@@ -89,12 +89,25 @@ def test_letters_are_read_off_their_matrices():
 
 
 def test_the_law_of_words():
-    assert expected.right_share(0.0, 8) < 0.01 and expected.right_share(10.0, 8) == pytest.approx(1)
+    assert expected.right_share(0.01, 8, 0.5) < 0.2 and expected.right_share(1e4, 8, 0.5) == pytest.approx(1)
     # long words: the price of a letter is λ^−2, but for the 1/T
-    long = [expected.words_needed(8, 1000, T, 0.9) * T for T in (80, 81)]
-    assert long[1] / long[0] == pytest.approx(expected.letter_factor(8) ** -2, rel=1e-3)
-    looks = expected.evidence(8, 1000, 80, expected.words_needed(8, 1000, 80, 0.9))
-    assert looks == pytest.approx(expected.evidence(8, 1000, 60, expected.words_needed(8, 1000, 60, 0.9)), rel=0.01)
+    long = [expected.words_needed(8, 1000, T, 0.9) * T for T in (60, 61)]
+    assert long[1] / long[0] == pytest.approx(expected.letter_factor(8) ** -2, rel=2e-3)
+    looks = [expected.evidence(8, 1000, T, expected.words_needed(8, 1000, T, 0.9)) for T in (60, 80)]
+    assert looks[0] == pytest.approx(looks[1], rel=0.01)
+    # leads that share counts are right together
+    assert expected.words_needed(8, 1000, 8, 0.9) < expected.independent_words(8, 1000, 8, 0.9)
+
+
+@pytest.mark.parametrize(("N", "rho", "places"), [(4, 0.5, 12.0), (5, 0.2, 150.0)])
+def test_the_share_of_letters_is_that_of_poisson_cells(N, rho, places):
+    rng, letters = np.random.default_rng(0), 40_000
+    high, low = expected.chances(N, rho)
+    P = machine(N, letters)
+    C = rng.poisson(places * (low + (high - low) * matrices(P)))
+    # equal scores are told apart at random
+    right = (machines.best_letters(C + 1e-6 * rng.random(C.shape)) == P).all(1).mean()
+    assert right == pytest.approx(expected.right_share(places, N, rho), abs=0.01)
 
 
 def test_rival_gaps():

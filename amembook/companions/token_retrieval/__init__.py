@@ -134,6 +134,16 @@ EXPERIMENT = Experiment(
             seeds=8,
             first_seed=6620,
         ),
+        # a polar step on one-hot vectors, by draws enough to decide; little of all else
+        "gain": TokenRetrievalConfig(
+            parts=("cross",),
+            lengths=(32, 64),
+            dims=(256, 384),
+            vocabularies=(64, 256),
+            per_label=(8,),
+            seeds=24,
+            first_seed=49_700,
+        ),
     },
     grids=grids,
     summarise=summarise,

@@ -82,6 +82,8 @@ EXPERIMENT = Experiment(
             seeds=2,
         ),
         "cpu": StrongConfig(),
+        # twenty thousand regressions a case: the law is exact
+        "many": StrongConfig(repeats=1000, seeds=20, first_seed=49_500),
     },
     grids=grids,
     summarise=summarise,
