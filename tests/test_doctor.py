@@ -969,4 +969,4 @@ def test_the_first_output_of_the_page_is_a_verdict_with_a_line_to_paste():
         part for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] for part in cell.get("outputs", ())
     ]
     verdict = "".join(outputs[0].get("text", ""))
-    assert verdict.startswith("Look:") and re.search(r"^   paste  for g in .*\[\"schedule\"\] = ", verdict, re.M)
+    assert verdict.startswith("Look:") and re.search(r"^   paste  for g in .*g.update\(schedule=", verdict, re.M)

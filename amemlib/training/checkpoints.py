@@ -134,13 +134,9 @@ def read_weights(path: str, names: tuple[str, ...] = ()) -> Weights:
         weights[name] = Weight(name, stored, own, name not in named)
     known = {id(one.stored) for one in momenta}
     adams = [one for one in every if id(one.stored) not in known]
-    of_adam = {*_by_name(adams, found)}
-    # the others by shape, where there are enough of them for all that have it
-    count = Counter(one.stored.shape for one in adams)
-    count.subtract(found[name].shape for name in of_adam)
-    alike = Counter(one.stored.shape for n, one in weights.items() if n not in of_adam)
-    muons = {one.stored.shape for one in momenta}
-    of_adam |= {n for n, X in found.items() if X.shape not in muons and 0 < alike[X.shape] <= count[X.shape]}
+    # the others by a shape that no momentum of Muon's has
+    shapes = {one.stored.shape for one in adams} - {one.stored.shape for one in momenta}
+    of_adam = {*_by_name(adams, found), *(name for name, X in found.items() if X.shape in shapes)}
     muons = [one.group for one in momenta]
     groups = [group for state in states.values() for group in _groups(state)]
     rates = (group.get("lr") for group in groups if not any(group is other for other in muons))
