@@ -134,9 +134,11 @@ def read_weights(path: str, names: tuple[str, ...] = ()) -> Weights:
         weights[name] = Weight(name, stored, own, name not in named)
     known = {id(one.stored) for one in momenta}
     adams = [one for one in every if id(one.stored) not in known]
+    of_name = _by_name(adams, found)
     # the others by a shape that no momentum of Muon's has
-    shapes = {one.stored.shape for one in adams} - {one.stored.shape for one in momenta}
-    of_adam = {*_by_name(adams, found), *(name for name, X in found.items() if X.shape in shapes)}
+    others = {one.stored.shape for one in adams if not any(one is other for other in of_name.values())}
+    others -= {one.stored.shape for one in momenta}
+    of_adam = {*of_name, *(name for name, X in found.items() if X.shape in others)}
     muons = [one.group for one in momenta]
     groups = [group for state in states.values() for group in _groups(state)]
     rates = (group.get("lr") for group in groups if not any(group is other for other in muons))
