@@ -93,7 +93,7 @@ def test_the_lines_give_muon_the_matrices_of_the_blocks_and_adamw_the_rest():
     of_muon = {id(p) for group in here["muon"].param_groups for p in group["params"]}
     names = [name for name, p in model.named_parameters() if id(p) in of_muon]
     assert names == ["blocks.0.1.weight", "blocks.1.1.weight"]
-    assert here["muon"].param_groups[0]["param_names"] == ["0.1.weight", "1.1.weight"]
+    assert here["muon"].param_groups[0]["param_names"] == names
     decays = {len(group["params"]): group["weight_decay"] for group in here["adamw"].param_groups}
     # embedding and head decay; no vector does
     assert decays == {2: 0.1, len(before) - 4: 0}
@@ -104,20 +104,19 @@ def test_the_lines_give_muon_the_matrices_of_the_blocks_and_adamw_the_rest():
 
 
 def test_the_lines_for_a_fused_matrix_stand_in_for_torchs():
-    code = "".join(re.findall(r"^# (muon = .+\n)#( .+\n)", CODE, re.M)[0])
+    code = "".join(re.findall(r"^# (fused = .+\n)# (muon = .+\n)#( .+\n)", CODE, re.M)[0])
     new = lambda *shape: torch.nn.Parameter(torch.randn(*shape, generator=torch.Generator().manual_seed(0)))
-    here = {"am": am, "qkv": [new(24, 8)], "others": [new(8, 8)], "LR": 1e-3, "DECAY": 0.0}
+    qkv, out = new(24, 8), new(8, 8)
+    here = {"am": am, "hidden": [("0.out", out), ("0.qkv", qkv)], "LR": 1e-3, "DECAY": 0.0}
     exec(code, here)
-    parts = [
-        torch.nn.Parameter(part.clone()) for part in (*here["qkv"][0].detach().chunk(3), here["others"][0].detach())
-    ]
+    parts = [torch.nn.Parameter(part.clone()) for part in (*qkv.detach().chunk(3), out.detach())]
     apart = torch.optim.Muon(parts, lr=1e-3, weight_decay=0.0, adjust_lr_fn="match_rms_adamw")
     G = torch.randn(32, 8, generator=torch.Generator().manual_seed(1))
-    here["qkv"][0].grad, here["others"][0].grad = G[:24].clone(), G[24:].clone()
+    qkv.grad, out.grad = G[:24].clone(), G[24:].clone()
     for part, g in zip(parts, G.chunk(4), strict=True):
         part.grad = g.clone()
     here["muon"].step(), apart.step()
-    assert torch.equal(torch.cat([*here["qkv"], *here["others"]]), torch.cat(parts))
+    assert torch.equal(torch.cat([qkv, out]), torch.cat(parts))
 
 
 def test_no_line_of_the_sheet_is_cut():
@@ -129,7 +128,15 @@ def test_a_line_of_the_questions_runs(code):
     model = Model()
     gradients(model)
     new = lambda *shape: torch.nn.Parameter(torch.randn(*shape))
-    here = {"torch": torch, "am": am, "LR": 1e-3, "STEPS": 10, "convs": [new(8, 3, 3, 3)], "qkv": [new(640, 16)]}
+    here = {
+        "torch": torch,
+        "am": am,
+        "model": model,
+        "LR": 1e-3,
+        "STEPS": 10,
+        "convs": [new(8, 3, 3, 3)],
+        "qkv": [new(640, 16)],
+    }
     here |= {"hidden": [p for p in model.blocks.parameters() if p.ndim == 2], "rest": [*model.head.parameters()]}
     here |= {name: getattr(torch.optim.lr_scheduler, name) for name in ("OneCycleLR", "CosineAnnealingLR")}
     here["muon"], here["adamw"] = torch.optim.Muon(here["hidden"]), torch.optim.AdamW(here["rest"])

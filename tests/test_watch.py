@@ -105,8 +105,9 @@ def test_below_epsilon_nothing_is_lifted_and_zeros_are_no_alarm():
 
 def test_after_an_infinite_gradient_it_names_the_matrix_and_goes_on():
     seen, said = run(am.Muon, steps=6, every=2, lr=0.02, scale=float("inf"))
-    assert [step for step, _ in seen] == [2, 4, 6] and "w0, w1: the momentum is not finite" in said
-    assert all(values["reach/w0"] != values["reach/w0"] and "size/w0" in values for _, values in seen)
+    # at once, though each second step is logged
+    assert [step for step, _ in seen] == [1, 2, 4, 6] and "step 1, w0, w1: the momentum is not finite" in said
+    assert all(values["reach/w0"] != values["reach/w0"] and "size/w0" in values for _, values in seen[2:])
 
 
 def test_it_takes_wrapped_optimizers_and_counts_on_after_a_resume():
@@ -208,7 +209,81 @@ def test_it_looks_once_early_and_prints_one_line(capsys):
 
 def test_a_schedule_that_lifts_hardly_anything_is_named():
     [*_, (_, values)], said = run(am.Muon, lr=0.02, schedule=am.spectral.SCHEDULES["jordan"][:1])
-    assert max(of(values, "flatness")) < 0.3 and "w0, w1: the reach is below 1" in said
+    assert max(of(values, "flatness")) < 0.3 and "w0, w1: the schedule is too short" in said
+
+
+def falling(k, least=-6.0):
+    """A momentum as of an early step: five steps lift a part of it."""
+    return torch.linalg.qr(noise(k, k))[0] * torch.logspace(0, least, k) @ torch.linalg.qr(noise(k, k, seed=1))[0]
+
+
+def test_an_early_reach_is_no_warning_and_a_late_one_has_a_remedy():
+    for start, words in ((0, ""), (100, "w: the reach is below 1: two Newton–Schulz steps more")):
+        optimizer = am.Muon([("w", torch.nn.Parameter(noise(48, 48)))], lr=0.02)
+        am.watch(optimizer, 1, lambda *_: None, start=start)
+        optimizer.param_groups[0]["params"][0].grad = falling(48)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            optimizer.step()
+        assert [words in str(one.message) for one in said] == [True] * bool(words)
+
+
+class Own(torch.optim.Optimizer):
+    """A home-made Muon with a scale, a sum of gradients and a name for its options that are its own."""
+
+    def __init__(self, params, lr, decay=0.0, skipped=False, key="momentum_buffer"):
+        super().__init__(params, {"lr": lr, "weight_decay": decay})
+        self.f = (lambda M: M / M.norm() * min(M.shape) ** 0.5) if skipped else am.schedule("jordan")
+        self.key = key
+
+    @torch.no_grad()
+    def step(self):
+        for p in self.param_groups[0]["params"]:
+            B = self.state[p].setdefault(self.key, torch.zeros_like(p))
+            B.mul_(0.95).add_(p.grad)
+            lr = self.param_groups[0]["lr"]
+            p.mul_(1 - lr * self.param_groups[0]["weight_decay"]).add_(self.f(B).float(), alpha=-5 * lr)
+
+
+@pytest.mark.parametrize("key", ["momentum_buffer", "m"])
+@pytest.mark.parametrize(("decay", "skipped"), [(0.0, False), (1.0, False), (0.0, True)])
+def test_a_muon_of_ones_own_is_not_accused_and_a_skipped_one_is(key, decay, skipped):
+    [W], seen = [torch.nn.Parameter(noise(48, 48))], []
+    optimizer = Own([W], 0.02, decay, skipped, key)
+    am.watch(optimizer, 1, lambda step, values: seen.append(values))
+    W.grad = falling(48, -8.0)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        optimizer.step()
+    text = "step 1, 0 of shape (48, 48): this step is not orthogonal"
+    assert [str(one.message) for one in said if "cannot be seen" not in str(one.message)] == [text] * skipped
+    # an early step is less flat than late ones
+    assert seen[0]["flatness/0"] < 0.3
+
+
+def test_what_ends_a_run_is_told_at_once_though_nothing_is_logged():
+    for fault in ("nan", "rate"):
+        params = [torch.nn.Parameter(noise(8, 8)) for _ in range(3)]
+        optimizer = am.Muon(params, lr=0.02 if fault == "nan" else 0.0)
+        am.watch(optimizer, 1000, lambda *_: None)
+        told = {}
+        for t in range(1, 12):
+            for i, p in enumerate(params):
+                p.grad = noise(8, 8, seed=t)
+                p.grad[0, 0] = torch.nan if fault == "nan" and (t > 7 or t == 7 and i == 1) else 1.0
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                optimizer.step()
+            told |= dict.fromkeys([t] * bool(said), str(said[-1].message) if said else None)
+        [(step, text)] = told.items()
+        assert (step, "not finite" in text, "rate is 0" in text) == (
+            (8, True, False) if fault == "nan" else (3, False, True)
+        )
+
+
+def test_a_model_of_many_matrices_has_its_early_look_by_its_tenth_step():
+    seen, _ = run(torch.optim.SGD, lr=0.02, shapes=((4, 4),) * 30, steps=9, every=100)
+    assert [step for step, _ in seen] == [8] and len(of(seen[0][1], "flatness")) == 30
 
 
 def test_a_warning_points_at_the_line_that_steps():

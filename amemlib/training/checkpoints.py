@@ -32,6 +32,7 @@ _FORMATS |= {"F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2", "I16": "int16
 _ENDINGS = {".pt", ".pth", ".bin", ".ckpt", ".safetensors", ".npz", ".msgpack"}
 _SECOND = {"exp_avg_sq", "variance", "max_exp_avg_sq"}
 """What Adam's kind keeps beside a momentum, in its shape."""
+_STEPS = {"step", "global_step", "iteration", "count"}
 _FULL = "; save a whole state: get_optimizer_state_dict with StateDictOptions(full_state_dict=True), or a DCP folder"
 _MODEL = re.compile(r"model|module|net|network|weights|(model_)?state_dict|model_state(_dict)?")
 
@@ -49,7 +50,7 @@ class Momentum:
 class Contents:
     """What a file holds. left: how many tensors are no rows, by reason; of_state: whether it has an optimizer's state.
 
-    names: where the names come from if not from the state itself.
+    names: where the names come from if not from the state itself. step: the number of its last step, if it says so.
     """
 
     path: str
@@ -57,6 +58,7 @@ class Contents:
     left: Mapping[str, int]
     of_state: bool
     names: str = ""
+    step: int | None = None
 
 
 def read_contents(path: str, keys: tuple[str, ...] = (), names: tuple[str, ...] = ()) -> Contents:
@@ -89,18 +91,21 @@ class Weights:
     """What a file holds beside optimizers, by name; left: how many are left out, by reason; of_state: as `Contents`.
 
     of_adam: the names of those that have Adam's state, by name, or by a shape that no momentum of Muon's has.
+    rates: those of the groups without a momentum of Muon's. step: as `Contents`.
     """
 
     weights: Mapping[str, Weight]
     left: Mapping[str, int]
     of_state: bool
     of_adam: frozenset[str]
+    rates: frozenset[float] = frozenset()
+    step: int | None = None
 
 
 def read_weights(path: str, names: tuple[str, ...] = ()) -> Weights:
     """The tensors of two dimensions or more in a file that are no optimizer's, those whose names fit a pattern."""
     shown, tree = _tree(path)
-    leaves, states = _leaves(tree)
+    leaves, states, step = _leaves(tree)
     momenta, every = (_momenta(shown, tree, keys) for keys in ((), MOMENTA))
     found, left = {}, Counter()
     for place, stored in leaves:
@@ -121,21 +126,34 @@ def read_weights(path: str, names: tuple[str, ...] = ()) -> Weights:
             found[name] = stored
     if not found:
         raise ValueError(f"{shown} holds no matrix of weights")
-    named = {one.name: one for one in momenta if one.name in found and one.stored.shape == found[one.name].shape}
-    rest = [one for one in momenta if one.name not in named]
+    named = _by_name(momenta, found)
+    rest = [one for one in momenta if not any(one is other for other in named.values())]
     weights = {}
     for name, stored in found.items():
         own = (named[name],) if name in named else tuple(one for one in rest if one.stored.shape == stored.shape)
         weights[name] = Weight(name, stored, own, name not in named)
     known = {id(one.stored) for one in momenta}
     adams = [one for one in every if id(one.stored) not in known]
-    of_adam = {one.name for one in adams if one.name in weights and one.stored.shape == found[one.name].shape}
-    # the others by shape, where there are enough of them for all that have it
-    count = Counter(one.stored.shape for one in adams if one.name not in of_adam)
-    alike = Counter(one.stored.shape for n, one in weights.items() if n not in of_adam)
-    muons = {one.stored.shape for one in momenta}
-    of_adam |= {n for n, X in found.items() if X.shape not in muons and 0 < alike[X.shape] <= count[X.shape]}
-    return Weights(weights, left, bool(momenta), frozenset(of_adam))
+    of_name = _by_name(adams, found)
+    # the others by a shape that no momentum of Muon's has
+    others = {one.stored.shape for one in adams if not any(one is other for other in of_name.values())}
+    others -= {one.stored.shape for one in momenta}
+    of_adam = {*of_name, *(name for name, X in found.items() if X.shape in others)}
+    muons = [one.group for one in momenta]
+    groups = [group for state in states.values() for group in _groups(state)]
+    rates = (group.get("lr") for group in groups if not any(group is other for other in muons))
+    rates = frozenset(float(lr) for lr in rates if isinstance(lr, float | int))
+    return Weights(weights, left, bool(momenta), frozenset(of_adam), rates, step)
+
+
+def _by_name(momenta: list[Momentum], weights: Mapping[str, Stored]) -> dict[str, Momentum]:
+    """By a weight's name the momentum of that name, or else the only one whose name ends in it or is its end."""
+    ends = lambda a, b: a.endswith("." + b) or b.endswith("." + a)
+    alike = lambda one: [n for n, W in weights.items() if W.shape == one.stored.shape and ends(n, one.name)]
+    own = lambda one: one.name in weights and weights[one.name].shape == one.stored.shape
+    fits = [([one.name] if own(one) else alike(one), one) for one in momenta]
+    often = Counter(name for names, _ in fits for name in names)
+    return {names[0]: one for names, one in fits if len(names) == 1 and (often[names[0]] == 1 or own(one))}
 
 
 def _momenta(path: str, tree, keys: tuple[str, ...]) -> tuple[Momentum, ...]:
@@ -159,7 +177,7 @@ def _tree(path: str) -> tuple[str, object]:
 
 
 def _contents(path: str, tree, keys: tuple[str, ...], patterns: tuple[str, ...]) -> Contents:
-    leaves, states = _leaves(tree)
+    leaves, states, step = _leaves(tree)
     kinds = (*keys, *MOMENTA)
     muon_of_optax = any("ns_coeffs" in _words(place) for place, _ in leaves)
     seconds = _SECOND | ({"nu"} if muon_of_optax else set())
@@ -215,17 +233,22 @@ def _contents(path: str, tree, keys: tuple[str, ...], patterns: tuple[str, ...])
     if not fit:
         raise ValueError(f"{path}: --names must fit a matrix, got {', '.join(patterns)}, of {found[0][0]} …")
     momenta = [Momentum(name, stored, group) for name, (_, _, stored, group) in zip(_distinct(fit), fit, strict=True)]
-    return Contents(path, tuple(momenta), {k: n for k, n in left.items() if n}, bool(best), named_by)
+    return Contents(path, tuple(momenta), {k: n for k, n in left.items() if n}, bool(best), named_by, step)
 
 
-def _leaves(tree) -> tuple[list[tuple[tuple, Stored]], dict[tuple, dict]]:
-    """The tensors with their places, each container once; and the optimizers' states with theirs."""
-    leaves, states, stack, seen = [], {}, [((), tree)], set()
+def _leaves(tree) -> tuple[list[tuple[tuple, Stored]], dict[tuple, dict], int | None]:
+    """The tensors with their places, each container once; the optimizers' states with theirs; the last step's number.
+
+    The number is the largest that is called a step, as Adam's state has one for each parameter.
+    """
+    leaves, states, stack, seen, counts = [], {}, [((), tree)], set(), []
     while stack:
         place, node = stack.pop()
         node = getattr(node, "stored", node) if not isinstance(node, Inert) else node
         # an array of numpy or of JAX
         node = stored_array(np.asarray(node)) if hasattr(node, "__array__") else node
+        if place and place[-1] in _STEPS:
+            counts.append(node)
         if isinstance(node, Stored):
             leaves.append((place, node))
         elif isinstance(node, dict | list | tuple | Inert) and id(node) not in seen and len(place) < 200:
@@ -234,7 +257,10 @@ def _leaves(tree) -> tuple[list[tuple[tuple, Stored]], dict[tuple, dict]]:
             if isinstance(inside.get("state"), dict) and "param_groups" in inside:
                 states[place] = inside
             stack += [((*place, key), value) for key, value in reversed(list(inside.items()))]
-    return leaves, states
+    plain = lambda X: X.read and math.prod(X.shape) == 1 and not getattr(X.dtype, "is_complex", True)
+    counts = [X.read() if isinstance(X, Stored) and plain(X) else X for X in counts]
+    counts = [float(x) for x in counts if isinstance(x, int | float | torch.Tensor)]
+    return leaves, states, int(max(counts)) if counts and math.isfinite(max(counts)) else None
 
 
 def _hashable(key):

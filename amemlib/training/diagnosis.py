@@ -34,10 +34,15 @@ STEP_NOT_FINITE = "this step is not finite"
 SHORT_STEP = "this step is shorter than momentum and rate say: not orthogonalized, clipped, or another rate"
 _LONG_STEP = "this step is longer than momentum and rate say: another rate, or a schedule that rounding makes diverge"
 RATE_OR_DECAY = "this step is orthogonal but for a part along the weights: the rate or the decay may be wrong"
-_ROUNDED = "this step is lost in the rounding of the weights: keep them in float32, or a copy for the optimizer"
+STEP_LOST = "this step is lost in the rounding of the weights: keep them in float32, or a copy for the optimizer"
 
 STEP_RULE = f"No step of Muon's has a flatness below {STEP_FLAT:g}, or a third of the lift where that is less"
 """What `step_fault` asks of a step of the right size."""
+
+EARLY = 100
+"""Before this step a reach says little: it is the earliest at which one was compared with a loss (records of knee)."""
+LEAST_SLOPE = 100.0
+"""Of a schedule that orthogonalizes at all: the least that is in use has 104, three of Jordan's steps have 41."""
 
 _LARGEST_SVD = 512
 _ROWS = 8192
@@ -180,7 +185,7 @@ def momentum_of(state: Mapping) -> Tensor | None:
 def step_fault(size: float, flatness: float, scale: float, lift: float | None, rounding: float) -> str:
     """What is wrong with a step of this size and flatness, as `step_shape` has them; "" if nothing is.
 
-    scale: c of its rate, NaN if unknown. lift: that of its momentum, None if unknown: then only the flatness counts.
+    scale: c of its rate, NaN if unknown: then only the flatness counts. lift: that of its momentum, None if unknown.
     rounding: the size of what the weights' format rounds away; below four times that a step is lost in it.
     """
     if not math.isfinite(size):
@@ -193,7 +198,7 @@ def step_fault(size: float, flatness: float, scale: float, lift: float | None, r
         fault = SHORT_STEP
     else:
         fault = _LONG_STEP if meant and size > _LONG * meant else ""
-    return _ROUNDED if fault and (size if math.isnan(meant) else meant) < 4 * rounding else fault
+    return STEP_LOST if fault and (size if math.isnan(meant) else meant) < 4 * rounding else fault
 
 
 def rounding_size(W: Tensor, dtype: torch.dtype, lr: float) -> Tensor:

@@ -23,12 +23,15 @@ from torch import Tensor
 
 from amemlib.checks import check_positive
 from amemlib.spectral import compose_quintics
-from amemlib.training.checkpoints import Contents, Momentum, Weight, read_contents, read_weights
+from amemlib.training.checkpoints import Contents, Momentum, Weight, Weights, read_contents, read_weights
 from amemlib.training.diagnosis import (
+    EARLY,
+    LEAST_SLOPE,
     NOT_ORTHOGONAL,
     RATE_OR_DECAY,
     SHORT_STEP,
     STEP_FLAT,
+    STEP_LOST,
     STEP_NOT_FINITE,
     STEP_RULE,
     Diagnoses,
@@ -49,7 +52,7 @@ from amemlib.training.muon import EPS as _EPS
 from amemlib.training.muon import rate_scale
 from amemlib.training.unpickling import Stored
 
-_KNEE, _AMPLE, _ROWS = 3.0, 12.0, 5
+_KNEE, _AMPLE = 3.0, 12.0
 _LONGEST = 8
 """Steps that bfloat16 resolves."""
 _FUSED = re.compile(r"qkv|c_attn|in_proj|Wqkv|query_key_value")
@@ -70,14 +73,26 @@ of knee; chapter "Why training may not notice"), of what orthogonalizing gains:
 at a reach of 3 nothing was seen; from 3 down to 1 up to a tenth (after 800
 steps 96% kept at 1.2); down to 0.3 up to four tenths (59% at 0.32); below, it
 depends on the length of the run: 56% kept at 0.13 after 200 steps, 9% at 0.07
-after 800. Whether a direction below the reach is worth lifting no spectrum
-says; where `signal` is small most of it is batch noise."""
+after 800. These reaches are of steps 100 and 400. What an earlier one is worth
+nobody knows: it is low at first and rises, in the book's memory from 0.3 at
+step 10 to 12 at step 200. Whether a direction below the reach is worth lifting
+no spectrum says; where `signal` is small most of it is batch noise."""
 _BANDS = (
     (0.3, "half of what orthogonalizing gains, or more in a long run"),
     (1.0, "up to four tenths of what orthogonalizing gains"),
     (_KNEE, "at most a tenth of what orthogonalizing gains"),
 )
 _SURE = "one language model of width 64; whether these directions are signal, --other says"
+_LATER = f"In step {EARLY} or later look again: reaches are low at first and rise, so that nothing is to do yet."
+_STEP_DO = {
+    NOT_ORTHOGONAL: "look whether Newton–Schulz is called, and on whole matrices; torch.optim.Muon and am.Muon do so",
+    STEP_NOT_FINITE: "go back to the last checkpoint without, and stop at a gradient that is not finite",
+    SHORT_STEP: "clip gradients alone, and print the rate of every group in a step",
+    STEP_LOST: "give the optimizer float32 weights, and cast them for the forward pass",
+    RATE_OR_DECAY: "say the rate of this step: --lr X",
+}
+_OVERWRITTEN = 1e-3
+"""A rate of Muon's below so many of another group's is nobody's choice."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +107,7 @@ class _Row:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command. The exit status: 0; 1 for a broken momentum; 2 with one line on stderr for bad input."""
+    """Run the command. Exit status: 0; 1 for a broken momentum, step or rate; 2 and a line on stderr for bad input."""
     options = _parser().parse_args(arguments)
     try:
         return _compare(options) if options.lr is not None else _report(options)
@@ -129,12 +144,21 @@ def _report(options: argparse.Namespace) -> int:
                 why = str(error) if momentum.name in str(error) else f"{momentum.name}: {error}"
                 raise ValueError(f"{where}: {why}") from None
             done += 1
-            if time.monotonic() - start > 1 and done < len(names):
+            if sys.stderr.isatty() and time.monotonic() - start > 1 and done < len(names):
                 start = time.monotonic()
-                _say(f"{done} of {len(names)}", sys.stderr, "\r" if sys.stderr.isatty() else "\n")
+                _say(f"{done} of {len(names)}", sys.stderr, "\r")
     found = Diagnoses(row.one for row in _sorted(rows, options.sort))
     found = Diagnoses(found[: options.top]) if options.top else found
     width = _width(sys.stdout)
+    bare = [content.path for content in contents if not content.of_state]
+    asked = ("json", "csv", "all", "top", "sort", "plot", "other", "reach")
+    if (
+        len(bare) == len(contents)
+        and not any(getattr(options, one) for one in asked)
+        and not any(map(_is_broken, rows))
+    ):
+        why = f"no optimizer's state, and of weights a reach means nothing; if its {len(rows)} matrices are momenta"
+        raise ValueError(f"{', '.join(bare)}: {why}, --all shows what a step makes of them")
     if options.plot:
         _plot(rows, options.plot)
     if options.json:
@@ -148,10 +172,8 @@ def _report(options: argparse.Namespace) -> int:
             _say("\n" + found.table(options.reach, width))
         if options.explain:
             _say(MEANING)
-    for content in contents:
-        if not content.of_state:
-            path = printable(content.path)
-            _say(f"amemlib: {path} holds no optimizer's state: its tensors are taken as they are", sys.stderr)
+    for path in bare:
+        _say(f"amemlib: {printable(path)} holds no optimizer's state: its tensors are taken as they are", sys.stderr)
     return int(any(map(_is_broken, rows)))
 
 
@@ -222,14 +244,16 @@ def _sorted(rows: list[_Row], key: str | None) -> list[_Row]:
 # what to do
 
 
-def _verdict(rows: list[_Row], contents: list[Contents], width: int) -> str:
-    """One line, and at most five findings, worst first."""
+def _verdict(rows: list[_Row], contents: list[Contents], width: int, step: int | None = None) -> str:
+    """One line, and at most four findings, worst first. step: the number of the last one; without it the contents'."""
     every = rows
     if any(content.of_state for content in contents):
         rows = [row for row in rows if row.of_state]
-    of = [row for row in rows if row.of_state and row.reach is not None and not row.one.broken]
+        step = max((content.step for content in contents if content.step is not None), default=None)
     broken = [row for row in rows if _is_broken(row)]
+    of = [row for row in rows if row.of_state and row.reach is not None and row not in broken]
     look = sorted((row for row in of if row.reach < _KNEE), key=lambda row: row.reach)
+    early = step is not None and step < EARLY
     name = lambda row: shortened(printable(row.one.name), width // 2)
     weakest = lambda row: f"{name(row)}, {row.reach:.2g}"
     state = any(row.of_state for row in rows)
@@ -239,14 +263,15 @@ def _verdict(rows: list[_Row], contents: list[Contents], width: int) -> str:
     elif not state:
         text = f"No optimizer's state: {len(rows)} matrices. Of weights a reach means nothing."
     elif look:
-        text = f"Look: {len(look)} of {len(rows)} matrices reach below 3; weakest {weakest(look[0])}."
+        text = f"{len(look)} of {len(rows)} matrices reach below 3; weakest {weakest(look[0])}."
+        text = f"Early, step {step}: {text} {_LATER}" if early else f"Look: {text}"
     elif of:
         least = min(of, key=lambda row: row.reach)
         text = f"Nothing to do with these momenta: {len(of)} reach 3 or more; weakest {weakest(least)}."
     else:
         text = f"Nothing to do: {len(rows)} momenta are zero, so that no step was taken yet."
     lines = _wrapped(text, width, "  ")
-    if of and not broken and not look:
+    if contents and of and not broken and (early or not look):
         unseen = "Whether the optimizer uses them needs two files a step apart: doctor BEFORE AFTER --lr."
         lines += _wrapped(unseen, width, "  ")
     used = Counter(f"{row.schedule}, {row.source}" for row in rows)
@@ -257,8 +282,10 @@ def _verdict(rows: list[_Row], contents: list[Contents], width: int) -> str:
         shared = "Signal, what two half batches have in common of the energy: median"
         least = f"least {printable(signals[0].name)}, {signals[0].signal:.2f} ({_error_of(signals[0])})"
         lines += _wrapped(f"{shared} {np.median([one.signal for one in signals]):.2f}; {least}", width, "  ")
-    findings = [*_broken_findings(broken), *_look_findings(look)]
-    for i, (head, members, says) in enumerate(findings[:_ROWS], 1):
+    # a line sets every group: a second one would undo the first
+    low = [] if early or any(map(_is_short, broken)) else _look_findings(look, step)
+    findings = [*_broken_findings(broken), *low]
+    for i, (head, members, says) in enumerate(findings, 1):
         numbers = [row.one.broken if row.one.broken else f"{row.reach:.2g}" for row in members]
         numbers = [number.removeprefix("not finite") for number in numbers]
         names = [f"{printable(row.one.name)} {number}".rstrip() for row, number in zip(members, numbers, strict=True)]
@@ -282,7 +309,12 @@ def _error_of(one: Diagnosis) -> str:
 
 def _is_broken(row: _Row) -> bool:
     """Weights may be as small as they like."""
-    return row.one.broken == "not finite" or row.of_state and bool(row.one.broken)
+    return row.one.broken == "not finite" or row.of_state and (bool(row.one.broken) or _is_short(row))
+
+
+def _is_short(row: _Row) -> bool:
+    """Whether the schedule is too short for this momentum, and for any."""
+    return not row.one.broken and row.reach is not None and row.reach < 1 and slope(row.table) < LEAST_SLOPE
 
 
 def _few(names: list[str], width: int) -> str:
@@ -301,7 +333,7 @@ def _broken_findings(rows: list[_Row]) -> Iterator[tuple[str, list[_Row], dict[s
         says |= {"costs": "the steps since", "worth": "the run: a NaN never leaves a momentum", "sure": "certain"}
         says["paste"] = "torch.nn.utils.clip_grad_norm_(params, 1e9, error_if_nonfinite=True)"
         yield f"{len(bad)} hold NaN or inf", bad, says
-    small = [row for row in rows if row.one.broken != "not finite"]
+    small = [row for row in rows if row.one.broken.startswith("‖M‖")]
     if small:
         lift = min(value for row in small for value in row.one.lift.values())
         eps = max(_eps(row.group) for row in small)
@@ -311,58 +343,56 @@ def _broken_findings(rows: list[_Row]) -> Iterator[tuple[str, list[_Row], dict[s
         says = {"do": f"{do}, or gradients that are not scaled down so far", "costs": "nothing"}
         little = "little yet, for a step still lifts it: " * (lift >= 0.5)
         says |= {"worth": f"{little}a lift of {lift:.1g}, about 0.8 where ‖M‖ is above ε"}
-        paste = f'for g in optimizer.param_groups: g["eps"] = {_EPS if default else 1e-30:g}'
+        paste = f"for g in muon.param_groups: g.update(eps={_EPS if default else 1e-30:g})"
         says |= {"sure": "computed from this file", "paste": paste}
         yield f"{len(small)} are smaller than ε, by which a step divides them instead of ‖M‖", small, says
+    short = [row for row in rows if not row.one.broken]
+    if short:
+        names = ", ".join(dict.fromkeys(row.schedule for row in short))
+        says = _remedy(min(short, key=lambda row: row.reach / slope(row.table)), math.inf)
+        says |= {"worth": "most of what orthogonalizing gains", "sure": "computed from this file"}
+        yield f"{len(short)} are hardly orthogonalized by a schedule this short ({names})", short, says
 
 
-def _look_findings(rows: list[_Row]) -> Iterator[tuple[str, list[_Row], dict[str, str]]]:
-    low, remedy = 0.0, None
-    for high, worth in _BANDS:
-        members = [row for row in rows if low <= row.reach < high]
-        if members:
-            head = f"{len(members)} reach " + (f"{low:g} to {high:g}" if low else f"below {high:g}")
-            says = {"do": "the line above serves them too", "worth": worth, "sure": _SURE}
-            # a line sets every group: a second one would undo the first
-            remedy = says if remedy else _remedy(min(rows, key=lambda row: row.reach / slope(row.table)))
-            yield head, members, remedy | {"worth": worth, "sure": _SURE}
-        low = high
+def _look_findings(rows: list[_Row], step: int | None) -> list[tuple[str, list[_Row], dict[str, str]]]:
+    if not rows:
+        return []
+    low = sum(row.reach < 1 for row in rows)
+    worth = next(worth for high, worth in _BANDS if rows[0].reach < high)
+    says = _remedy(rows[0]) | {"worth": f"for the weakest {worth}", "sure": _SURE}
+    says |= {"when": f"before step {EARLY} not yet: reaches are low at first and rise"} if step is None else {}
+    return [(f"{len(rows)} reach below 3" + f", {low} of them below 1" * bool(low), rows, says)]
 
 
-def _remedy(row: _Row) -> dict[str, str]:
-    """What brings the weakest of a band to 3, or as near as eight steps come."""
+def _remedy(row: _Row, at: float = 0) -> dict[str, str]:
+    """Five steps at the least, one more where they reach less than 3, two more where they reach less than 1.
+
+    at: what they reach, if that is not to count.
+    """
     own = sum(3 if c else 2 for _, _, c in row.table)
-    median, ours, jordan = row.reach / slope(row.table), "", named_schedule("jordan")[1][0]
-    if {*row.table} == {jordan} and "schedule" not in row.group:
-        growth = jordan[0]
-        steps = min(len(row.table) + math.ceil(math.log(_KNEE / row.reach, growth)), max(_LONGEST, len(row.table)))
-        products, name = steps * own // len(row.table), f"{steps} steps instead of {len(row.table)}"
-        reach = row.reach * growth ** (steps - len(row.table))
-        paste = f'for g in optimizer.param_groups: g["ns_steps"] = {steps}'
-    else:
+    median, jordan = row.reach / slope(row.table), named_schedule("jordan")[1][0]
+    if "schedule" in row.group:
         # of what reaches 3 the cheapest; where nothing in eight steps does, what reaches farthest in them
         name, products = least_schedule(median, _KNEE) or ("deepseekv4", 30)
-        name = "jordan × 8" if products > 3 * _LONGEST else name
-        name, table = named_schedule(name)
-        products, reach = sum(3 if c else 2 for _, _, c in table), median * slope(table)
+        name, table = named_schedule("jordan × 8" if products > 3 * _LONGEST else name)
         steps = re.fullmatch(r"jordan × (\d+)", name)
-        value = f"[(3.4445, -4.775, 2.0315)] * {steps[1]}" if steps else f'"{name}"'
-        paste = f'for g in optimizer.param_groups: g["schedule"] = {value}'
-        if "schedule" not in row.group:
-            torchs = min(_LONGEST, math.ceil(math.log(_KNEE / median, jordan[0])))
-            ours, own_row = f"{paste} ({name})", row.group.get("ns_coefficients") or jordan
-            name, products, reach = f"jordan × {torchs}", 3 * torchs, median * jordan[0] ** torchs
-            paste = f'for g in optimizer.param_groups: g["ns_steps"] = {torchs}'
-            if not np.array_equal(own_row, jordan):
-                name += f" in place of ({', '.join(f'{x:g}' for x in own_row)})"
-                paste = f"for g in optimizer.param_groups: g.update(ns_coefficients={jordan}, ns_steps={torchs})"
+        paste = "schedule=" + (f"[(3.4445, -4.775, 2.0315)] * {steps[1]}" if steps else f'"{name}"')
+    else:
+        own_row = tuple(row.group.get("ns_coefficients") or row.table[0])
+        alike, steps = own_row == jordan, max(5, len(row.table)) if {*row.table} == {jordan} else 5
+        at = at or median * jordan[0] ** steps
+        table = (jordan,) * min(steps + (at < _KNEE) + (at < 1), max(_LONGEST, steps))
+        name = f"{len(table)} steps instead of {len(row.table)}"
+        name = name if alike else f"jordan × {len(table)} in place of ({', '.join(f'{x:g}' for x in own_row)})"
+        paste = f"ns_coefficients={jordan}, " * (not alike) + f"ns_steps={len(table)}"
+    products, reach = sum(3 if c else 2 for _, _, c in table), median * slope(table)
     more = f"{products} matrix products a step instead of {own}" if products != own else "nothing"
     if reach <= row.reach:
         return {"do": "nothing in bfloat16: eight steps are used already", "costs": "–"}
     says = {"do": f"{name}: a reach of {reach:.2g} for the weakest"}
     # the order of the lines
     says |= {"costs": f"{more}; tune the rate again, for steps get longer", "worth": "", "sure": ""}
-    return says | {"paste": paste} | ({"or": f"am.Muon only: {ours}"} if ours else {})
+    return says | {"paste": f"for g in muon.param_groups: g.update({paste})"}
 
 
 def _remarks(rows: list[_Row], of: list[_Row], contents: list[Contents]) -> Iterator[str]:
@@ -380,6 +410,7 @@ def _remarks(rows: list[_Row], of: list[_Row], contents: list[Contents]) -> Iter
         piece, (m, n) = _FUSED.search(fused[0].name)[0], fused[0].shape
         cut = f"--split {piece}={'' if m > n else 'cols:'}3"
         yield f"{printable(fused[0].name)} looks fused: if your optimizer cuts it, say so: {cut}."
+        yield "If it does not, as torch.optim.Muon cannot, am.Muon does: rule 7 of the cheat sheet."
     for content in contents:
         of_file = f" of {printable(content.path)}" * (len(contents) > 1)
         left = "; ".join(f"{count} {printable(reason)}" for reason, count in content.left.items())
@@ -456,62 +487,107 @@ def _compare(options: argparse.Namespace) -> int:
     lr = None if options.lr is True else check_positive("--lr", options.lr)
     if len(options.files) != 2:
         raise ValueError(f"--lr must be given with two files, before and after, got {len(options.files)}")
-    before, after = (read_weights(path, tuple(options.names)) for path in options.files)
-    weights = [one for name, one in after.weights.items() if name in before.weights]
-    if not weights:
-        raise ValueError(f"{' and '.join(options.files)} have no matrix of weights in common")
-    cuts = _cuts(options, [one.name for one in weights])
-    alone = len(before.weights.keys() ^ after.weights.keys())
-    left = Counter(after.left) + Counter({"in one of the files": alone})
-    momenta, steps, rates, taken = {}, [], set(), set()
-    alike = Counter(one.stored.shape for one in weights if one.by_shape)
-    for one in weights:
-        old = before.weights[one.name].stored
-        if old.shape != one.stored.shape:
+    before, after = sides = [read_weights(path, tuple(options.names)) for path in options.files]
+    both, files, width = " and ".join(options.files), [*map(printable, options.files)], _width(sys.stdout)
+    common = {name: one for name, one in after.weights.items() if name in before.weights}
+    if not common:
+        raise ValueError(f"{both} have no matrix of weights in common")
+    left = Counter(after.left) + Counter({"in one of the files": len(before.weights.keys() ^ after.weights.keys())})
+    weights = []
+    for name, one in common.items():
+        if before.weights[name].stored.shape != one.stored.shape:
             left["of two shapes"] += 1
-        elif one.name in after.of_adam:
+        elif name in after.of_adam:
             left["with Adam's state"] += 1
         elif after.of_state and not one.momenta:
             left["without a momentum of Muon's"] += 1
         else:
-            sure = 0 < len(one.momenta) and alike[one.stored.shape] <= len(one.momenta) or not one.by_shape
-            own = _rates(one)
-            # a scheduler may have moved on between the step and either file
-            rates |= own | _rates(before.weights[one.name])
-            taken |= own
-            if lr is None and len(own) != 1:
-                left["without one rate in the file"] += 1
-                continue
-            try:
-                steps += _steps(one, old, lr or min(own), after.of_state and sure, momenta, cuts, options)
-            except ValueError as error:
-                raise ValueError(f"{options.files[1]}: {error}") from None
-    if not steps:
-        why = "; ".join(f"{count} {reason}" for reason, count in left.items() if count)
-        raise ValueError(f"{' and '.join(options.files)} have no step of Muon's to compare: {why}")
-    rows = [row for of in momenta.values() for row in of]
+            weights.append(one)
+    rates = [set().union(*(_rates(side.weights[one.name]) for one in weights)) for side in sides]
+    began = max((_number(one.group.get("initial_lr")) for weight in weights for one in weight.momenta), default=0)
+    moved = lambda one: not torch.equal(before.weights[one.name].stored.read(), one.stored.read())
+    if weights and not any(map(moved, weights)):
+        zero, others = rates[0] | rates[1] == {0.0}, any(moved(common[name]) for name in common.keys() & after.of_adam)
+        if not zero and not others:
+            raise ValueError(f"{both} have the same weights: no step lies between them")
+        why = "Their rate is 0" + ", as at the end of a schedule" * bool(began) if zero else "Others have"
+        text = f"{'Look' if zero and began else 'BROKEN'}: none of Muon's {len(weights)} weights has moved. {why}."
+        _say("[]" if options.json else "\n".join(_wrapped(text, width, "  ")))
+        return int(not (zero and began))
+    cuts, momenta = _cuts(options, [one.name for one in weights]), {}
+
+    def steps_at(side: Weights) -> list[tuple[Weight, list[_Step]]]:
+        own = {one.name: {lr} if lr else _rates(side.weights[one.name]) for one in weights}
+        rated = [one for one in weights if len(own[one.name]) == 1 and min(own[one.name]) > 0]
+        step = lambda one: _steps(one, before.weights[one.name].stored, *own[one.name], after, momenta, cuts, options)
+        try:
+            return _without_others([(one, [*step(one)]) for one in rated])
+        except ValueError as error:
+            raise ValueError(f"{options.files[1]}: {error}") from None
+
+    def misfit(found: list) -> tuple[float, float]:
+        steps = [step for _, own in found for step in own]
+        sizes = [abs(math.log(step.size / step.meant)) for step in steps if step.meant]
+        return (sum(bool(step.fault) for step in steps), np.median(sizes)) if sizes else (math.inf, 0)
+
+    # a loop saves before its scheduler or after it: the step's rate is in the one file or in the other
+    tried = [steps_at(side) for side in (sides if lr is None and rates[0] != rates[1] else sides[:1])]
+    chosen = min(range(len(tried)), key=lambda i: misfit(tried[i]))
+    found, used = tried[chosen], {lr} if lr else rates[chosen]
+    unrated = 0 if lr else sum(len(_rates(sides[chosen].weights[one.name]) - {0.0}) != 1 for one in weights)
+    left["without one rate in the file"] = unrated
+    left["that may be another optimizer's"] = len(weights) - unrated - len(found)
+    text = "; ".join(f"{count} {printable(reason)}" for reason, count in left.items() if count)
+    if not found:
+        raise ValueError(f"{both} have no step of Muon's to compare: {text}")
+    says, dead, listed = [], "", lambda rates: ", ".join(f"{rate:g}" for rate in sorted(rates)) or "none"
+    if None not in (before.step, after.step) and after.step - before.step != 1:
+        says += [f"{files[0]} is of step {before.step}, {files[1]} of step {after.step}: not of one and the next."]
+    if lr is None:
+        says += [f"The rate is that of {files[chosen]}: {listed(used)}."]
+        says += [f"{files[1 - chosen]} stores {listed(rates[1 - chosen])}: --lr X says another."] * (len(tried) > 1)
+    elif any(rates) and not any(math.isclose(lr, r, rel_tol=0.01) for r in rates[0] | rates[1]):
+        says += [f"--lr is {lr:g}, but the files store {listed(rates[0] | rates[1])}."]
+    if max(used) < _OVERWRITTEN * began:
+        says += [f"The rate began at {began:g}: at the end of a schedule steps are as small as this."]
+    elif max(used) < _OVERWRITTEN * (most := max(sides[chosen].rates, default=0)):
+        dead = f"Muon's rate is {listed(used)} where other groups have {most:g}: a scheduler may have overwritten it."
+    unsure = f"Whether {len(found)} are Muon's at all is not sure: no momentum of Muon's in the file says so."
+    numbered = sum(one.by_shape and bool(one.momenta) for one, _ in found)
+    shaped = f"Names: the momenta of {numbered} matrices are told by their shape alone."
+    says += [unsure] * (not after.of_state) + [shaped] * bool(numbered) + [f"Left out: {text}."] * bool(text)
+    steps, rows = [step for _, own in found for step in own], [row for of in momenta.values() for row in of]
+    sick, low = any(map(_is_broken, rows)), any((row.reach or _KNEE) < _KNEE for row in rows)
+    fine = not sick and not (low and (after.step or EARLY) >= EARLY)
+    told, broken = _told_of(steps, says, dead, bool(options.split or options.heads), fine, low and fine, width)
     if options.json:
         _say(json.dumps([{**asdict(step), "shape": list(step.shape)} for step in steps]))
     else:
-        says, listed = [], lambda rates: ", ".join(f"{rate:g}" for rate in sorted(rates))
-        if lr is None:
-            says = [f"The rate is that of {printable(options.files[1])}: {listed(taken)}."]
-            says += [f"{printable(options.files[0])} stores {listed(rates - taken)}: --lr X says another."] * bool(
-                rates - taken
-            )
-        elif rates and not any(math.isclose(lr, r, rel_tol=0.01) for r in rates):
-            says = [f"--lr is {lr:g}, but the files store {listed(rates)}."]
-        width = _width(sys.stdout)
-        ill = any(_is_broken(row) or (row.reach or _KNEE) < _KNEE for row in rows)
-        told = _told_of(steps, weights, left, says, bool(options.split or options.heads), not ill, width)
-        says = [_verdict(rows, [], width)] * ill + [told]
-        _say("\n\n".join(sorted(says, key=lambda text: not text.startswith("BROKEN"))))
-    return int(any(map(_is_broken, rows)) or any(step.broken for step in steps))
+        # of momenta whose steps go wrong a reach says nothing
+        texts = [_verdict(rows, [], width, after.step)] * (sick or low and not broken)
+        _say("\n\n".join([*texts, told] if sick else [told, *texts]))
+    return int(sick or broken)
+
+
+def _without_others(found: list) -> list:
+    """Where more weights than momenta have a shape, so many are another optimizer's: those least like the rest."""
+    shapes = {one.stored.shape for one, _ in found if one.by_shape and one.momenta}
+    for shape in shapes:
+        own = [pair for pair in found if pair[0].by_shape and pair[0].stored.shape == shape]
+        size = lambda pair: math.log(max(sum(step.size or 0 for step in pair[1]), 1e-30))
+        middle = np.median([*map(size, own)])
+        own.sort(key=lambda pair: (any(step.fault for step in pair[1]), abs(size(pair) - middle)))
+        others = [pair[0] for pair in own[len(own[0][0].momenta) :]]
+        found = [pair for pair in found if not any(pair[0] is one for one in others)]
+    return found
+
+
+def _number(value) -> float:
+    return float(value) if isinstance(value, float | int) else 0.0
 
 
 def _rates(one: Weight) -> set[float]:
-    rates = (momentum.group.get("lr") for momentum in one.momenta)
-    return {float(lr) for lr in rates if isinstance(lr, float | int) and lr > 0}
+    return {_number(momentum.group["lr"]) for momentum in one.momenta if "lr" in momentum.group}
 
 
 @dataclass(frozen=True)
@@ -526,14 +602,14 @@ class _Step:
     sure: bool
     """Whether it is Muon's: the file says it, by name or by shapes."""
     flat: bool
-    """Whether it is flatter than `STEP_FLAT`, and as flat as schedule and momentum make it."""
+    """Whether it is as flat as schedule and momentum make it."""
 
     @property
     def broken(self) -> bool:
         return self.fault == STEP_NOT_FINITE or self.fault == NOT_ORTHOGONAL and self.sure
 
 
-def _steps(one: Weight, old: Stored, lr: float, sure: bool, momenta: dict, cuts: dict, options) -> Iterator[_Step]:
+def _steps(one: Weight, old: Stored, lr: float, of: Weights, momenta: dict, cuts: dict, options) -> Iterator[_Step]:
     """Of one weight, or its parts; where several momenta may be its own, wrong is what fits none of them."""
     groups = [momentum.group for momentum in one.momenta] or [{}]
     decays = {group.get("weight_decay") for group in groups}
@@ -542,7 +618,8 @@ def _steps(one: Weight, old: Stored, lr: float, sure: bool, momenta: dict, cuts:
     D = one.stored.read().double() - W
     # without what decay took, which another optimizer's step would only grow by
     E = D + lr * decay * W if isinstance(decay, float | int) else D
-    D = E if sure or E.norm() < D.norm() else D
+    sure = of.of_state
+    D = E if not one.by_shape or E.norm() < D.norm() else D
     for momentum in one.momenta:
         if id(momentum.stored) not in momenta:
             # a number alone is cut by no name
@@ -580,56 +657,57 @@ def _steps(one: Weight, old: Stored, lr: float, sure: bool, momenta: dict, cuts:
         # a step by f is as flat as its lift over the largest f²; a tenth for Nesterov's gradient and for rounding
         most = [compose_quintics(torch.linspace(0, 1, 999, dtype=torch.float64), row.table).max() ** 2 for row in rows]
         made = min((0.9 * (x or 0) / float(f) for (_, x), f in zip(known, most, strict=True)), default=0)
-        yield _Step(name, tuple(X.shape), *numbers, meant, fault, sure, flatness >= max(STEP_FLAT, made))
+        yield _Step(name, tuple(X.shape), *numbers, meant, fault, sure, flatness >= made)
 
 
-def _told_of(steps, weights: list[Weight], left: Counter, says: list[str], cut, fine: bool, width: int) -> str:
-    """What two files say of their steps; fine: whether nothing is to do with the momenta."""
+def _told_of(steps: list, says: list, dead: str, cut: bool, fine: bool, early: bool, width: int) -> tuple[str, bool]:
+    """What two files say of their steps, and whether these are broken.
+
+    fine: whether nothing is to do with the momenta; early: whether nothing is to do with their reaches yet.
+    """
     wrong, broken = ([step for step in steps if of(step)] for of in (lambda one: one.fault, lambda one: one.broken))
+    lost = 2 * sum(step.fault == STEP_LOST for step in steps) > len(steps)
     moved = [step for step in steps if step.meant]
     uneven = [step for step in moved if not step.fault and not step.flat]
+    low = [step for step in moved if step.flatness is not None and step.flatness < STEP_FLAT]
     ratios = [step.size / step.meant for step in moved if step not in broken]
     off = [x for x in ratios if not 2 / 3 <= x <= 3 / 2]
-    most = 2 * len(off) > len(ratios)
+    most = 2 * len(off) > len(ratios) and not lost
+    bad = bool(broken or lost or dead)
     if wrong:
-        text = f"{'BROKEN' if broken else 'Look'}: {len(wrong)} of {len(steps)} steps are not Muon's at this rate."
+        what = "are lost in the rounding of the weights" if lost else "are not Muon's at this rate"
+        text = f"{'BROKEN' if bad else 'Look'}: {len(wrong)} of {len(steps)} steps {what}."
     elif most:
-        orthogonal = "" if uneven else "orthogonal, but "
+        orthogonal = "" if uneven or low else "orthogonal, but "
         text = f"Look: {len(off)} of {len(steps)} steps are {orthogonal}not of this rate's size."
     elif uneven:
-        text = f"Look: {len(uneven)} of {len(steps)} steps are less flat than orthogonal ones."
+        text = f"Look: {len(uneven)} of {len(steps)} steps are less flat than schedule and momentum make them."
     elif not moved:
         text = f"Look: none of {len(steps)} weights has moved by its momentum."
+    elif low:
+        word = "Early" if early else "Look"
+        text = (
+            f"{word}: {len(low)} of {len(steps)} steps are less flat than orthogonal ones, as their momenta make them."
+        )
     else:
-        text = "Nothing to do: " * fine + f"{len(moved)} steps are orthogonal and of their size."
-    lines = [*_wrapped(text, width, "  ")]
+        text = "Nothing to do: " * (fine and not dead) + f"{len(moved)} steps are orthogonal and of their size."
+    lines = [*_wrapped(f"BROKEN: {dead} {text.removeprefix('BROKEN: ')}" if dead else text, width, "  ")]
     findings = {}
     for fault in dict.fromkeys(step.fault for step in (*broken, *wrong)):
         members = [step for step in wrong if step.fault == fault]
         more = ", or your optimizer does not cut it" * (cut and any("[" in step.name for step in members))
-        findings[fault + more] = _few([printable(step.name) for step in members], width)
+        findings[fault + more] = _few([printable(step.name) for step in members], width), _STEP_DO.get(fault, "")
     if most:
-        findings["most sizes are not what momentum and rate say"] = (
-            f"{np.median(off):.2g} times it in the median; the rate, its scale or the decay may be another"
-        )
+        median = f"{np.median(off):.2g} times it in the median; the rate, its scale or the decay may be another"
+        findings["most sizes are not what momentum and rate say"] = median, ""
     if uneven:
-        below = f"flatness below {STEP_FLAT:g}, or below what schedule and momentum make"
-        findings[below] = _few([printable(step.name) for step in uneven], width)
-    for i, (head, of) in enumerate(findings.items(), 1):
+        do = "look whether every Newton–Schulz step is made, and in which format"
+        findings["less flat than schedule and momentum make it"] = _few([printable(x.name) for x in uneven], width), do
+    for i, (head, (of, do)) in enumerate(findings.items(), 1):
         lines += _wrapped(f"{i}. {head}: {of}", width, "   ")
+        lines += _wrapped(f"   do     {do}", width, " " * 10) if do else []
     for text in says:
         lines += _wrapped(text, width, "  ")
-    unsure = sum(not step.sure for step in steps)
-    if unsure:
-        why = "no momentum of Muon's in the file says so" if not any(one.momenta for one in weights) else "names"
-        why = why if why != "names" else "other weights have their shape"
-        lines += _wrapped(f"Whether {unsure} are Muon's at all is not sure: {why}.", width, "  ")
-    numbered = sum(one.by_shape and bool(one.momenta) for one in weights)
-    if numbered:
-        text = f"Names: the momenta of {numbered} matrices are told by their shape alone, and any of it may be theirs."
-        lines += _wrapped(text, width, "  ")
-    text = "; ".join(f"{count} {printable(reason)}" for reason, count in left.items() if count)
-    lines += _wrapped(f"Left out: {text}.", width, "  ") if text else []
     rule = f"{STEP_RULE}; size is near √(lift max(1, m/n)) at torch's scale."
     lines += ["", *_wrapped(rule, width, "")]
     shapes = ["×".join(map(str, step.shape)) for step in steps]
@@ -640,7 +718,7 @@ def _told_of(steps, weights: list[Weight], left: Counter, says: list[str], cut, 
     for step, shape in order:
         cells = f"{number(step.size, '.3g'):>9s}  {number(step.flatness, '.2f'):>8s}  {shape}"
         lines.append(f"{shortened(printable(step.name), room):{room}s}{cells}")
-    return "\n".join(lines)
+    return "\n".join(lines), bad
 
 
 def _cut(option: str, text: str, names: list[str]) -> tuple[str, int | tuple]:
@@ -660,8 +738,8 @@ def _cut(option: str, text: str, names: list[str]) -> tuple[str, int | tuple]:
 
 def _parser() -> argparse.ArgumentParser:
     text = "What to do about the momenta of Muon in a checkpoint. The studies of the book: python -m amembook."
-    end = "Exit status: 0; 1 for a broken momentum (NaN, or smaller than ε); 2 for what cannot be read."
-    parser = argparse.ArgumentParser(prog="amemlib", description=text, epilog=end.replace("ε", "eps"))
+    end = "Exit status: 0; 1 for a broken momentum, step or rate; 2 for what cannot be read or compared."
+    parser = argparse.ArgumentParser(prog="amemlib", description=text, epilog=end)
     # one line, without the usage before it
     parser.error = lambda message: parser.exit(2, f"amemlib: {printable(' '.join(message.split()))}\n")
     several = {"nargs": "+", "action": "extend", "default": []}
@@ -678,7 +756,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--conv", choices=["oihw", "hwio"], help="three dimensions or more are convolutions, of torch or of JAX")
     add("--other", metavar="FILE", help="the same momenta from another half batch")
     add("--reach", type=float, metavar="X", help="tell the shortest schedule that reaches so far")
-    text = "compare two checkpoints, a step at this rate apart; without X at the rate that the file stores"
+    text = "compare two checkpoints, a step at this rate apart; without X at the rate that the files store"
     add("--lr", type=float, nargs="?", const=True, metavar="X", help=text)
     add("--sort", choices=["reach", "lift", "noise", "rank", "name"], help="order of --all, smallest first")
     add("--top", type=int, metavar="N", help="only the first N rows")

@@ -17,6 +17,8 @@ from torch import Tensor
 
 from amemlib.checks import check_count, check_instance, shown
 from amemlib.training.diagnosis import (
+    EARLY,
+    LEAST_SLOPE,
     MOMENTA,
     diagnose,
     momentum_of,
@@ -26,14 +28,17 @@ from amemlib.training.diagnosis import (
     step_fault,
     step_shape,
 )
-from amemlib.training.muon import part_rows, rate_scale
+from amemlib.training.muon import EPS, part_rows, rate_scale
 
 _KERNEL = 16
 _RESOLVED = 32 * torch.finfo(torch.float32).eps
 
 _MOMENTUM_NOT_FINITE = "the momentum is not finite"
 _BELOW = "‖M‖ is below ε: the momentum is hardly orthogonalised"
-_LOW = "the reach is below 1: the schedule lifts fewer than half of the momentum's directions"
+_LOW = "the reach is below 1: two Newton–Schulz steps more lift most of the other directions (torch: ns_steps=7)"
+_SHORT = "the schedule is too short to orthogonalise: five of Jordan's steps are usual (torch: ns_steps=5)"
+_STOPPED = 3
+"""Steps at a rate of 0 in a row that are no warm-up's first."""
 _UNSEEN = f"the momentum cannot be seen, there is no tensor {', '.join(MOMENTA)} of numbers and the weight's shape"
 
 
@@ -46,16 +51,18 @@ def watch(
 ) -> torch.utils.hooks.RemovableHandle:
     """Is this Muon running? `log(step, values)` after each `every`-th step of any optimizer of torch, and once early.
 
-    The early one comes as soon as every matrix has had its turn, which in a model of 50 matrices is the 50th step.
+    The early one comes as soon as every matrix has had its turn, in the tenth or eleventh step of a large model, where
+    some have it together; another at once where something is not finite or three rates in a row are 0.
 
-    values: of the step ΔW that a matrix (m, n), k = min(m, n), has just made, one matrix a step in turn and each at
-        most once between two logs, without its decoupled decay:
+    values: of the step ΔW that a matrix (m, n), k = min(m, n), has just made, one matrix a step in turn (or a tenth of
+        them before the first log) and each at most once between two logs, without its decoupled decay:
 
             size/NAME = ‖ΔW‖_F / (η √k),   flatness/NAME = ‖ΔW‖_F² / (k ‖ΔW‖₂²),
 
-        1 for a polar factor; Muon's steps have 0.5 or more, momentum SGD's of a falling spectrum below 0.3, Adam's,
-        near a matrix of signs, several times the size. And of every momentum in the state (with Nesterov's
-        M = β B + (1 − β) G it is B) reach/NAME and lift/NAME, as the step has them: below ε nothing is lifted. NaN
+        1 for a polar factor; Muon's steps have 0.5 or more, or early about as much as the lift, momentum SGD's of a
+        falling spectrum below 0.3, Adam's, near a matrix of signs, several times the size. And of every momentum in the
+        state (with Nesterov's M = β B + (1 − β) G it is B) reach/NAME and lift/NAME, as the step has them: below ε
+        nothing is lifted. NaN
         where something is not finite; a momentum of zeros, as of an expert without gradients, has none. NAME is the
         parameter's, if the optimizer was given named parameters, else its number, with #2, #3, … where two are called
         alike, and [i] for a part.
@@ -66,11 +73,13 @@ def watch(
         few a group, group0/size/min and group0/size/median and so on, and those of the matrix in turn.
     start: how many steps went before; after a resume the number of the last one.
 
-    In words, as a warning, once a matrix and cause: a step that is not orthogonal though the momentum is, or that is
+    In words, as a warning, once a matrix and cause: a step whose flatness is below 0.3 and below a third of the lift
+    that Jordan's or the group's schedule gives its momentum, or its gradient where no momentum is seen; one that is
     shorter or longer than momentum and rate say (clipped, at another rate), or lost in the rounding of the weights;
-    what is not finite, below ε or of a reach below 1; a rate of 0, below or no number, at which there is neither size
-    nor flatness; and what cannot be seen: a momentum under another name. What changes weights after the step, as
-    clipping does, is not seen. Copies and pickles of an optimizer have no watch. `remove()` of what it returns ends it.
+    what is not finite or below ε; a schedule that is too short; from step 100 on, when reaches have risen, one below 1;
+    a rate of 0, below or no number, at which there is neither size nor flatness; and what cannot be seen: a momentum
+    under another name. What changes weights after the step, as clipping does, is not seen. Copies and pickles of an
+    optimizer have no watch. `remove()` of what it returns ends it.
     Cost: with every=100 0.3 % of a step of a transformer of 12 layers and width 256 with 512 tokens, 0.9 % for 2 layers
     and width 64 with 256, on one thread of a CPU, steps in float32; on a GPU not measured. It is a copy and 16 products
     with vectors for the matrix in turn, at each `every`-th step a Gram matrix and its eigenvalues for each momentum, in
@@ -83,41 +92,54 @@ def watch(
     check_count("every", every), check_count("start", start, 0)
     send, whole = _sender(log)
     steps, at, told = itertools.count(start + 1), 0, set()
-    kept: tuple | None = None
+    kept: list[tuple] = []
     looks: dict[str, list[_Look]] = {}
-    done, full, logged = False, False, False
+    done, full, logged, alarmed, stopped, bad = False, False, False, False, 0, None
 
     def before(optimizer, args, kwargs) -> None:
-        nonlocal at, kept, done, full
-        kept = None
+        nonlocal at, done, full
+        kept.clear()
         if done:
             return
         matrices = [one for one in _named(optimizer) if one.p.grad is not None and not _rate_fault(one)]
         order = [i for i in (*range(at, len(matrices)), *range(at)) if i < len(matrices)]
         turn = [i for i in order if matrices[i].name not in looks]
+        many = 1 if logged else 1 + len(matrices) // 10
         # until the next log, for the list of matrices alone costs as much as a look at a small one
-        done, full = not turn and bool(looks), bool(order) and len(turn) < 2
-        if turn:
-            at, one = turn[0] + 1, matrices[turn[0]]
-            kept = one, one.p.detach().clone(), float(one.group["lr"])
+        done, full = not turn and bool(looks), bool(order) and len(turn) <= many
+        for i in turn[:many]:
+            at, one = i + 1, matrices[i]
+            kept.append((one, one.p.detach().clone(), float(one.group["lr"])))
 
     def after(optimizer, args, kwargs) -> None:
-        nonlocal kept, done, logged
-        if kept is not None:
-            looks[kept[0].name] = _steps_of(*kept)
-            kept = None
-        if (step := next(steps)) % every and (logged or not full):
+        nonlocal done, logged, alarmed, stopped, bad
+        looks.update({one[0].name: _steps_of(*one) for one in kept})
+        kept.clear()
+        step, alarm = next(steps), False
+        if not alarmed:
+            stopped = 0 if any(group["lr"] for group in optimizer.param_groups) else stopped + 1
+            # a number that is not finite is in every gradient one step later: the smallest one tells
+            now = _not_finite(optimizer)
+            seen, bad = (now, None) if now is None or now.device.type == "cpu" else (bad, now)
+            alarm = alarmed = stopped == _STOPPED or seen is not None and bool(seen)
+        if step % every and (logged or not full) and not alarm:
             return
-        logged = True
-        rows, causes = [], []
+        logged = logged or not alarm
+        rows, causes, shapes = [], [], {}
         for one in _named(optimizer):
+            shapes[one.name] = "" if one.group.get("param_names") else f" of shape {tuple(one.p.shape)}"
             lifts = _momentum_rows(one, momentum_of(optimizer.state.get(one.p, {})), rows, causes)
             if one.p in optimizer.state and lifts is None:
                 causes.append((_UNSEEN, one.name))
             if one.p.grad is not None and (fault := _rate_fault(one)):
                 causes.append((fault, one.name))
-            for look in looks.get(one.name, ()):
+            own = looks.get(one.name, ())
+            if own and lifts is None and one.p.grad is not None:
+                lifts = _momentum_rows(one, one.p.grad, [], [])
+            for look in own:
                 _step_rows(one, look, (lifts or {}).get(look.part), rows, causes)
+        if step < EARLY:
+            causes = [(cause, name) for cause, name in causes if cause != _LOW]
         turn = next(reversed(looks), None)
         looks.clear()
         done = False
@@ -130,6 +152,7 @@ def watch(
             told.update((cause, name) for name in names)
             if names:
                 more = f" and {len(names) - 4} more" * (len(names) > 4)
+                names = [name + shapes.get(name.partition("[")[0], "") for name in names]
                 warnings.warn(f"step {step}, {', '.join(names[:4])}{more}: {cause}", stacklevel=level)
         send(step, {f"{key}/{part}": x for _, _, key, part, x in rows} if whole else _few(rows, turn))
 
@@ -179,10 +202,19 @@ def _named(optimizer: torch.optim.Optimizer) -> Iterator[_Matrix]:
                 yield _Matrix(name if times[name] == 1 else f"{name}#{times[name]}", p, group, i)
 
 
+def _not_finite(optimizer: torch.optim.Optimizer) -> Tensor | None:
+    """Whether the smallest gradient or its weight holds NaN or inf, not yet read from its device."""
+    params = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None and p.numel()]
+    p = min(params, key=Tensor.numel, default=None)
+    return None if p is None or p.grad.is_sparse else ~torch.isfinite(p.detach().sum() + p.grad.sum())
+
+
 def _steps_of(one: _Matrix, W: Tensor, lr: float) -> list[_Look]:
     change = one.p.detach().float() - W.float()
-    # a decoupled decay is no part of the step that momentum makes
-    change = change + lr * one.group["weight_decay"] * W.float() if one.muon else change
+    # a decoupled decay is no part of the step that momentum makes; whose decay is coupled does not get shorter by it
+    free = change + lr * one.group.get("weight_decay", 0) * W.float()
+    shorter = one.muon or torch.linalg.vector_norm(free) < torch.linalg.vector_norm(change)
+    change = torch.where(shorter, free, change) if isinstance(shorter, Tensor) else free
     pairs = zip(one.parts(change), one.parts(W), strict=True)
     rounding = lambda W: rounding_size(W.float(), one.p.dtype, lr)
     return [_Look(part, tuple(X.shape), *step_shape(X, lr), rounding(old)) for (part, X), (_, old) in pairs]
@@ -203,7 +235,7 @@ def _step_rows(one: _Matrix, look: _Look, lift: float | None, rows: list, causes
     moved = size and not (one.muon and lift is None)
     if moved:
         rows.append((one.number, one.name, "flatness", look.part, flatness))
-    known = one.muon and lift is not None and math.isfinite(lift)
+    known = lift is not None and math.isfinite(lift)
     scale = rate_scale(one.group, *look.shape) if one.muon else math.nan
     fault = step_fault(size, flatness if moved else math.nan, scale, lift if known else None, look.rounding.item())
     if fault:
@@ -214,7 +246,7 @@ def _momentum_rows(one: _Matrix, M: Tensor | None, rows: list, causes: list) -> 
     """Lift by part, None where there is no momentum to look at; its rows and what is wrong with it."""
     if M is None or not M.is_floating_point() or M.shape != one.p.shape:
         return None
-    function, eps = one.group.get("schedule"), one.group["eps"] if one.muon else 0.0
+    function, eps = one.group.get("schedule"), one.group.get("eps", EPS)
     table = schedule_of(one.group)[1]
     lifts = {}
     for part, X in one.parts(M):
@@ -236,8 +268,8 @@ def _momentum_rows(one: _Matrix, M: Tensor | None, rows: list, causes: list) -> 
                 causes.append((_BELOW, part))
             reach, lift = _reach_and_lift(X, norm / peak, table, min(1.0, norm / eps if eps else 1.0))
             # in float32 five steps of Jordan's have a reach of 0.95 or more
-            if one.muon and norm >= eps and reach < 0.9:
-                causes.append((_LOW, part))
+            if norm >= eps and reach < 0.9 and schedule_of(one.group)[2] == "from the file":
+                causes.append((_SHORT if slope(table) < LEAST_SLOPE else _LOW, part))
         lifts[part] = lift
         rows += [(one.number, one.name, key, part, x) for key, x in (("reach", reach), ("lift", lift)) if x is not None]
     return lifts
