@@ -11,7 +11,6 @@ from amembook.figures.style import (
     device_points,
     frame,
     key,
-    name_lines,
     new_axes,
     optimizer,
     points,
