@@ -145,7 +145,7 @@ def test_what_it_repeats_of_a_chapter_stands_there():
     recall = (ROOT / "chapters" / "recall.md").read_text(encoding="utf-8")
     assert "Muon answers 0.93 of the questions on the uniform law, AdamW 0.34 and SGD 0.18" in recall
     assert "Muon answers 93 % of the questions, AdamW 34 % and SGD 18 %" in TEXT
-    assert "in the end they answer 0.92 and 0.93" in recall and "step 1,500 the others are at 92 and 93 %" in TEXT
+    assert "at step 1500 they answer 0.92 and 0.93" in recall and "step 1,500 the others are at 92 and 93 %" in TEXT
 
 
 def test_it_takes_no_longer_than_it_says_and_has_no_code_and_no_verdicts():

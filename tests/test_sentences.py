@@ -82,7 +82,7 @@ def test_a_float32_svd_and_a_gram_matrix_lose_what_a_double_svd_and_products_kee
         factors += (G @ (basis / values.clamp(min=1e-300).sqrt()) @ basis.T,)
         errors.append([torch.linalg.matrix_norm(W - P @ Q.T, 2).item() for W in factors])
     double, products, single, gram = errors[1]
-    assert max(double, products) < 1e-9 and single > 1e-3 and gram > 1e-5
+    assert max(double, products) < 1e-9 and single > 1e-3 and gram > 1e-6
     assert 30 < single / errors[0][2] < 300 and gram / errors[0][3] > 1000
 
 
