@@ -143,7 +143,10 @@ def test_a_phone_stacks_the_panels_that_a_desk_shows_side_by_side(browser):
             browse.open_page(page, browse.HTML / "chapters" / "optimality-proofs.html")
             picture = page.locator("article picture img").first
             picture.scroll_into_view_if_needed()
-            shown[view] = picture.evaluate("(image) => [image.currentSrc, image.naturalWidth / image.naturalHeight]")
+            # a lazy picture has no source until it is loaded
+            loaded = "async (image) => { image.loading = 'eager'; await image.decode(); "
+            of = "return [image.currentSrc, image.naturalWidth / image.naturalHeight]; }"
+            shown[view] = picture.evaluate(loaded + of)
     assert shown["phone"][0] != shown["desktop"][0] and shown["phone"][1] < 1 < shown["desktop"][1]
 
 
