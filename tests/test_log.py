@@ -39,6 +39,9 @@ ELSEWHERE = (
     range(30_000, 30_032),  # rehearsals
     range(30_100, 30_124),
     range(30_200, 30_204),
+    range(30_300, 30_340),
+    range(30_400, 30_448),
+    range(30_500, 30_506),
 )
 """Seeds that were looked at and stand behind no statement."""
 GPU, REHEARSAL = range(20_000, 30_000), range(30_000, 31_000)

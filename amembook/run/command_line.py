@@ -151,6 +151,7 @@ def _add_power(command) -> argparse.ArgumentParser:
 def table(record: dict) -> str:
     """Measured beside predicted, as text: a line a fitted exponent, then every other quantity that has both by name."""
     from amembook.run import records
+    from amembook.run.claims import why
 
     measured, predicted = record["measured"], record["predicted"]
     verdicts, lines = records.words_of(record), []
@@ -168,8 +169,9 @@ def table(record: dict) -> str:
             if name in predicted[quantity]:
                 lines.append(f"{'':15s} predicted {_row(predicted[quantity][name])}")
     settings = ", ".join(f"{key}={value}" for key, value in record["config"].items())
-    parts = ", ".join(f"{name} {verdict}" for name, verdict in verdicts.items())
-    lines += ["", f"{record['experiment']}: {settings}", f"verdict: {record['verdict']} ({parts})"]
+    reasons = {key: f" ({why(record['verdicts'][key])})" for key, verdict in verdicts.items() if verdict == "undecided"}
+    parts = ", ".join(f"{name} {verdict}{reasons.get(name, '')}" for name, verdict in verdicts.items())
+    lines += ["", f"{record['experiment']}: {settings}", f"verdict: {record['verdict']}: {parts}"]
     return "\n".join([*lines, f"device: {record['device']}, {record['seconds']} s"])
 
 

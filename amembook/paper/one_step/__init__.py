@@ -239,8 +239,8 @@ EXPERIMENT = Experiment(
             sgd_dims=(4096, 16_384, 65_536, 262_144, 1_048_576), sgd_items=1024, first_seed=20_000,
         ),
         "rehearsal": OneStepConfig(
-            dims=(64, 128, 256), n_items=8192, seeds=40, sgd_dims=(1024, 4096, 16_384), sgd_items=512,
-            first_seed=30_300,
+            dims=(64, 128, 256), n_items=4096, seeds=100, sgd_dims=(1024, 4096, 16_384), sgd_items=512, sgd_seeds=64,
+            first_seed=30_600,
         ),
     },
     grids=one_step_grids,

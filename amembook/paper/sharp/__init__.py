@@ -266,7 +266,7 @@ EXPERIMENT = Experiment(
         "rehearsal": SharpConfig(
             alphas=(1.5, 2.0), dims=(128, 256), seeds=(24, 12), n_items=(8192,), lam_over_t0=(0.0, 1.0),
             batch_dims=(128,), batch_seeds=(8,), batch_items=4096, batch_sizes=(1024, 4096, 16_384),
-            sgd_dims=(4096, 16_384), sgd_items=512, sgd_seeds=48, first_seed=30_400,
+            sgd_dims=(4096, 16_384), sgd_items=512, sgd_seeds=48, first_seed=30_800,
         ),
     },
     grids=grids,
