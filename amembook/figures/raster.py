@@ -79,7 +79,9 @@ def stacked(figure: Figure) -> list[Piece]:
     A panel that shares its y axis with the first of its row takes that axis' labels along; the entries of a legend
     under the figure come one by one.
     """
-    panels = [axis for axis in figure.axes if axis.get_visible() and axis.get_subplotspec() is not None]
+    used = lambda axis: axis.axison or axis.has_data() or axis.get_legend()
+    shown = [axis for axis in figure.axes if axis.get_visible() and used(axis)]
+    panels = [axis for axis in shown if axis.get_subplotspec() is not None]
     if len({axis.get_subplotspec().colspan.start for axis in panels}) < 2:
         return []
     renderer, dpi = figure.canvas.get_renderer(), figure.dpi
@@ -102,7 +104,7 @@ def stacked(figure: Figure) -> list[Piece]:
             ticks = inside.x0 - around.x0
             row.insert(0, Bbox([[start.x0, inside.y0 - 0.06], [ground.x0 - ticks, inside.y1 + 0.06]]))
         rows.append(row)
-    for axis in figure.axes:
+    for axis in shown:
         if axis not in panels:
             bar, beside = whole(axis), rows[-1][0]
             if beside.y0 < bar.y0 + 0.3 and bar.y1 < beside.y1 + 0.3:

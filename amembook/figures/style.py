@@ -107,7 +107,8 @@ def _looks(values: list, label: str, colours) -> list[tuple[Look, object]]:
 def new_axes(n: int = 1, **kwargs) -> tuple[Figure, np.ndarray]:
     """A figure of n axes in the book's style, two in a row; `kwargs` go to `plt.subplots`. Returns (figure, (n,) axes).
 
-    Of more than two axes every row has its labels of x, and its own of y in its first axes.
+    Of more than two axes every row has its labels of x, and its own of y in its first axes. An odd number leaves an
+    empty place, axes that are off, for the legend (`key`).
     """
     rows, columns = -(-n // 2), min(n, 2)
     with mpl.rc_context(FIGURE_STYLE):
@@ -115,10 +116,15 @@ def new_axes(n: int = 1, **kwargs) -> tuple[Figure, np.ndarray]:
         kwargs.setdefault("figsize", FIGURE_STYLE["figure.figsize"] if n == 1 else row)
         figure, axes = plt.subplots(rows, columns, squeeze=False, **kwargs)
     for axis in axes.flat[n:]:
-        axis.remove()
+        axis.set_axis_off()
     for axis in axes.flat[:n] if rows > 1 else ():
         axis.tick_params(labelbottom=True)
     return figure, axes.flatten()[:n]
+
+
+def free_place(figure: Figure):
+    """The axes that an odd number of panels leaves free, or None."""
+    return next((axis for axis in figure.axes if not (axis.axison or axis.has_data())), None)
 
 
 def frame(axis, x: str, y: str = "", title: str = "", *, log: str = "", base: int = 10, zero: bool = False) -> None:
@@ -227,12 +233,16 @@ def name_lines(
 def key(axis, shared: dict | None = None, *, below: int = 0, **kwargs) -> None:
     """The legend: the labelled series of the axes, then in grey what they share.
 
-    shared: label ↦ line style. below: columns of a legend under the figure, 0 for one inside the axes.
+    shared: label ↦ line style. below: columns of a legend under the figure, 0 for one inside the axes. Where panels
+    leave a place of their grid free it stands there.
     """
     handles, labels = axis.get_legend_handles_labels()
     for label, line in (shared or {}).items():
         handles, labels = handles + axis.plot([], [], line, color=GREY, lw=1.2), [*labels, label]
-    if below:
+    free = free_place(axis.figure) if below else None
+    if free:
+        free.legend(handles, labels, loc="center", **kwargs)
+    elif below:
         axis.figure.legend(handles, labels, **{"loc": "outside lower center", "ncols": below} | kwargs)
     else:
         axis.legend(handles, labels, **kwargs)

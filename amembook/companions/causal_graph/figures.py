@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, kinds, name_lines, new_axes, optimizer, points, series
+from amembook.figures.style import GREY, frame, free_place, key, kinds, new_axes, optimizer, points, series
 from amembook.run.base import arrays
 
 
@@ -17,9 +17,10 @@ def score_matrices_figure(scores: dict, parents: dict) -> Figure:
         image = axis.imshow(shown, cmap="RdBu_r", vmin=-top, vmax=top)
         edges = [(parent, child) for child, parent in enumerate(parents[name]) if parent >= 0]
         axis.plot(*np.transpose(edges), "o", ms=8, mfc="none", mec="black", mew=0.9)
-        frame(axis, "attended place $j$", "token $i$" if axis is axes[0] else "", name)
+        frame(axis, "attended place $j$", "" if axis in axes[1::2] else "token $i$", name)
         axis.grid(visible=False)
-    figure.colorbar(image, ax=axes, label="score $z_{ij}$", shrink=0.75)
+    bar = {"location": "left", "fraction": 0.1, "shrink": 0.8}
+    figure.colorbar(image, ax=free_place(figure) or axes, label="score $z_{ij}$", **bar)
     return figure
 
 
@@ -64,8 +65,8 @@ def recovery_figure(record: dict) -> Figure:
             found, law = (told["recovered"][step][graph] for told in (measured, predicted))
             points(axis, n, found, optimizer(step), error=measured["recovered_error"][step][graph], law=law)
         axis.axhline(predicted["population"]["polar"][graph], color=optimizer("polar").colour, ls=":", lw=1)
-        frame(axis, "sequences $n$", "share of edges found" if axis is axes[0] else "", graph, log="x", base=2)
-    name_lines(axes[-1])
+        frame(axis, "sequences $n$", "" if axis in axes[1::2] else "share of edges found", graph, log="x", base=2)
+    key(axes[0], {"Muon, infinite sample": ":"}, below=2)
     return figure
 
 
