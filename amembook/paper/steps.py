@@ -53,15 +53,14 @@ def item_lives_figure(panels: dict) -> Figure:
     }
     for axis, (title, panel) in zip(axes, panels.items(), strict=True):
         steps = np.arange(1, len(panel["own"]) + 1)
-        for look, key in kinds(names):
-            line = "--" if key == "free_energy" else "-"
-            axis.plot(steps, panel[key], line, marker=look.marker, color=look.colour, lw=1.5, label=names[key])
+        for look, name in kinds(names):
+            line = "--" if name == "free_energy" else "-"
+            axis.plot(steps, panel[name], line, marker=look.marker, color=look.colour, lw=1.5, label=names[name])
         for step, height, left in zip(steps, panel["own"], panel["left"], strict=True):
             note = axis.annotate(f"{left:.2f}", (step, height), (0, 10), textcoords="offset points", ha="center")
             note.set(fontsize=10, bbox={"boxstyle": "round,pad=0.1", "fc": "white", "ec": "none", "alpha": 0.8})
         axis.margins(x=0.12, y=0.12)
-        frame(axis, "steps", "logit, in nats" if axis is axes[0] else "", title)
+        frame(axis, "steps", "" if axis in axes[1::2] else "logit, in nats", title)
         axis.set_xticks(steps)
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3)
+    key(axes[0], below=3)
     return figure
