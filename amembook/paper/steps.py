@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from amembook.figures.schematic import new_schematic
-from amembook.figures.style import GREY, frame, kinds, new_axes, series
+from amembook.figures.style import GREY, frame, key, kinds, new_axes, series
 
 
 def dependencies_figure(boxes: dict[str, tuple[float, int, str]], arrows: Iterable[tuple[str, str]]) -> Figure:
