@@ -26,7 +26,7 @@ OFTEN = 4
 SHARE = {"api": 0.1, "all-statements": 0.1, "evidence": 0.3, "checklist": 0.1, "errata": 0.1, "references": 0.1,
          "README": 0.3, "related-work": 0.5, "notation": 0.3, "seminar": 0.3, "sixty-minutes": 0.3, "guide": 2,
          "sgd": 0.5, "many-step-counts": 0.3, "accuracy": 0.3, "optimality-proofs": 0.4, "gradient-limit": 0.5,
-         "polar-map": 0.5, "spectral-maps": 0.5, "recall-circuit": 0.3, "batch-lemmas": 0.5,
+         "whitening": 0.5, "polar-map": 0.5, "spectral-maps": 0.5, "recall-circuit": 0.3, "batch-lemmas": 0.5,
          "beyond-steps": 0.5}  # fmt: skip
 """How much a page counts: what stands behind the short book comes after it."""
 
