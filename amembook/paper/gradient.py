@@ -30,16 +30,6 @@ def facts_figure(s, frequencies, scale: float, running: dict) -> Figure:
     return figure
 
 
-def bulk_figure(dims, medians: dict, laws: dict) -> Figure:
-    """The median singular value against d, with the law's. medians, laws: α ↦ (n,)."""
-    figure, (axis,) = new_axes()
-    for look, (alpha, values) in series(medians.items()):
-        points(axis, dims, values, look._replace(label=rf"$\alpha = {alpha:g}$"), law=laws[alpha])
-    frame(axis, "embedding dimension $d$", "median singular value", log="xy", base=2)
-    key(axis)
-    return figure
-
-
 def spectrum_figure(spectra: dict, laws: dict, dim: int) -> Figure:
     """Singular values in units of t₀ and their closed-form law: left sorted, right the density per unit of log s.
 
