@@ -125,7 +125,7 @@ EXPERIMENT = Experiment(
         ),
         "cpu": RegressionConfig(),
         # the floor alone, beside the law of the times at which a run is averaged
-        "floor": RegressionConfig(parts=("floor",), first_seed=51_300),
+        "floor": RegressionConfig(parts=("floor",), rates=(0.1, 0.3), offline=(4, 64), seeds=16, first_seed=51_300),
     },
     grids=grids,
     summarise=summarise,

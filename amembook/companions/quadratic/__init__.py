@@ -136,7 +136,7 @@ EXPERIMENT = Experiment(
         ),
         "cpu": QuadraticConfig(),
         # polar steps alone, with the errors of their times
-        "muon": QuadraticConfig(parts=("muon",), seeds=12, first_seed=51_220),
+        "muon": QuadraticConfig(parts=("muon",), seeds=8, first_seed=51_220),
     },
     grids=grids,
     summarise=summarise,

@@ -138,7 +138,9 @@ EXPERIMENT = Experiment(
         ),
         "cpu": SparseRetrievalConfig(),
         # memories and the counts of one step, with their errors
-        "errors": SparseRetrievalConfig(parts=("memory", "power"), seeds=300, first_seed=51_400),
+        "errors": SparseRetrievalConfig(
+            parts=("memory", "power"), memory_positions=(8, 32, 128), seeds=300, first_seed=51_400
+        ),
     },
     grids=grids,
     summarise=summarise,
