@@ -9,28 +9,24 @@ from amembook.run.base import arrays
 _POLICIES = {"low": "prefers low rewards", "high": "prefers high rewards"}
 
 
-def floor_figure(record: dict, floor: dict) -> Figure:
-    """Left: how far below the optimum runs end that begin there, by the error of V*, on the law of each rate. Right: a
-    record's floors over the law to first order, by rate; lines, to next order, and that at the times of the runs."""
+def floor_figure(record: dict) -> Figure:
+    """Left: how far below the optimum runs end that begin there, by the error of V*, on the law of each rate. Right:
+    over the law to first order, by rate; lines, to next order."""
     config, measured, predicted = record["config"], arrays(record["measured"]), arrays(record["predicted"])
     figure, axes = new_axes(2)
     offline = [str(count) for count in config["offline"]]
     error = np.sqrt([predicted["squared_error"][name] for name in offline])
-    told = measured["floor"], measured["floor_error"], predicted["next"]
-    gap, doubt, following = (np.array([one[name] for name in offline]) for one in told)
+    told = measured["floor"], measured["floor_error"], predicted["first"], predicted["next"]
+    gap, doubt, first, following = (np.array([one[name] for name in offline]) for one in told)
     for k, (look, _) in enumerate(series(config["rates"], r"$\eta = {}$")):
         order = np.argsort(error[:, k])
         at = error[order, k]
         points(axes[0], at, gap[order, k], look, error=doubt[order, k], law=following[order, k])
-    config, measured, predicted = floor["config"], arrays(floor["measured"]), arrays(floor["predicted"])
-    offline = [str(count) for count in config["offline"]]
-    first, following, filled = (np.array([predicted[key][n] for n in offline]) for key in ("first", "next", "filled"))
-    rates = np.array(config["rates"])
-    ratio, doubt = (measured[key].T * following / first for key in ("floor_ratio", "floor_ratio_error"))
+    rates, larger = np.array(config["rates"]), (following / first).mean(0)
+    ratio, doubt = (measured[key].T * larger for key in ("floor_ratio", "floor_ratio_error"))
     for k, (look, _) in enumerate(kinds(config["offline"], "{} offline")):
         points(axes[1], rates * (1 + 0.03 * k), ratio[k], look, error=doubt[k])
-    axes[1].plot(rates, (following / first).mean(0), "--", color=GREY, lw=1.2, label="next order")
-    axes[1].plot(rates, (filled / first).mean(0), "-", color=GREY, lw=1.2, label="filled by then")
+    axes[1].plot(rates, larger, "-", color=GREY, lw=1.2, label="next order")
     axes[1].axhline(1, color=GREY, lw=1, ls=":")
     frame(axes[0], r"error of $V^*$, root mean square $\delta$", r"floor of $V^*-J$", log="xy")
     frame(axes[1], r"step size $\eta$", "floor over its law to first order")
