@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
-from amembook.companions.advantage_regression.judge import judge, summarise
+from amembook.companions.advantage_regression.judge import PARTS, judge, summarise
 from amembook.companions.advantage_regression.measure import (
     measure_floor,
     measure_identity,
@@ -31,6 +31,7 @@ from amembook.run.base import (
     Several,
     Sizes,
     draws,
+    some_of,
 )
 from amemlib.checks import check_count, check_dims
 
@@ -72,6 +73,7 @@ class RegressionConfig(Config):
     tables: Count = 3  # a draw
     lean: Positive = 4.0  # how far the logits of the two policies lean towards low and towards high rewards
     horizon: Positive = 5000.0  # when a flow is given up
+    parts: Annotated[tuple[str, ...], some_of(*PARTS)] = PARTS  # what a record measures
     seeds: Count = 20
     first_seed: Natural = 0
 
@@ -83,7 +85,7 @@ def grids(config: RegressionConfig) -> dict[str, Grid]:
     floors |= {"exact": {"n_offline": 0, "group": 1}, "group": {"n_offline": 0, "group": 4}}
     racers = {f"star {count}": {"n_offline": count, "group": 1} for count in config.race_offline}
     racers |= {f"group {count}": {"n_offline": 0, "group": count} for count in config.groups}
-    return {
+    found = {
         "identity": Grid(measure_identity, seeds),
         "floor": Grid(measure_floor, {"rate": config.rates, "baseline": floors} | seeds),
         "variance": Grid(measure_variance, {"beta": config.betas, "group": config.groups} | seeds),
@@ -91,6 +93,7 @@ def grids(config: RegressionConfig) -> dict[str, Grid]:
         "memory": Grid(measure_memory, {"n_offline": (0, 8)} | seeds),
         "teachers": Grid(measure_teachers, seeds),
     }
+    return {part: found[part] for part in config.parts}
 
 
 EXPERIMENT = Experiment(
@@ -121,9 +124,12 @@ EXPERIMENT = Experiment(
             seeds=2,
         ),
         "cpu": RegressionConfig(),
+        # the floor alone, beside the law of the times at which a run is averaged
+        "floor": RegressionConfig(parts=("floor",), rates=(0.1, 0.3), offline=(4, 64), seeds=16, first_seed=51_300),
     },
     grids=grids,
     summarise=summarise,
     judge=judge,
     unseen_from=6350,
+    added={"parts": PARTS},
 )

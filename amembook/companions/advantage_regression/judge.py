@@ -9,48 +9,71 @@ from amembook.companions.advantage_regression.teachers import RISES, TEACHERS
 from amembook.run.base import Results, scaled, standard_error
 from amembook.run.claims import DIFFERENCE, SMALL, check, equivalence, numbers, order
 
+PARTS = ("identity", "floor", "variance", "race", "memory", "teachers")
 IDENTITY = 1e-12
 """Rounding: how far the two gradients may lie apart, per unit of the larger."""
 
 
 def summarise(config, results: Results) -> tuple[dict, dict]:
-    """identity: the largest relative error. floor, by baseline: V* − J by rate. variance: ratio of one generation with
-    V* to a group, by β and K. race, by β: V* − J at the best rate of each racer, draw by draw. memory, by offline
-    samples: J at the best rate after 16, 64 and 256 generations, draw by draw. teachers, by policy."""
+    """Of the parts that were measured. identity: the largest relative error. floor, by baseline: V* − J by rate.
+    variance: ratio of one generation with V* to a group, by β and K. race, by β: V* − J at the best rate of each racer,
+    draw by draw. memory, by offline samples: J at the best rate after 16, 64 and 256 generations, draw by draw.
+    teachers, by policy."""
+    measured, predicted = {}, {}
+    summaries = dict(zip(PARTS, (_identity, _floor, _variance, _race, _memory, _teachers), strict=True))
+    for part in config.parts:
+        told, laws = summaries[part](config, results)
+        measured |= told
+        predicted |= laws
+    return measured, predicted
+
+
+def _identity(config, results: Results) -> tuple[dict, dict]:
     identity = results.array("identity", "error") / results.array("identity", "size")
-    measured = {"identity": identity.max()}
-    names = list(results.grids["floor"].axes["baseline"])
-    gaps, laws = results.array("floor", "gap"), {key: results.array("floor", key) for key in ("first", "next", "error")}
-    measured["floor"] = {name: gaps[:, k].mean(1) for k, name in enumerate(names)}
+    return {"identity": identity.max()}, {}
+
+
+def _floor(config, results: Results) -> tuple[dict, dict]:
+    names, kinds = list(results.grids["floor"].axes["baseline"]), ("first", "next", "filled", "error")
+    gaps, laws = results.array("floor", "gap"), {key: results.array("floor", key) for key in kinds}
+    measured = {"floor": {name: gaps[:, k].mean(1) for k, name in enumerate(names)}}
     measured["floor_error"] = {name: standard_error(gaps[:, k]) for k, name in enumerate(names)}
     predicted = {
-        label: {name: laws[key][:, k].mean(1) for k, name in enumerate(names)}
-        for label, key in (("first", "first"), ("next", "next"), ("squared_error", "error"))
+        "squared_error" if key == "error" else key: {name: laws[key][:, k].mean(1) for k, name in enumerate(names)}
+        for key in kinds
     }
     # the scatter of V̂ is in both: their ratio has less
-    offline = [str(count) for count in config.offline]
-    places = [names.index(name) for name in offline]
-    ratio = gaps[:, places] / laws["next"][:, places]
-    measured["floor_ratio"] = ratio.mean(2)
-    measured["floor_ratio_error"] = standard_error(ratio, 2)
+    places = [names.index(str(count)) for count in config.offline]
+    for label, key in (("floor_ratio", "next"), ("filled_ratio", "filled")):
+        ratio = gaps[:, places] / laws[key][:, places]
+        measured[label], measured[f"{label}_error"] = ratio.mean(2), standard_error(ratio, 2)
+    return measured, predicted
 
+
+def _variance(config, results: Results) -> tuple[dict, dict]:
     sampled, exact = results.array("variance", "sampled"), results.array("variance", "exact")
     ratio = sampled[..., 0] / sampled[..., 1]
-    measured["variance"] = ratio.mean(2)
-    measured["variance_error"] = standard_error(ratio, 2)
-    predicted["variance"] = (exact[..., 0] / exact[..., 1]).mean(2)
-    predicted["rule"] = (results.array("variance", "gap") / results.array("variance", "allowed")).mean(2)
+    rule = (results.array("variance", "gap") / results.array("variance", "allowed")).mean(2)
+    return {"variance": ratio.mean(2), "variance_error": standard_error(ratio, 2)}, {
+        "variance": (exact[..., 0] / exact[..., 1]).mean(2),
+        "rule": rule,
+    }
 
-    racers = list(results.grids["race"].axes["racer"])
+
+def _race(config, results: Results) -> tuple[dict, dict]:
+    racers, measured = list(results.grids["race"].axes["racer"]), {"race": {}, "race_rate": {}, "race_edge": {}}
     ends = results.array("race", "gaps")
-    measured["race"], measured["race_rate"], measured["race_edge"] = {}, {}, {}
     for i, beta in enumerate(config.race_betas):
         best = {name: int(ends[i, k].mean(0).argmin()) for k, name in enumerate(racers)}
         measured["race"][f"{beta:g}"] = {name: ends[i, k, :, best[name]] for k, name in enumerate(racers)}
         measured["race_rate"][f"{beta:g}"] = {name: config.race_rates[place] for name, place in best.items()}
         last = len(config.race_rates) - 1
         measured["race_edge"][f"{beta:g}"] = [name for name, place in best.items() if place in (0, last)]
-    measured["memory"], measured["memory_rate"] = {}, {}
+    return measured, {}
+
+
+def _memory(config, results: Results) -> tuple[dict, dict]:
+    measured = {"memory": {}, "memory_rate": {}}
     for n_offline in results.grids["memory"].axes["n_offline"]:
         label = f"{n_offline}" if n_offline else "exact"
         measured["memory"][label], measured["memory_rate"][label] = {}, {}
@@ -59,10 +82,12 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
             best = J.mean(0).argmax(1)
             measured["memory"][label][name] = [J[:, t, place] for t, place in enumerate(best)]
             measured["memory_rate"][label][name] = [rates[place] for place in best]
-    predicted["best"] = results.array("memory", "best").mean()
-    measured["teachers"] = {policy: {name: _teacher(results, policy, name) for name in TEACHERS} for policy in RISES}
-    measured["above"] = results.array("teachers", "above").max()
-    return measured, predicted
+    return measured, {"best": results.array("memory", "best").mean()}
+
+
+def _teachers(config, results: Results) -> tuple[dict, dict]:
+    teachers = {policy: {name: _teacher(results, policy, name) for name in TEACHERS} for policy in RISES}
+    return {"teachers": teachers, "above": results.array("teachers", "above").max()}, {}
 
 
 def _teacher(results: Results, policy: str, name: str) -> dict:
@@ -73,45 +98,66 @@ def _teacher(results: Results, policy: str, name: str) -> dict:
 
 
 def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
-    """identity: the two gradients are one. floor: V* − J is the law's to next order in η at all rates and errors, in
-    the limit its first order, at the smallest rate; it is nothing for V* and for a group. variance: the ratio at the
+    """Of the parts that were measured. identity: the two gradients are one. floor: V* − J is the law's to next order in
+    η at all rates and errors, in the limit its first order, at the smallest rate; it is nothing for V* and for a group.
+    filled: it is that law's at the times of the run, where the record has it. variance: the ratio at the
     start is the exact one. oracle: at every β exact V* ends ahead of the best group; realizable: V* of 64 samples does.
     memory: Muon ahead after 16 generations, and hurt more by the errors of V* after 256; no law is known. limit: no
     reward rises faster than its limit. accuracy: on more than half of the tables the accurate teacher of low variance
     is slower than coarse tiers for one policy, and faster than the exact reward for the other. enough: two teachers of
     more variance than the exact reward fail on tables on which it does not.
     """
-    draws, offline = config.seeds, [str(count) for count in config.offline]
-    verdicts = {"identity": check(measured["identity"], IDENTITY, draws, "largest relative difference")}
-    ratio, error = measured["floor_ratio"], measured["floor_ratio_error"]
-    gap, first, following, squared = (
-        np.stack([told[name] for name in offline], 1)
-        for told in (measured["floor"], predicted["first"], predicted["next"], predicted["squared_error"])
+    judges = dict(
+        zip(PARTS, (_judge_identity, _judge_floor, _judge_variance, _judge_race, _judge_memory), strict=False)
     )
+    judges |= {"teachers": _judge_teachers}
+    found = [judges[part](config, measured, predicted) for part in PARTS if part in config.parts]
+    return {name: verdict for one in found for name, verdict in one.items()}
+
+
+def _judge_identity(config, measured: dict, predicted: dict) -> dict[str, dict]:
+    return {"identity": check(measured["identity"], IDENTITY, config.seeds, "largest relative difference")}
+
+
+def _judge_floor(config, measured: dict, predicted: dict) -> dict[str, dict]:
+    draws, offline = config.seeds, [str(count) for count in config.offline]
+    by_name = lambda told: np.stack([told[name] for name in offline], 1)
+    gap, first, following = by_name(measured["floor"]), by_name(predicted["first"]), by_name(predicted["next"])
     rates, at = np.array(config.rates)[:, None], [f"{rate:g}, {name}" for rate in config.rates for name in offline]
-    shapes = {"proportional to |δ|": squared**-0.5, "as η^(3/4)": rates**-0.25 * np.ones_like(gap)}
+    shapes = {"proportional to |δ|": by_name(predicted["squared_error"]) ** -0.5}
+    shapes |= {"as η^(3/4)": rates**-0.25 * np.ones_like(gap)}
     rivals = {name: scaled(shape, 1.0) for name, shape in shapes.items()}
-    rivals |= {"first order, at every rate": first / following}
-    floor = numbers("V* − J over the law at η, samples =", ratio, error, draws, law=1, band=SMALL, at=at, rivals=rivals)
+    given = {"law": 1, "band": SMALL, "at": at}
+    ratio, error = measured["floor_ratio"], measured["floor_ratio_error"]
+    others = rivals | {"first order, at every rate": first / following}
+    floor = numbers("V* − J over the law at η, samples =", ratio, error, draws, rivals=others, **given)
     slow = following[0] / first[0]
     floor += numbers(
         "over its first order at samples =", ratio[0] * slow, error[0] * slow, draws, limit=1, band=SMALL, at=offline
     )
     largest = max(np.abs(measured["floor"][name]).max() for name in ("exact", "group"))
-    floor += numbers(
-        "largest V* − J for exact V* or a group", largest, law=0, band=0.01 * gap.min(), scale=DIFFERENCE, guard=True
-    )
-    verdicts["floor"] = equivalence(floor)
+    nothing = {"law": 0, "band": 0.01 * gap.min(), "scale": DIFFERENCE, "guard": True}
+    nothing = numbers("largest V* − J for exact V* or a group", largest, **nothing)
+    verdicts = {"floor": equivalence(floor + nothing)}
+    if "filled_ratio" in measured:
+        ratio, error, law = measured["filled_ratio"], measured["filled_ratio_error"], by_name(predicted["filled"])
+        others = rivals | {"first order, at every rate": first / law, "the floor at once": following / law}
+        filled = numbers("V* − J over the law in time at η, samples =", ratio, error, draws, rivals=others, **given)
+        verdicts["filled"] = equivalence(filled + nothing)
+    return verdicts
 
+
+def _judge_variance(config, measured: dict, predicted: dict) -> dict[str, dict]:
     groups, at = np.array(config.groups, dtype=float), [f"{b:g}, {K}" for b in config.betas for K in config.groups]
     rivals = {"(K − 1)/K at every β": np.broadcast_to((groups - 1) / groups, measured["variance"].shape), "even": 1.0}
     given = {"law": predicted["variance"], "band": SMALL, "at": at, "rivals": rivals}
-    verdicts["variance"] = equivalence(
-        numbers(
-            "variance over that of a group at β, K =", measured["variance"], measured["variance_error"], draws, **given
-        )
-    )
+    ratio, error = measured["variance"], measured["variance_error"]
+    name = "variance over that of a group at β, K ="
+    return {"variance": equivalence(numbers(name, ratio, error, config.seeds, **given))}
 
+
+def _judge_race(config, measured: dict, predicted: dict) -> dict[str, dict]:
+    verdicts = {}
     for key, racer in (("oracle", "star 0"), ("realizable", "star 64")):
         leads = []
         for beta, told in measured["race"].items():
@@ -119,18 +165,19 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
             best = groups[groups.mean(1).argmin()]
             leads += _lead(f"best group's distance less {racer}'s, β = {beta}", best - told[racer])
         verdicts[key] = order(leads)
+    return verdicts
 
+
+def _judge_memory(config, measured: dict, predicted: dict) -> dict[str, dict]:
     memory = measured["memory"]
     ahead = memory["exact"]["polar"][0] - memory["exact"]["sgd"][0]
     hurt = {name: memory["exact"][name][-1] - memory["8"][name][-1] for name in ("sgd", "polar")}
     more = hurt["polar"] - hurt["sgd"]
-    verdicts["memory"] = order(
-        _lead("Muon less SGD, early", ahead) + _lead("Muon's loss by errors less SGD's, late", more)
-    )
-    return verdicts | _judge_teachers(config, measured)
+    leads = _lead("Muon less SGD, early", ahead) + _lead("Muon's loss by errors less SGD's, late", more)
+    return {"memory": order(leads)}
 
 
-def _judge_teachers(config, measured: dict) -> dict[str, dict]:
+def _judge_teachers(config, measured: dict, predicted: dict) -> dict[str, dict]:
     tables = config.tables * config.seeds
     low, high = (measured["teachers"][policy] for policy in ("low", "high"))
     limit = check(measured["above"], 1 + 1e-9, tables * len(RISES), "largest speed over its limit")

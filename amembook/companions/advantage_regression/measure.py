@@ -30,7 +30,8 @@ def measure_identity(n_prompts: int, n_answers: int, beta: float, seed: int) -> 
 def measure_floor(
     n_prompts: int, n_answers: int, beta: float, rate: float, n_offline: int, group: int, floor_steps: int, seed: int
 ) -> dict:
-    """Mean of V* − J over the later half of a run that begins at π*, and the laws for the errors of its V̂.
+    """Mean of V* − J over the later half of a run that begins at π*, and the laws for the errors of its V̂; filled: the
+    law to next order at the same times.
 
     A group of more than one answer has its own mean as the baseline.
     """
@@ -39,14 +40,16 @@ def measure_floor(
     best = policies.optimal_value(log_ref, reward, beta)
     value = policies.estimated_value(log_ref, reward, beta, n_offline, generator)
     logits = policies.optimal_logits(log_ref, reward, beta)
-    laws = policies.floor(policies.policy_of(logits), value - best, rate, beta)
-    gaps = []
+    policy, gaps = policies.policy_of(logits), []
+    laws = policies.floor(policy, value - best, rate, beta)
+    times = np.array([t for t in range(floor_steps // 2, floor_steps) if t % _EVERY == 0])
+    share = policies.filled(policy, rate, beta, times)
     for t in range(floor_steps):
-        if t >= floor_steps // 2 and t % _EVERY == 0:
+        if t in times:
             gaps.append((best - policies.objective(logits, log_ref, reward, beta)).mean())
         baseline = value if group == 1 else None
         logits = policies.ascend(logits, log_ref, reward, beta, rate, baseline, group, generator)
-    told = {"gap": np.mean(gaps), "first": laws[0].mean(), "next": laws[1].mean()}
+    told = {"gap": np.mean(gaps), "first": laws[0].mean(), "next": laws[1].mean(), "filled": (laws[1] * share).mean()}
     told |= {"error": ((value - best) ** 2).mean()}
     return {key: float(number) for key, number in told.items()}
 

@@ -89,6 +89,17 @@ def floor(policy: np.ndarray, error: np.ndarray, rate: float, beta: float) -> tu
     return first, first / (1 - rate * beta * q / (2 * h))
 
 
+def filled(policy: np.ndarray, rate: float, beta: float, steps: np.ndarray) -> np.ndarray:
+    """The share of `floor` that a run from π* has after so many steps, to first order and in the mean over them:
+
+    Σ_k λ_k (1 − e^{−2ηβλ_k t})/tr H over the eigenvalues of H = diag(π*) − π* π*ᵀ. (X,).
+    """
+    H = policy[:, :, None] * np.eye(policy.shape[1]) - policy[:, :, None] * policy[:, None]
+    values = np.linalg.eigvalsh(H).clip(min=0)
+    decay = np.exp(-2 * rate * beta * steps[:, None, None] * values).mean(0)
+    return (values * (1 - decay)).sum(1) / values.sum(1)
+
+
 def start_variance(policy: np.ndarray, value: np.ndarray, baseline: np.ndarray, group: int) -> tuple[float, float]:
     """Variance per generation of the gradient's estimate, mean over prompts: with a fixed baseline, and with a group's.
 

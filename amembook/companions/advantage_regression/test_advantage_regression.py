@@ -64,6 +64,8 @@ def test_the_floor_is_the_fixed_point_of_the_linear_recursion():
     z = (rate * error / 2) ** 2 / (1 - (1 - rate * beta / 2) ** 2)
     # V* − J = β/2 Var_π*(x) = β z²/2
     assert following == pytest.approx(beta / 2 * z) and first == pytest.approx(rate * error**2 / 8)
+    # H has the eigenvalues 0 and 1/2
+    assert policies.filled(policy, rate, beta, np.array([0, 3])) == pytest.approx((1 - np.exp(-3 * rate * beta)) / 2)
 
 
 def test_variances_at_the_start_are_those_of_sampled_estimates():

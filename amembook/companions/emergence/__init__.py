@@ -181,6 +181,8 @@ EXPERIMENT = Experiment(
         ),
         "cpu": EmergenceConfig(),
         "first": EmergenceConfig(parts=("first",), first_step=0.1, first_seed=5675),
+        # polar steps from a start so small that its length does not count, with the errors of the times
+        "muon": EmergenceConfig(parts=("muon",), init=0.001, muon_dims=(64, 128), seeds=12, first_seed=51_200),
     },
     grids=grids,
     summarise=summarise,

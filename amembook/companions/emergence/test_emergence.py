@@ -105,5 +105,6 @@ FLAWS = [
     (("samples", "dim", "exponent"), 1.5, "samples", "not reproduced"),
     (("samples", "dim", "edge"), 0.2, "samples", "not reproduced"),
     (("floor_exponent",), 5.0, "floor", "not reproduced"),
+    (("muon", "times", 0, 3), 0.5, "muon", "not reproduced", "muon"),
 ]
 REFUSED = [("dim", 2), ("ratios", (4,))]

@@ -8,10 +8,10 @@ from functools import partial
 from typing import Annotated
 
 from amembook.companions.quadratic import expected
-from amembook.companions.quadratic.judge import judge, summarise
+from amembook.companions.quadratic.judge import PARTS, judge, summarise
 from amembook.companions.quadratic.measure import measure_floor, measure_flow, measure_muon, measure_sgd
 from amembook.networks.teacher_student import check_decay
-from amembook.run.base import Config, Count, Dims, Experiment, Grid, Natural, Positive, draws, each
+from amembook.run.base import Config, Count, Dims, Experiment, Grid, Natural, Positive, draws, each, some_of
 from amemlib.checks import check_count
 
 PAPER = "arXiv:2508.03688"
@@ -52,6 +52,7 @@ class QuadraticConfig(Config):
     muon_dim: Count = 64
     muon_widths: Dims = (96, 12)
     lr: Positive = 0.004  # of polar steps
+    parts: Annotated[tuple[str, ...], some_of(*PARTS)] = PARTS  # what a record measures
     seeds: Count = 5
     first_seed: Natural = 0
 
@@ -85,7 +86,7 @@ def grids(config: QuadraticConfig) -> dict[str, Grid]:
     last = expected.learning_times(lam, expected.start_mass(config.sgd_dim, config.sgd_width, config.init))
     floor = {"alpha": config.alphas, "width": config.widths} | seeds
     first = {"dim": config.dims, "seed": draws(config, config.first_draws)}
-    return {
+    found = {
         "flow": Grid(measure_flow, {"case": cases(config)} | seeds, until=config.rank),
         "first": Grid(
             measure_flow, first, alpha=1.0, rank=config.first_rank, width=config.first_width, horizon=1e4, until=1
@@ -105,6 +106,7 @@ def grids(config: QuadraticConfig) -> dict[str, Grid]:
             measure_muon, {"width": config.muon_widths} | seeds, alpha=1.0, rank=config.muon_rank, dim=config.muon_dim
         ),
     }
+    return {part: found[part] for part in config.parts}
 
 
 EXPERIMENT = Experiment(
@@ -133,9 +135,12 @@ EXPERIMENT = Experiment(
             seeds=2,
         ),
         "cpu": QuadraticConfig(),
+        # polar steps alone, with the errors of their times
+        "muon": QuadraticConfig(parts=("muon",), seeds=8, first_seed=51_220),
     },
     grids=grids,
     summarise=summarise,
     judge=judge,
     unseen_from=4700,
+    added={"parts": PARTS},
 )

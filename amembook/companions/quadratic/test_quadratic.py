@@ -81,5 +81,6 @@ FLAWS = [
     (("floor", "1.0", 1), 1.1, "floor", "not reproduced"),
     (("sgd", "gap"), 0.4, "sgd", "not reproduced"),
     (("share",), 0.9, "share", "not reproduced"),
+    (("muon", "times", 0, 3), 0.6, "muon", "not reproduced", "muon"),
 ]
 REFUSED = [("dim", 2), ("widths", (2, 128)), ("sgd_until", 33, "sgd_rank")]

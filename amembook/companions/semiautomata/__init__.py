@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
-from amembook.companions.semiautomata.judge import judge, summarise
+from amembook.companions.semiautomata.judge import PARTS, judge, summarise
 from amembook.companions.semiautomata.measure import (
     measure_agreement,
     measure_connected,
@@ -16,7 +16,7 @@ from amembook.companions.semiautomata.measure import (
     measure_words,
     measure_zipf,
 )
-from amembook.run.base import Alphas, Config, Count, Experiment, Grid, Natural, Positives, Sizes, draws
+from amembook.run.base import Alphas, Config, Count, Experiment, Grid, Natural, Positives, Sizes, draws, some_of
 from amemlib.checks import check_count, check_dims
 
 PAPER = "arXiv:2510.04115"
@@ -53,6 +53,7 @@ class SemiautomataConfig(Config):
     price_looks: Positives = (1.0, 3.0, 10.0, 30.0, 100.0)  # looks at a letter that they are worth
     zipf_dim: Count = 96  # of a memory from words of one letter
     zipfs: Alphas = (0.8, 1.2)
+    parts: Annotated[tuple[str, ...], some_of(*PARTS)] = PARTS  # what a record measures
     seeds: Count = 6
     first_seed: Natural = 0
 
@@ -64,7 +65,7 @@ class SemiautomataConfig(Config):
 def grids(config: SemiautomataConfig) -> dict[str, Grid]:
     """Agreement by N; a pair's factor and connectedness by letters a state; words needed; a memory of letters."""
     seeds = {"seed": draws(config)}
-    return {
+    found = {
         "agreement": Grid(measure_agreement, {"n_states": config.states} | seeds),
         "gap": Grid(measure_gap, {"gap_states": config.gap_states, "gap_per_state": config.gap_per_state} | seeds),
         "connected": Grid(
@@ -74,6 +75,7 @@ def grids(config: SemiautomataConfig) -> dict[str, Grid]:
         "price": Grid(measure_price, {"length": config.price_lengths, "looks": config.price_looks} | seeds),
         "zipf": Grid(measure_zipf, {"zipf": config.zipfs} | seeds),
     }
+    return {part: found[part] for part in config.parts}
 
 
 EXPERIMENT = Experiment(
@@ -139,9 +141,12 @@ EXPERIMENT = Experiment(
             seeds=300,
             first_seed=49_100,
         ),
+        # the agreement alone, with the scatter that a pair shares with its law
+        "pairs": SemiautomataConfig(parts=("agreement",), seeds=100, first_seed=51_000),
     },
     grids=grids,
     summarise=summarise,
     judge=judge,
     unseen_from=6250,
+    added={"parts": PARTS},
 )

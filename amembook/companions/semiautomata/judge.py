@@ -9,67 +9,79 @@ from amembook.run.claims import DIFFERENCE, SIZES, SMALL, check, equivalence, nu
 
 RENAMED_BAND = 1e-4
 """How far a renamed machine's agreement may lie from its limit at the end."""
+PARTS = ("agreement", "gap", "connected", "words", "price", "zipf")
 LONGER = 2.0
 """From how many turns on a word is long enough for an exponent."""
 
 
 def summarise(config, results: Results) -> tuple[dict, dict]:
-    """`agreement`: excess by T, for each N. `gap`, `connected`: by N and letters a state. `words`: by N and turns.
-    `price`: by length and looks, a map. `zipf`: by exponent, a map. predicted: the same, and rival laws."""
-    measured, predicted = {"agreement": []}, {"agreement": []}
+    """Of the parts that were measured. `agreement`: excess by T, for each N, with its own error and with that of the
+    excess less what the mean letters of the same pair say. `gap`, `connected`: by N and letters a state. `words`: by N
+    and turns. `price`: by length and looks, a map. `zipf`: by exponent, a map. predicted: the same, and rival laws."""
+    measured, predicted = {}, {}
+    summaries = dict(zip(PARTS, (_agreement, _gap, _connected, _words, _price, _zipf), strict=True))
+    for part in config.parts:
+        told, law = summaries[part](config, results)
+        measured[part] = told
+        if law is not None:
+            predicted[part] = law
+    return measured, predicted
+
+
+def _agreement(config, results: Results) -> tuple[list, list]:
+    measured, predicted = [], []
     for n in config.states:
         found, own = (results.array("agreement", key, n_states=n) for key in ("excess", "own"))
         lengths = np.arange(1, found.shape[1] + 1)
         late = lengths >= n
         rate = -np.polyfit(lengths[late], np.log(np.maximum(found.mean(0), 1e-300))[late], 1)[0]
-        measured["agreement"].append(
+        # a pair's scatter is in its law as well: that of their ratio is what judges
+        beyond = found - own * (found.mean(0) / own.mean(0))
+        measured.append(
             {
                 "excess": found.mean(0),
                 "error": standard_error(found, 0),
+                "paired_error": standard_error(beyond, 0),
                 "rate": float(rate),
                 "renamed": results.array("agreement", "renamed", n_states=n),
             }
         )
-        law = expected.excess(n, lengths)
-        predicted["agreement"].append(
+        predicted.append(
             {
                 "own": own.mean(0),
-                "limit": law,
+                "limit": expected.excess(n, lengths),
                 "rate": -2 * np.log(expected.letter_factor(n)),
                 "renamed": expected.renamed_excess(n // 3, n),
             }
         )
-    for name in ("gap", "connected"):
-        keys = ("pair", "own") if name == "gap" else ("share",)
-        measured[name] = {}
-        for key in keys:
-            found = results.array(name, key)
-            measured[name][key] = found.mean(2)
-            measured[name][f"{key}_error"] = standard_error(found, 2)
+    return measured, predicted
+
+
+def _gap(config, results: Results) -> tuple[dict, dict]:
     sizes = [(n, k * n) for n in config.gap_states for k in config.gap_per_state]
     shape = (len(config.gap_states), len(config.gap_per_state))
-    predicted["gap"] = {
+    return _means(results, "gap", ("pair", "own"), 2), {
         "free": np.reshape([expected.free_gap(*size) for size in sizes], shape),
         "semicircle": np.reshape([expected.semicircle_gap(*size) for size in sizes], shape),
     }
-    predicted["connected"] = [
-        [expected.connected_share(n, k * n) for k in config.few_per_state] for n in config.gap_states
-    ]
 
+
+def _connected(config, results: Results) -> tuple[dict, list]:
+    law = [[expected.connected_share(n, k * n) for k in config.few_per_state] for n in config.gap_states]
+    return _means(results, "connected", ("share",), 2), law
+
+
+def _words(config, results: Results) -> tuple[dict, dict]:
     found = results.array("words", "needed")
     lengths = [[word_length(n, turn) for turn in config.turns_learnt] for n in config.learn_states]
-    measured["words"] = {
-        "needed": found.mean(2),
-        "error": standard_error(found, 2),
-        "lengths": lengths,
-    }
+    measured = {"needed": found.mean(2), "error": standard_error(found, 2), "lengths": lengths}
     rows = list(zip(config.learn_states, lengths, strict=True))
 
     def law(power: float) -> list:
         return [[expected.words_needed(n, config.letters, T, config.level, power) for T in row] for n, row in rows]
 
     independent = [[expected.independent_words(n, config.letters, T, config.level) for T in row] for n, row in rows]
-    predicted["words"] = {
+    predicted = {
         "needed": law(1.0),
         "rivals": {"λ^−(T−1)": law(0.5), "λ^−4(T−1)": law(2.0), "independent Gaussian leads": independent},
     }
@@ -77,23 +89,19 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     if late.sum() < 2:
         late[:] = True
     for told in (measured, predicted):
-        told["words"]["slopes"] = [
+        told["slopes"] = [
             np.polyfit(np.array(row)[late], np.log(np.multiply(one, row))[late], 1)[0] / -np.log(factor)
             for one, row, factor in zip(
-                told["words"]["needed"], lengths, map(expected.letter_factor, config.learn_states), strict=True
+                told["needed"], lengths, map(expected.letter_factor, config.learn_states), strict=True
             )
         ]
+    return measured, predicted
 
-    measured["price"] = {"words": results.array("price", "words").mean(2)}
-    measured["zipf"] = {}
-    for grid, axis in (("price", 2), ("zipf", 1)):
-        for name in (*MAPS, "centred"):
-            found = results.array(grid, name)
-            measured[grid][name] = found.mean(axis)
-            measured[grid][f"{name}_error"] = standard_error(found, axis)
-    words, T = measured["price"]["words"], np.array(config.price_lengths)[:, None]
+
+def _price(config, results: Results) -> tuple[dict, dict]:
+    words, T = results.array("price", "words").mean(2), np.array(config.price_lengths)[:, None]
     rho = expected.letter_factor(config.price_states) ** (T - 1)
-    predicted["price"] = {
+    return {"words": words} | _means(results, "price", (*MAPS, "centred"), 2), {
         "looks": words * T * rho**2 / config.price_letters,
         "rivals": {
             "words": words,
@@ -101,77 +109,99 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
             "λ^(T−1) of them": words * T * rho,
         },
     }
-    return measured, predicted
+
+
+def _zipf(config, results: Results) -> tuple[dict, None]:
+    return _means(results, "zipf", (*MAPS, "centred"), 1), None
+
+
+def _means(results: Results, grid: str, names, axis: int) -> dict:
+    """Means over draws and their errors, by name."""
+    told = {}
+    for name in names:
+        found = results.array(grid, name)
+        told[name], told[f"{name}_error"] = found.mean(axis), standard_error(found, axis)
+    return told
 
 
 def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
-    """agreement: two machines agree as their mean letters say; limit: as λ^{2T}, for infinitely many letters.
+    """Of the parts that were measured. agreement: two machines agree as their mean letters say, which are drawn with
+    them: by the scatter of the two together, where the record has it; limit: as λ^{2T}, for infinitely many letters.
     renamed: a machine with renamed states agrees for ever, as π says.
     gap: a pair forgets a letter as the product of its machines' own factors. connected: so many machines have letters
     that connect all states. words: counts need the words of the law. price: what one step finds from words of other
     lengths is what it finds at as many looks, for SGD and for Muon. zipf: Muon's step finds more letters than SGD's.
     """
+    judges = {"agreement": _judge_agreement, "gap": _judge_gap, "connected": _judge_connected, "words": _judge_words}
+    judges |= {"price": _judge_price, "zipf": _judge_zipf}
+    found = [judges[part](config, measured[part], predicted.get(part)) for part in PARTS if part in config.parts]
+    return {name: verdict for one in found for name, verdict in one.items()}
+
+
+def _judge_agreement(config, measured: list, predicted: list) -> dict:
     draws, agreement = config.seeds, []
-    for n, one, law in zip(config.states, measured["agreement"], predicted["agreement"], strict=True):
+    for n, one, law in zip(config.states, measured, predicted, strict=True):
         start, at = (n - 1) / n, [f"{n}, {T}" for T in range(1, len(law["limit"]) + 1)]
         rivals = {
             "λ^(3T/2)": start * (law["limit"] / start) ** 0.75,
             "λ^(5T/2)": start * (law["limit"] / start) ** 1.25,
         }
         given = {"law": law["own"], "limit": law["limit"], "band": SMALL, "at": at, "rivals": rivals}
-        agreement += numbers("excess at N, T =", one["excess"], one["error"], draws, **given)
-    off = [
-        np.abs(one["renamed"] - law["renamed"]).max()
-        for one, law in zip(measured["agreement"], predicted["agreement"], strict=True)
-    ]
+        error = one.get("paired_error", one["error"])
+        agreement += numbers("excess at N, T =", one["excess"], error, draws, **given)
+    off = [np.abs(one["renamed"] - law["renamed"]).max() for one, law in zip(measured, predicted, strict=True)]
+    return {
+        "agreement": equivalence(agreement),
+        "renamed": check(max(off), RENAMED_BAND, draws * len(off), "largest distance from the limit"),
+    }
 
-    gap, rivals = (
-        measured["gap"],
-        {"free letters": predicted["gap"]["free"], "a semicircle": predicted["gap"]["semicircle"]},
-    )
+
+def _judge_gap(config, gap: dict, law: dict) -> dict:
+    rivals = {"free letters": law["free"], "a semicircle": law["semicircle"]}
     at = [f"{n}, {k}" for n in config.gap_states for k in config.gap_per_state]
     given = {"law": gap["own"], "band": SIZES, "scale": DIFFERENCE, "at": at, "rivals": rivals}
-    pair = numbers(
-        "gap at N, letters a state =", gap["pair"], np.hypot(gap["pair_error"], gap["own_error"]), draws, **given
-    )
+    error = np.hypot(gap["pair_error"], gap["own_error"])
+    return {"gap": equivalence(numbers("gap at N, letters a state =", gap["pair"], error, config.seeds, **given))}
 
-    share, law = measured["connected"]["share"], predicted["connected"]
+
+def _judge_connected(config, measured: dict, law: list) -> dict:
+    share, law, draws = measured["share"], np.asarray(law), config.machines * config.seeds
     # the scatter that the exact law itself gives: that of a few draws may by chance be half as large
-    error = np.sqrt(law * (1 - law) / (config.machines * draws))
+    error = np.sqrt(law * (1 - law) / draws)
     at = [f"{n}, {k}" for n in config.gap_states for k in config.few_per_state]
     from_n_log_n = np.array(config.few_per_state) >= np.log(np.array(config.gap_states))[:, None]
     given = {"law": law, "band": SIZES, "scale": DIFFERENCE, "at": at}
     given |= {"rivals": {"from N log N letters on": from_n_log_n.astype(float)}}
-    connected = numbers("share connected at N, letters a state =", share, error, config.machines * draws, **given)
+    return {"connected": equivalence(numbers("share connected at N, letters a state =", share, error, draws, **given))}
 
-    needed, error = (measured["words"][key] for key in ("needed", "error"))
-    law, lengths = predicted["words"], measured["words"]["lengths"]
+
+def _judge_words(config, measured: dict, law: dict) -> dict:
+    lengths = measured["lengths"]
     at = [f"{n}, {T:g}" for n, row in zip(config.learn_states, lengths, strict=True) for T in row]
     rivals = {name: own for name, own in law["rivals"].items() if name != "no price"}
     given = {"law": law["needed"], "band": SMALL, "at": at, "rivals": rivals}
-    words = numbers("words at N, T =", needed, error, draws, **given)
+    return {
+        "words": equivalence(numbers("words at N, T =", measured["needed"], measured["error"], config.seeds, **given))
+    }
 
-    price = []
+
+def _judge_price(config, measured: dict, law: dict) -> dict:
+    price, coordinates = [], {"looks": law["looks"]} | law["rivals"]
     for name in MAPS:
-        share, error = (measured["price"][key] for key in (name, f"{name}_error"))
-        coordinates = {"looks": predicted["price"]["looks"]} | predicted["price"]["rivals"]
+        share, error = (measured[key] for key in (name, f"{name}_error"))
         collapsed = {key: _at_first(coordinate, share) for key, coordinate in coordinates.items()}
-        spread = np.hypot(error[1:], _at_first(predicted["price"]["looks"], error))
+        spread = np.hypot(error[1:], _at_first(law["looks"], error))
         at = [f"{name}, {T}, {looks:g}" for T in config.price_lengths[1:] for looks in config.price_looks]
         rivals = {key: values for key, values in collapsed.items() if key != "looks"}
         given = {"law": collapsed["looks"], "band": SIZES, "scale": DIFFERENCE, "at": at, "rivals": rivals}
-        price += numbers("share by map, T, looks =", share[1:], spread, draws, **given)
+        price += numbers("share by map, T, looks =", share[1:], spread, config.seeds, **given)
+    return {"price": equivalence(price)}
 
-    zipf = measured["zipf"]
+
+def _judge_zipf(config, zipf: dict, law: None) -> dict:
     more, error = zipf["polar"] - zipf["sgd"], np.hypot(zipf["polar_error"], zipf["sgd_error"])
-    verdicts = {"agreement": agreement, "gap": pair, "connected": connected, "words": words, "price": price}
-    verdicts = {name: equivalence(judged) for name, judged in verdicts.items()}
-    return verdicts | {
-        "renamed": check(max(off), RENAMED_BAND, draws * len(off), "largest distance from the limit"),
-        "zipf": order(
-            numbers("Muon's share less SGD's, rank^−", more, error, draws, limit=0, scale=DIFFERENCE, at=config.zipfs)
-        ),
-    }
+    given = {"limit": 0, "scale": DIFFERENCE, "at": config.zipfs}
+    return {"zipf": order(numbers("Muon's share less SGD's, rank^−", more, error, config.seeds, **given))}
 
 
 def _at_first(coordinate, values: np.ndarray) -> np.ndarray:

@@ -150,4 +150,5 @@ FLAWS = [
     (("zipf", "polar", 1), 0.1, "zipf", "undecided"),
     (("gap", "pair", 0, 2), 0.99, "gap", "not reproduced"),
     (("zipf", "polar", 1), 0.0, "zipf", "not reproduced"),
+    (("agreement", 0, "excess", 11), 0.1, "agreement", "not reproduced", "pairs"),
 ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
-from amembook.companions.sparse_retrieval.judge import judge, summarise
+from amembook.companions.sparse_retrieval.judge import PARTS, judge, summarise
 from amembook.companions.sparse_retrieval.measure import (
     measure_attention,
     measure_heads,
@@ -17,7 +17,20 @@ from amembook.companions.sparse_retrieval.measure import (
     measure_recurrent,
     measure_small,
 )
-from amembook.run.base import Alphas, Chance, Config, Count, Dims, Experiment, Grid, Natural, Positive, draws, each
+from amembook.run.base import (
+    Alphas,
+    Chance,
+    Config,
+    Count,
+    Dims,
+    Experiment,
+    Grid,
+    Natural,
+    Positive,
+    draws,
+    each,
+    some_of,
+)
 from amemlib.checks import check_dims
 
 PAPER = "arXiv:2503.11272"
@@ -64,6 +77,7 @@ class SparseRetrievalConfig(Config):
     step_positions: AtLeastTwo = (64, 256)  # of one step under a power law
     step_code: Count = 48
     alphas: Alphas = (1.0, 1.5)
+    parts: Annotated[tuple[str, ...], some_of(*PARTS)] = PARTS  # what a record measures
     seeds: Count = 5
     first_seed: Natural = 0
 
@@ -79,7 +93,7 @@ def grids(config: SparseRetrievalConfig) -> dict[str, Grid]:
     seeds = {"seed": draws(config)}
     heads = {f"{H} of {q}": {"heads": H, "targets": q} for q in config.head_targets for H in range(1, q + 1)}
     long = {str(N): {"n_positions": N, "code_dim": config.base_code} for N in config.positions}
-    return {
+    found = {
         "memory": Grid(measure_memory, {"n_positions": config.memory_positions} | seeds),
         "needed": Grid(measure_needed, {"case": cases(config)} | seeds, many=0),
         "needed-many": Grid(measure_needed, {"case": long} | seeds, many=1),
@@ -89,6 +103,7 @@ def grids(config: SparseRetrievalConfig) -> dict[str, Grid]:
         "heads": Grid(measure_heads, {"heads": heads} | seeds),
         "power": Grid(measure_power, {"alpha": config.alphas, "step_positions": config.step_positions} | seeds),
     }
+    return {part: found[part] for part in config.parts}
 
 
 EXPERIMENT = Experiment(
@@ -122,9 +137,14 @@ EXPERIMENT = Experiment(
             seeds=2,
         ),
         "cpu": SparseRetrievalConfig(),
+        # memories and the counts of one step, with their errors
+        "errors": SparseRetrievalConfig(
+            parts=("memory", "power"), memory_positions=(8, 32, 128), seeds=300, first_seed=51_400
+        ),
     },
     grids=grids,
     summarise=summarise,
     judge=judge,
     unseen_from=3000,
+    added={"parts": PARTS},
 )
