@@ -6,6 +6,7 @@
   const BOOK = new URL("../", document.currentScript.src).href;
 
   const tooWide = (box) => box.scrollWidth > box.clientWidth + 1;
+  const atEnd = (box) => box.classList.toggle("at-end", box.scrollLeft + box.clientWidth > box.scrollWidth - 4);
 
   /* One equation in its column: as it is, smaller, or scrolling with a name and a place in the order of the Tab key. */
   function fit(box) {
@@ -23,13 +24,16 @@
     box.tabIndex = 0;
     box.setAttribute("role", "group");
     box.setAttribute("aria-label", "Equation, scrolls sideways");
-    box.onscroll = () => box.classList.toggle("at-end", box.scrollLeft + box.clientWidth > box.scrollWidth - 4);
+    box.onscroll = () => atEnd(box);
   }
 
-  /* Code, outputs and tables take the focus where they scroll, and only there. */
+  /* Code, outputs and tables take the focus where they scroll, and only there. A table says that it goes on. */
   function reach() {
-    for (const box of document.querySelectorAll("article pre, article .pst-scrollable-table-container")) {
+    for (const box of document.querySelectorAll("article pre, article .output:has(table), article .pst-scrollable-table-container")) {
       if (tooWide(box)) box.tabIndex = 0; else box.removeAttribute("tabindex");
+      if (box.tagName === "PRE") continue;
+      box.classList.toggle("wide", tooWide(box));
+      box.onscroll = () => atEnd(box);
     }
   }
 

@@ -103,12 +103,12 @@
 
   /* The exponents of Theorems 9 and 10 as stairs: SGD climbs from the ground, Muon starts on the landing. */
   function staircase(box, raw, say) {
-    const { alphas, paths, forgets, steps } = root.amemStaircase, alpha = alphas[raw.alpha], path = paths[raw.alpha], record = forgets[alpha];
+    const { alphas, paths } = root.amemStaircase, alpha = alphas[raw.alpha], path = paths[raw.alpha];
     const last = path.sgd.length - 1, told = (name) => path[name].map((value) => value.toFixed(2)).join(", ");
     const plot = axes(box.querySelector("svg"), [-0.5, last + 0.5], [0, 0.5, 1, 1.5, 2], "steps", "exponent of the facts recalled",
       `Exponents after 0 to ${last} steps at α = ${alpha}: SGD ${told("sgd")}; Muon ${told("polar")}`, false, path.sgd.map((value, step) => step));
     for (const level of [1, 2]) line(plot, [[-0.5, level], [last + 0.5, level]], "here");
-    element("text", { x: plot.x(last + 0.45), y: plot.y(1) + 16, "text-anchor": "end" }, plot.svg, "landing, d facts");
+    element("text", { x: plot.x(last + 0.45), y: plot.y(1) + 16, "text-anchor": "end" }, plot.svg, "d facts");
     element("text", { x: plot.x(-0.45), y: plot.y(2) + 16 }, plot.svg, "d² facts");
     for (const name of ["polar", "sgd"]) {
       line(plot, path[name].flatMap((value, step) => [[step - 0.5, value], [step + 0.5, value]]), "curve " + name);
@@ -116,10 +116,7 @@
     element("text", { x: plot.x(-0.45), y: plot.y(1) + 16, class: "name polar" }, plot.svg, "Muon");
     element("text", { x: plot.x(-0.45), y: plot.y(0) - 8, class: "name sgd" }, plot.svg, "SGD");
     const landed = path.sgd.findIndex((value) => value >= 0.9999);
-    const those = (falls) => Object.keys(record).filter((dim) => record[dim] === falls).join(", ");
-    say(`α = ${alpha}: SGD has reached the landing after ${landed} steps. ` + (record
-      ? `In counts of ${steps} steps smoothed Muon, as on the front page, forgets facts at d = ${those(true)}, not at ${those(false)}.`
-      : `Counts are stored for α = ${Object.keys(forgets).sort().join(", ")}.`));
+    say(`α = ${alpha}: after ${landed} steps SGD has the exponent ${path.sgd[landed].toFixed(2)} and Muon ${path.polar[landed].toFixed(2)}`);
     return { alpha: `α = ${alpha}` };
   }
 

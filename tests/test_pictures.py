@@ -75,7 +75,7 @@ def test_the_tide_recalls_what_is_seen_until_the_memory_is_full():
     assert stored["first"] >= shouts.DIM ** stored["order"]["muon"]
 
 
-def test_the_staircase_is_that_of_the_theorems_and_forgets_as_the_front_page_says():
+def test_the_staircase_is_that_of_the_theorems():
     stored = pictures.stored("staircase")
     assert stored == json.loads(json.dumps(pictures.staircase()))
     for alpha, path in zip(stored["alphas"], stored["paths"], strict=True):
@@ -85,17 +85,6 @@ def test_the_staircase_is_that_of_the_theorems_and_forgets_as_the_front_page_say
         assert np.allclose(np.diff(sgd)[climbs], 1 / (2 * alpha), atol=1e-4), (
             "the same gain on every step to the landing"
         )
-    forgets = stored["forgets"]["1.5"]
-    assert [int(dim) for dim, falls in forgets.items() if falls] == [64, 128] and set(forgets) > {"256", "512"}
-    assert "At *d* = 128 and below, Muon forgets again" in (ROOT / "index.md").read_text(encoding="utf-8")
-
-
-def test_counts_that_fall_are_forgotten_and_the_first_record_decides():
-    def record(rows, dims=(4, 8)):
-        return {"config": {"alpha": 2.0, "dims": dims}, "measured": {"counts": {"rule": rows}}}
-
-    first, second = record([[1, 2, 3], [1, 3, 2]]), record([[3, 2, 1], [1, 2, 3]], dims=(4, 16))
-    assert shown.forgets([first, second], "rule") == {2.0: {4: False, 8: True, 16: False}}
 
 
 @pytest.mark.parametrize("name", PAGES)

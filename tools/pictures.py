@@ -23,8 +23,6 @@ FIRST = 1664
 MAPS = "polar", "sgd"
 ALPHAS = tuple(round(1.05 + 0.05 * k, 2) for k in range(40))
 TREADS = 8
-RULE = "smoothed_half"
-"""Which counts of the records of `deflation` the front page has too."""
 
 
 def equalizer() -> dict:
@@ -79,17 +77,11 @@ def batch(size: int) -> dict:
 
 
 def staircase() -> dict:
-    """The exponents of both theorems at each α, and at which d the stored counts of Muon fall within their steps."""
-    small, large = (read_records("deflation", f"confirm{size}-alpha-") for size in ("", "-large"))
-    [steps] = {record["config"]["steps"] for record in (*small, *large)}
-    # small has more draws
-    table = pictures.forgets([*small, *large], RULE)
+    """The exponents of both theorems at each α."""
     paths = (pictures.staircase(alpha, TREADS) for alpha in ALPHAS)
     return {
         "alphas": ALPHAS,
         "paths": [{name: [round(x, 4) for x in path] for name, path in one.items()} for one in paths],
-        "steps": steps,
-        "forgets": {f"{alpha:g}": table[alpha] for alpha in sorted(table)},
     }
 
 

@@ -112,19 +112,6 @@ def staircase(alpha: float, steps: int) -> dict[str, list[float]]:
     return paths
 
 
-def forgets(records: list[dict], rule: str) -> dict[float, dict[int, bool]]:
-    """Whether a later step's mean count is below an earlier one's, for each α and d of records of `deflation`.
-
-    Of records that have the same α and d the first decides.
-    """
-    table: dict[float, dict[int, bool]] = {}
-    for record in records:
-        rows = table.setdefault(record["config"]["alpha"], {})
-        for dim, counts in zip(record["config"]["dims"], record["measured"]["counts"][rule], strict=True):
-            rows.setdefault(dim, bool((np.diff(counts) < 0).any()))
-    return table
-
-
 def staircase_figure(paths: dict, alpha: float) -> Figure:
     """The exponent of the recalled facts after each step, as stairs. paths: name ↦ (κ_0, …, κ_T)."""
     figure, (axis,) = new_axes()
@@ -132,7 +119,7 @@ def staircase_figure(paths: dict, alpha: float) -> Figure:
         look, steps = optimizer(name, MAPS[name].label.split(" (")[0]), np.arange(len(path))
         axis.step([-0.5, *(steps + 0.5)], [path[0], *path], color=look.colour, lw=1.8, label=look.label)
     for level, words, at, side in (
-        (1, "the landing: $d$ facts", steps[-1] + 0.5, "right"),
+        (1, "$d$ facts", steps[-1] + 0.5, "right"),
         (2, "$d^2$ facts", -0.5, "left"),
     ):
         axis.axhline(level, color=GREY, lw=0.8, ls="--")

@@ -27,7 +27,7 @@ def share_figure(record: dict) -> Figure:
         axes[1].plot(steps, run["reach"][SHIPPED], look.marker + "-", color=look.colour, lw=1)
     axes[0].axhline(1, color=GREY, lw=1)
     axes[1].axhspan(3, 300, color=PALE, alpha=0.35, lw=0)
-    frame(axes[0], "step $t$", "items, five steps over exact", log="x", zero=True)
+    frame(axes[0], "step $t$", "facts, five steps over exact", log="x", zero=True)
     axes[0].legend(loc="lower right")
     frame(axes[1], "step $t$", r"reach $x_t=\Lambda\,s_{d/2}/\|M_t\|_F$", "shaded: five steps are exact", log="xy")
     return figure
