@@ -163,6 +163,19 @@ def test_a_dashboard_gets_a_few_numbers_a_group():
         am.watch(am.Muon([torch.nn.Parameter(noise(4, 4))]), 1, "tensorboard")
 
 
+def test_a_scheduler_that_moves_the_momentum_is_named():
+    W = torch.nn.Parameter(noise(16, 16))
+    for own, said in (({}, 1), ({"cycle_momentum": False}, 0)):
+        optimizer = am.Muon([("w", W)])
+        torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.1, total_steps=9, **own)
+        am.watch(optimizer, 1, None)
+        W.grad = noise(16, 16)
+        with warnings.catch_warnings(record=True) as texts:
+            warnings.simplefilter("always")
+            optimizer.step()
+        assert sum("moves the momentum" in str(one.message) for one in texts) == said
+
+
 def test_without_a_log_it_only_warns_and_a_head_under_muon_is_named(capsys):
     W = torch.nn.Parameter(noise(16, 16))
     optimizer = am.Muon([("lm_head.weight", W)])

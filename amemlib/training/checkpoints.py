@@ -184,7 +184,7 @@ def _sorted_out(path: str, leaves, states, step, keys: tuple[str, ...], patterns
             left[f"{'vectors' if vector else 'matrices'} of Adam's"] += 1
         else:
             rows.append((place, stored, words, at))
-    of_model, named_by, numbers = _names_of_the_model(leaves, states, best.values()) if states else {}, "", 0
+    of_model, named_by = _names_of_the_model(leaves, states, best.values()) if states else {}, ""
     found = []
     for place, stored, words, at in rows:
         if reason := _unreadable(stored):
@@ -193,14 +193,10 @@ def _sorted_out(path: str, leaves, states, step, keys: tuple[str, ...], patterns
             left["vectors"] += 1
         else:
             name, where, group = _called(place, words, at, states, tables)
-            if id(stored) in of_model:
-                name = of_model[id(stored)]
-            elif len(place) > 1 and isinstance(place[-2], int) and not group.get("param_names"):
-                numbers += 1
-            found.append((name, where, stored, group))
-    if of_model or numbers and _top_of_the_model(leaves, states) is not None:
-        rest = f"; {numbers} keep a number, for the model beside it does not tell which is whose" * bool(numbers)
-        named_by = f"{len(found) - numbers} by shape and order from the model beside it{rest}"
+            found.append((of_model.get(id(stored), name), where, stored, group))
+    if of_model:
+        named = sum(id(stored) in of_model for _, _, stored, _ in found)
+        named_by = f"{named} of {len(found)} by shape and order from the model beside it"
     if not found:
         why = "; ".join(f"{count} {reason}" for reason, count in left.items())
         kind = "momentum" if best else "tensor"

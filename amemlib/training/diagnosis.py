@@ -48,6 +48,7 @@ STEP_RULE = f"No step of Muon's has a flatness below {STEP_FLAT:g}, or a third o
 NOT_HIDDEN = re.compile(r"embed|(^|[._])(wte|wpe|emb|pos_emb|tok_emb|lm_head|head)([._]|$)")
 NOT_HIDDEN_DO = "give AdamW embeddings and the head, which Muon steps like any matrix (rule 1 of the cheat sheet)"
 """Names of what is no hidden matrix, and what is said of it."""
+MOVING_MOMENTUM = "the scheduler moves the momentum β too: OneCycleLR wants cycle_momentum=False (rule 11)"
 
 EARLY = 100
 """Before this step a reach says little: it is the earliest at which one was compared with a loss (records of knee)."""

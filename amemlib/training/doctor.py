@@ -26,6 +26,7 @@ from amemlib.training.checkpoints import Contents, Momentum, Weights, read_conte
 from amemlib.training.diagnosis import (
     EARLY,
     LEAST_SLOPE,
+    MOVING_MOMENTUM,
     NOT_HIDDEN,
     NOT_HIDDEN_DO,
     NOT_ORTHOGONAL,
@@ -115,7 +116,11 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command. Exit status: 0; 1 for a broken momentum, step or rate; 2 and a line on stderr for bad input."""
     options = _parser().parse_args(arguments)
     try:
-        return _compare(options) if options.lr is not None else _report(options)
+        if len(options.files) > 2:
+            raise ValueError(f"FILE must be one file, or two that are a step apart, got {len(options.files)}")
+        if options.other and len(options.files) > 1:
+            raise ValueError("--other must be given with one file, got 2")
+        return _report(options) if options.lr is None and len(options.files) == 1 else _compare(options)
     except BrokenPipeError:
         # the reader of the pipe has gone: nothing can be written at the end either
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -128,42 +133,30 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _report(options: argparse.Namespace) -> int:
-    if options.other and len(options.files) > 1:
-        raise ValueError(f"--other must be given with one file, got {len(options.files)}")
     schedules = dict(named_schedule(name, "--schedule") for name in options.schedule or ())
     if options.reach is not None:
         check_positive("--reach", options.reach)
     read = lambda path: read_contents(path, tuple(options.key), tuple(options.names))
-    contents = [read(path) for path in options.files]
+    content = read(*options.files)
     theirs = {one.name: one for one in read(options.other).momenta} if options.other else None
-    names = [one.name for content in contents for one in content.momenta]
-    cuts = _cuts(options, names)
-    rows, done, start = [], 0, time.monotonic()
-    for content in contents:
-        for momentum in content.momenta:
-            label = f"{content.path}: {momentum.name}" if len(contents) > 1 else momentum.name
-            try:
-                rows += _examine(label, momentum, content.of_state, theirs, schedules, cuts, options)
-            except Exception as error:  # a file that lies raises whatever its bytes lead to
-                where = ", ".join([content.path, *[options.other] * bool(options.other)])
-                why = str(error) if momentum.name in str(error) else f"{momentum.name}: {error}"
-                raise ValueError(f"{where}: {why}") from None
-            done += 1
-            if sys.stderr.isatty() and time.monotonic() - start > 1 and done < len(names):
-                start = time.monotonic()
-                _say(f"{done} of {len(names)}", sys.stderr, "\r")
-    found = Diagnoses(row.one for row in _sorted(rows, options.sort))
-    found = Diagnoses(found[: options.top]) if options.top else found
-    width = _width(sys.stdout)
-    bare = [content.path for content in contents if not content.of_state]
-    asked = ("json", "csv", "all", "top", "sort", "plot", "other", "reach")
-    if (
-        len(bare) == len(contents)
-        and not any(getattr(options, one) for one in asked)
-        and not any(map(_is_broken, rows))
-    ):
+    cuts = _cuts(options, [one.name for one in content.momenta])
+    rows, start = [], time.monotonic()
+    for done, momentum in enumerate(content.momenta):
+        if sys.stderr.isatty() and time.monotonic() - start > 1:
+            start = time.monotonic()
+            _say(f"{done} of {len(content.momenta)}", sys.stderr, "\r")
+        try:
+            rows += _examine(momentum.name, momentum, content.of_state, theirs, schedules, cuts, options)
+        except Exception as error:  # a file that lies raises whatever its bytes lead to
+            where = ", ".join([content.path, *[options.other] * bool(options.other)])
+            why = str(error) if momentum.name in str(error) else f"{momentum.name}: {error}"
+            raise ValueError(f"{where}: {why}") from None
+    found = Diagnoses(row.one for row in _sorted(rows, options.sort)[: options.top])
+    width, broken = _width(sys.stdout), any(map(_is_broken, rows))
+    asked = any(getattr(options, one) for one in ("json", "csv", "all", "top", "sort", "plot", "other", "reach"))
+    if not (content.of_state or asked or broken):
         why = f"no optimizer's state, and of weights a reach means nothing; if its {len(rows)} matrices are momenta"
-        raise ValueError(f"{', '.join(bare)}: {why}, --all shows what a step makes of them")
+        raise ValueError(f"{content.path}: {why}, --all shows what a step makes of them")
     if options.plot:
         _plot(rows, options.plot)
     if options.json:
@@ -172,14 +165,17 @@ def _report(options: argparse.Namespace) -> int:
     elif options.csv:
         _say(_as_csv(found))
     else:
-        _say(_verdict(rows, contents, width))
+        _say(_verdict(rows, content, width))
         if options.all or options.top or options.sort or options.reach is not None or len(schedules) > 1:
             _say("\n" + found.table(options.reach, width))
         if options.explain:
             _say(MEANING)
-    for path in bare:
-        _say(f"amemlib: {printable(path)} holds no optimizer's state: its tensors are taken as they are", sys.stderr)
-    return int(any(map(_is_broken, rows)))
+    if not content.of_state:
+        _say(
+            f"amemlib: {printable(content.path)} holds no optimizer's state: its tensors are taken as they are",
+            sys.stderr,
+        )
+    return int(broken)
 
 
 def _examine(label: str, momentum: Momentum, of_state: bool, theirs, schedules, cuts, options) -> Iterator[_Row]:
@@ -249,13 +245,10 @@ def _sorted(rows: list[_Row], key: str | None) -> list[_Row]:
 # what to do
 
 
-def _verdict(rows: list[_Row], contents: list[Contents], width: int, step: int | None = None) -> str:
-    """One line, and at most four findings, worst first. step: the number of the last one; without it the contents'."""
-    state = any(row.of_state for row in rows)
+def _verdict(rows: list[_Row], content: Contents | None, width: int, step: int | None = None) -> str:
+    """One line, and at most four findings, worst first. step: the number of the last one, if there is no content."""
+    state, step = any(row.of_state for row in rows), content.step if content else step
     signals = sorted((row.one for row in rows if row.one.signal is not None), key=lambda one: one.signal)
-    if state:
-        rows = [row for row in rows if row.of_state]
-        step = max((content.step for content in contents if content.step is not None), default=step)
     broken = [row for row in rows if _is_broken(row)]
     of = sorted((row for row in rows if state and row.reach is not None and row not in broken), key=lambda x: x.reach)
     look = [row for row in of if row.reach < _KNEE]
@@ -277,7 +270,7 @@ def _verdict(rows: list[_Row], contents: list[Contents], width: int, step: int |
     else:
         text = f"Nothing to do: {len(rows)} momenta are zero, so that no step was taken yet."
     texts = [text]
-    if contents and of:
+    if content and of:
         texts += ["Whether the optimizer uses them needs two files a step apart: doctor BEFORE AFTER --lr."]
     used = Counter(f"{row.schedule}, {row.source}" for row in rows)
     if state:
@@ -298,7 +291,7 @@ def _verdict(rows: list[_Row], contents: list[Contents], width: int, step: int |
         for key in ("do", "costs", "worth", "paste", "when"):
             lines += _wrapped(f"   {key:6s} {says[key]}", width, " " * 10) if key in says else []
     lines += [""] * bool(findings)
-    for text in _remarks(rows, of, contents):
+    for text in _remarks(rows, of, content):
         lines += _wrapped(text, width, "  ")
     return "\n".join(lines)
 
@@ -400,7 +393,7 @@ def _remedy(row: _Row, at: float = 0) -> dict[str, str]:
     }
 
 
-def _remarks(rows: list[_Row], of: list[_Row], contents: list[Contents]) -> Iterator[str]:
+def _remarks(rows: list[_Row], of: list[_Row], content: Contents | None) -> Iterator[str]:
     zero = [row for row in rows if row.one.note.endswith("zero")]
     if zero:
         why = ", as of experts without a gradient" * any(row.of_state for row in zero)
@@ -412,6 +405,8 @@ def _remarks(rows: list[_Row], of: list[_Row], contents: list[Contents]) -> Iter
     others = [printable(one.name) for one in ours if NOT_HIDDEN.search(one.name)]
     if others:
         yield f"{_few(others, 80)}: {NOT_HIDDEN_DO}."
+    if any(row.group.get("base_momentum") != row.group.get("max_momentum") for row in rows):
+        yield f"Momentum: {MOVING_MOMENTUM}."
     fused = [one for one in ours if _FUSED.search(one.name) and "[" not in one.name]
     fused = [one for one in fused if max(one.shape) >= 2 * min(one.shape)]
     if fused:
@@ -419,16 +414,12 @@ def _remarks(rows: list[_Row], of: list[_Row], contents: list[Contents]) -> Iter
         cut = f"--split {piece}={'' if m > n else 'cols:'}3"
         yield f"{printable(fused[0].name)} looks fused: if your optimizer cuts it, say so: {cut}."
         yield "If it does not, as torch.optim.Muon cannot, am.Muon does: rule 7 of the cheat sheet."
-    for content in contents:
-        of_file = f" of {printable(content.path)}" * (len(contents) > 1)
+    if content:
         left = "; ".join(f"{count} {printable(reason)}" for reason, count in content.left.items())
         if left:
-            yield f"Left out{of_file}: {left}."
+            yield f"Left out: {left}."
         if content.names:
-            yield f"Names{of_file}: {content.names}."
-    if len(contents) == 2 and any("lr" in row.group for row in rows):
-        yield "If these are before and after of one step, --lr compares them at the rate that they store."
-    if contents:
+            yield f"Names: {content.names}."
         yield "--all shows every matrix, --explain the words."
 
 
@@ -500,7 +491,7 @@ class _Pair:
 
 def _compare(options: argparse.Namespace) -> int:
     """Two checkpoints, a step apart: whether the step was orthogonal, of which size, and the momenta of the later."""
-    lr = None if options.lr is True else check_positive("--lr", options.lr)
+    lr = None if options.lr in (None, True) else check_positive("--lr", options.lr)
     if len(options.files) != 2:
         raise ValueError(f"--lr must be given with two files, before and after, got {len(options.files)}")
     before, after = (read_weights(path, tuple(options.key), tuple(options.names)) for path in options.files)
@@ -557,6 +548,8 @@ def _compare(options: argparse.Namespace) -> int:
         says += [f"The rate began at {began:g}: at the end of a schedule steps are as small as this."]
     elif max(used) < _OVERWRITTEN * others:
         dead = f"Muon's rate is {listed(used)} where other groups have {others:g}: a scheduler may have overwritten it."
+    if changes := [step.change for step in steps if step.change]:
+        says += [f"In the median a step is {100 * np.median(changes):.2g} % as long as its weights."]
     if adams:
         says += [f"With Adam's state: {_few([printable(pair.name) for pair in adams], width)}."]
     says += [f"Left out: {text}."] * bool(text)
@@ -567,7 +560,7 @@ def _compare(options: argparse.Namespace) -> int:
     else:
         # of momenta whose steps go wrong a reach says nothing
         sick = any(map(_is_broken, rows))
-        texts = [_verdict(rows, [], width, after.step)] * (sick or bool(rows) and not broken)
+        texts = [_verdict(rows, None, width, after.step)] * (sick or bool(rows) and not broken)
         _say("\n\n".join([*texts, report] if sick else [report, *texts]))
     return int(broken or any(map(_is_broken, rows)))
 
@@ -629,6 +622,8 @@ class _Step:
     flatness: float | None
     meant: float | None
     """The size that momentum and rate say; None without a momentum."""
+    change: float | None
+    """Its length over that of the weights."""
     fault: str
 
     @property
@@ -664,7 +659,8 @@ def _steps(pair: _Pair, lr: float, rows: list[_Row], cuts: dict, options) -> Ite
             elif flatness < STEP_FLAT:
                 fault = _LOW
         size, flatness, meant = (x if x is not None and math.isfinite(x) else None for x in (size, flatness, meant))
-        yield _Step(name, tuple(X.shape), size, flatness, meant, fault)
+        change = float(torch.linalg.vector_norm(X) / torch.linalg.vector_norm(V))
+        yield _Step(name, tuple(X.shape), size, flatness, meant, change if math.isfinite(change) else None, fault)
 
 
 def _step_report(steps: list[_Step], says: list, dead: str, ended: bool, cut: bool, width: int) -> tuple[str, bool]:
@@ -725,7 +721,12 @@ def _parser() -> argparse.ArgumentParser:
     several = {"nargs": "+", "action": "extend", "default": []}
     add = parser.add_argument
     add("command", choices=["doctor"])
-    add("files", nargs="+", metavar="FILE", help="a file or folder of a checkpoint: .pt, .safetensors, .npz, DCP, ...")
+    add(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="a checkpoint (.pt, .safetensors, .npz, a DCP folder, ...), or two that are a step apart",
+    )
     add("--all", action="store_true", help="a row for every matrix, after the verdict")
     add("--schedule", **several, metavar="NAME", help="default: the file's; a name, or 'jordan x 6'")
     add("--split", **several, metavar="NAME=PARTS", help="qkv=3, rows qkv=512,64,64, columns c_attn=cols:3")
@@ -736,7 +737,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--conv", choices=["oihw", "hwio"], help="three dimensions or more are convolutions, of torch or of JAX")
     add("--other", metavar="FILE", help="the same momenta from another half batch")
     add("--reach", type=float, metavar="X", help="tell the shortest schedule that reaches so far")
-    text = "compare two checkpoints, a step at this rate apart; without X at the rate that the files store"
+    text = "of two files: the rate of the step between them; without X the rate that they store"
     add("--lr", type=float, nargs="?", const=True, metavar="X", help=text)
     add("--sort", choices=["reach", "lift", "noise", "rank", "name"], help="order of --all, smallest first")
     add("--top", type=int, metavar="N", help="only the first N rows")

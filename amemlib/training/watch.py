@@ -20,6 +20,7 @@ from amemlib.training.diagnosis import (
     EARLY,
     LEAST_SLOPE,
     MOMENTA,
+    MOVING_MOMENTUM,
     NOT_HIDDEN,
     NOT_HIDDEN_DO,
     STEP_DO,
@@ -136,6 +137,8 @@ def watch(
             lifts = _momentum_rows(one, momentum_of(optimizer.state.get(one.p, {})), rows, causes)
             if one.p in optimizer.state and lifts is None:
                 causes.append((_UNSEEN, one.name))
+            if one.group.get("base_momentum") != one.group.get("max_momentum"):
+                causes.append((MOVING_MOMENTUM, one.name))
             if one.muon and NOT_HIDDEN.search(one.name):
                 causes.append((NOT_HIDDEN_DO, one.name))
             if one.p.grad is not None and (fault := _rate_fault(one)):
