@@ -398,7 +398,7 @@ def packed(value):
 
 def test_states_of_optax(here, capsys, monkeypatch):
     M = memory(48).float()
-    np.savez("x.npz", **{"mu/w": M.numpy(), "nu/w": M.numpy() ** 2, "count": np.int32(3)})
+    np.savez("x.npz", **{"mu/w": M.numpy(), "nu/w": M.numpy() ** 2, "count": np.int32(3), "config": np.array([{}])})
     torch.save({"a/mu/w": M, "a/nu/w": M**2}, "flat.pt")
     table = torch.tensor(am.spectral.SCHEDULES["you"])
     state = {"0": {"count": 7, "mu": {"dense": {"kernel": M}}, "ns_coeffs": table}}
@@ -629,6 +629,9 @@ def test_two_files_call_no_step_orthogonal_that_is_less_flat_than_its_rule(here,
         status, said = compared(capsys, "--lr")
         assert status == (steps == 1) and said.startswith(start) and words in said, said
         assert "are orthogonal" not in said
+    saved(steep, full(steep) / 50, ns_steps=5)
+    status, said = compared(capsys, "--lr")
+    assert status == 0 and "shorter than momentum and rate say" in said and "not orthogonal:" not in said
     saved(gentle, full(gentle))
     assert compared(capsys, "--lr")[1].startswith("1 steps are orthogonal")
     saved(gentle, 0 * gentle)
@@ -818,6 +821,20 @@ def test_rates_at_which_nothing_moves_and_files_of_one_state_are_told(here, caps
     assert_refused(capsys, ["before.pt", "after.pt", "--lr"], ["before.pt and after.pt have the same weights"])
     with_prefix(SUFFIXES, steps=(8, 7))
     assert "before.pt is of step 8, after.pt of step 7: not of one and the next." in compared(capsys, "--lr")[1]
+
+
+def test_a_layer_that_is_adamws_is_named_beside_the_others(here, capsys):
+    weights = {f"blocks.{i}.q.weight": noise(32, 32) for i in (0, 1)}
+    M = noise(32, 32)
+    muon = {"state": {0: {"momentum_buffer": M}}, "param_groups": [{"params": [0], "lr": 0.02, "ns_steps": 5}]}
+    adam = {"exp_avg": noise(32, 32), "exp_avg_sq": noise(32, 32) ** 2}
+    optimizers = [muon, {"state": {0: adam}, "param_groups": [{"params": [0], "lr": 0.02}]}]
+    for file in ("before.pt", "after.pt"):
+        torch.save({"model": weights, "optimizers": optimizers}, file)
+        steps = am.polar(M).float(), adam["exp_avg"].sign()
+        weights = {name: W - 0.02 * step for (name, W), step in zip(weights.items(), steps, strict=True)}
+    said = compared(capsys, "--lr")[1]
+    assert "AdamW steps blocks.1.q.weight, and Muon their like in other layers: look at the groups." in said
 
 
 def test_matrices_with_adams_state_are_not_judged_as_muons(here, capsys):

@@ -419,9 +419,16 @@ def _of_bytes(numbers: torch.Tensor, shape: list[int], kind: str, first: int, la
 
 
 def _read_numpy(path: Path) -> dict[str, Stored]:
-    found = np.load(path, allow_pickle=False)
-    arrays = {"matrix": found} if isinstance(found, np.ndarray) else found
-    return {name: stored_array(array) for name, array in arrays.items()}
+    arrays = np.load(path, allow_pickle=False)
+    if isinstance(arrays, np.ndarray):
+        return {"matrix": stored_array(arrays)}
+    tensors = {}
+    for name in arrays.files:
+        try:
+            tensors[name] = stored_array(arrays[name])
+        except ValueError:  # objects, which only a pickle holds
+            tensors[name] = Stored((), "object")
+    return tensors
 
 
 def _read_message(path: Path):
@@ -435,7 +442,10 @@ def _read_message(path: Path):
         if code not in (1, 3):
             return None
         shape, kind, numbers = msgpack.unpackb(raw)
-        return stored_array(np.frombuffer(numbers, "V2" if kind == "bfloat16" else kind).reshape(shape))
+        dtype = getattr(torch, kind, kind)
+        if not isinstance(dtype, torch.dtype):
+            return Stored(tuple(shape), kind)
+        return stored_tensor(torch.from_numpy(np.frombuffer(numbers, np.uint8).copy()).view(dtype).reshape(shape))
 
     def whole(node: dict):
         if "__msgpack_chunked_array__" not in node:

@@ -30,6 +30,7 @@ from amemlib.training.diagnosis import (
     NOT_HIDDEN,
     NOT_HIDDEN_DO,
     NOT_ORTHOGONAL,
+    SHORT_STEP,
     STEP_DO,
     STEP_FLAT,
     STEP_LOST,
@@ -395,7 +396,7 @@ def _remedy(row: _Row, at: float = 0) -> dict[str, str]:
 
 def _remarks(rows: list[_Row], of: list[_Row], content: Contents | None) -> Iterator[str]:
     zero = [row for row in rows if row.one.note.endswith("zero")]
-    if zero:
+    if 0 < len(zero) < len(rows):
         why = ", as of experts without a gradient" * any(row.of_state for row in zero)
         yield f"{len(zero)} zero{why}: {_few([printable(r.one.name) for r in zero], 80)}."
     ample = [row for row in of if row.reach > _AMPLE]
@@ -550,6 +551,9 @@ def _compare(options: argparse.Namespace) -> int:
         dead = f"Muon's rate is {listed(used)} where other groups have {others:g}: a scheduler may have overwritten it."
     if changes := [step.change for step in steps if step.change]:
         says += [f"In the median a step is {100 * np.median(changes):.2g} % as long as its weights."]
+    kind = lambda pair: re.sub(r"\d+", "*", pair.name)
+    if like := [printable(pair.name) for pair in adams if kind(pair) in {*map(kind, pairs)}]:
+        says += [f"AdamW steps {_few(like, width)}, and Muon their like in other layers: look at the groups."]
     if adams:
         says += [f"With Adam's state: {_few([printable(pair.name) for pair in adams], width)}."]
     says += [f"Left out: {text}."] * bool(text)
@@ -620,10 +624,10 @@ class _Step:
     shape: tuple[int, ...]
     size: float | None
     flatness: float | None
-    meant: float | None
-    """The size that momentum and rate say; None without a momentum."""
     change: float | None
     """Its length over that of the weights."""
+    meant: float | None
+    """The size that momentum and rate say, 0 where the scale is unknown; None without a momentum."""
     fault: str
 
     @property
@@ -646,21 +650,26 @@ def _steps(pair: _Pair, lr: float, rows: list[_Row], cuts: dict, options) -> Ite
         lift = next(iter(rows[i].one.lift.values())) if rows else None
         scale = rate_scale(group, *X.shape)
         meant = scale * math.sqrt(lift or 0) if rows else None
-        fault = step_fault(size, flatness, scale, lift, float(rounding_size(V, pair.old.dtype, lr)))
-        if rows and lift is None and fault != STEP_NOT_FINITE:
+        rounding = float(rounding_size(V, pair.old.dtype, lr))
+        fault = step_fault(size, flatness, scale, lift, rounding)
+        if rows and rows[i].one.rank == 0 and fault != STEP_NOT_FINITE:
             fault = _ZERO
-        elif rows and not fault:
+        elif lift is not None and fault in ("", NOT_ORTHOGONAL):
             # a step by f is as flat as its lift over the largest f²; a tenth for Nesterov's gradient and for rounding
             top = compose_quintics(torch.linspace(0, 1, 999, dtype=torch.float64), rows[i].table).max() ** 2
-            if not meant * 2 / 3 <= size <= meant * 3 / 2:
-                fault = _OFF
-            elif flatness < 0.9 * lift / float(top):
-                fault = _UNEVEN
-            elif flatness < STEP_FLAT:
-                fault = _LOW
-        size, flatness, meant = (x if x is not None and math.isfinite(x) else None for x in (size, flatness, meant))
+            uneven = flatness < 0.9 * lift / float(top)
+            if fault:
+                # much flatter than the momentum is itself: orthogonalized, and then made short
+                flatter = flatness > 2 * rows[i].one.stable_rank / min(X.shape) and size < meant
+                fault = SHORT_STEP if flatter and not uneven else fault
+            elif meant >= 4 * rounding or math.isnan(meant):
+                off = not math.isnan(meant) and not meant * 2 / 3 <= size <= meant * 3 / 2
+                fault = _OFF if off else _UNEVEN if uneven else _LOW if flatness < STEP_FLAT else ""
         change = float(torch.linalg.vector_norm(X) / torch.linalg.vector_norm(V))
-        yield _Step(name, tuple(X.shape), size, flatness, meant, change if math.isfinite(change) else None, fault)
+        meant = 0.0 if meant is not None and math.isnan(meant) else meant
+        yield _Step(
+            name, tuple(X.shape), *(x if math.isfinite(x) else None for x in (size, flatness, change)), meant, fault
+        )
 
 
 def _step_report(steps: list[_Step], says: list, dead: str, ended: bool, cut: bool, width: int) -> tuple[str, bool]:
@@ -678,7 +687,7 @@ def _step_report(steps: list[_Step], says: list, dead: str, ended: bool, cut: bo
     text = f"{len(steps)} steps are orthogonal and of their size."
     if wrong:
         text = f"{wrong} of {len(steps)} steps are not as they should be."
-    elif not any(step.meant for step in steps):
+    elif all(step.meant is None for step in steps):
         text = f"No momentum of Muon's says whether these {len(steps)} steps are its own; they are flat enough."
     word = "BROKEN: " if bad else "Look: " if wrong else ""
     lines = _wrapped(" ".join(filter(None, (f"{word}{dead}".rstrip(), text))), width, "  ")
