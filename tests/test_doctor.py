@@ -817,6 +817,9 @@ def test_rates_at_which_nothing_moves_and_files_of_one_state_are_told(here, caps
         with_prefix(SUFFIXES, lr, initial=initial)
         done, said = compared(capsys, "--lr")
         assert done == status and words in said, said
+        assert ("Other groups have 0.004: has each optimizer its scheduler?" in said) == (
+            lr == 0 or initial is not None
+        )
     with_prefix(SUFFIXES, after="same")
     assert_refused(capsys, ["before.pt", "after.pt", "--lr"], ["before.pt and after.pt have the same weights"])
     with_prefix(SUFFIXES, steps=(8, 7))

@@ -508,6 +508,7 @@ def _compare(options: argparse.Namespace) -> int:
             raise ValueError(f"{both} have the same weights: no step lies between them")
         why = "Their rate is 0" + ", as at the end of a schedule" * bool(began) if stopped else "Others have"
         text = f"{'Look' if stopped and began else 'BROKEN'}: none of Muon's {len(pairs)} weights has moved. {why}."
+        text += _scheduled(0, max(after.rates, default=0)) if stopped else ""
         _say("[]" if options.json else "\n".join(_wrapped(text, width, "  ")))
         return int(not (stopped and began))
     cuts, momenta = _cuts(options, [pair.name for pair in pairs]), {}
@@ -546,7 +547,8 @@ def _compare(options: argparse.Namespace) -> int:
     elif every and not any(math.isclose(lr, rate, rel_tol=0.01) for rate in every):
         says += [f"--lr is {lr:g}, but the files store {listed(every)}."]
     if ended:
-        says += [f"The rate began at {began:g}: at the end of a schedule steps are as small as this."]
+        end = f"The rate began at {began:g}: at the end of a schedule steps are as small as this."
+        says += [end + _scheduled(max(used), others)]
     elif max(used) < _OVERWRITTEN * others:
         dead = f"Muon's rate is {listed(used)} where other groups have {others:g}: a scheduler may have overwritten it."
     if changes := [step.change for step in steps if step.change]:
@@ -567,6 +569,12 @@ def _compare(options: argparse.Namespace) -> int:
         texts = [_verdict(rows, None, width, after.step)] * (sick or bool(rows) and not broken)
         _say("\n\n".join([*texts, report] if sick else [report, *texts]))
     return int(broken or any(map(_is_broken, rows)))
+
+
+def _scheduled(used: float, others: float) -> str:
+    """What to ask where Muon's rate has come to its end and others' has not."""
+    unlike = used < _OVERWRITTEN * others
+    return f" Other groups have {others:g}: has each optimizer its scheduler?" if unlike else ""
 
 
 def _pairs(before: Weights, after: Weights) -> tuple[list[_Pair], list[_Pair], Counter]:
