@@ -279,7 +279,8 @@ def _verdict(rows: list[_Row], content: Contents | None, width: int, step: int |
     if signals:
         # the standard error stands in the note
         least, error = signals[0], re.search(r"signal (± [^\s;]+)", signals[0].note)[1]
-        text = f"Signal, what two half batches have in common of the energy: median {_median(signals):.2f}"
+        median = np.median([one.signal for one in signals])
+        text = f"Signal, what two half batches have in common of the energy: median {median:.2f}"
         texts += [f"{text}; least {printable(least.name)}, {least.signal:.2f} ({error})"]
     lines = [line for text in texts for line in _wrapped(text, width, "  ")]
     # a line sets every group: a second one would undo the first
@@ -295,10 +296,6 @@ def _verdict(rows: list[_Row], content: Contents | None, width: int, step: int |
     for text in _remarks(rows, of, content):
         lines += _wrapped(text, width, "  ")
     return "\n".join(lines)
-
-
-def _median(signals: list[Diagnosis]) -> float:
-    return float(np.median([one.signal for one in signals]))
 
 
 def _is_broken(row: _Row) -> bool:
