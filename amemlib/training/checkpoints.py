@@ -4,7 +4,6 @@ import json
 import math
 import re
 import stat
-import zipfile
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,7 +23,7 @@ from amemlib.training.unpickling import (
     read_archive,
     read_distributed,
     stored_array,
-    stored_bytes,
+    stored_tensor,
 )
 
 _FORMATS = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I64": "int64", "I32": "int32"}
@@ -69,106 +68,69 @@ def read_contents(path: str, keys: tuple[str, ...] = (), names: tuple[str, ...] 
     vectors and what is not floating. Without an optimizer's state every floating-point tensor counts.
     Raises `ValueError`, which begins with the path, for what cannot be read or holds no matrix.
     """
-    shown, tree = _tree(path)
-    try:
-        return _contents(shown, tree, keys, names)
-    except (TypeError, KeyError, AttributeError, RecursionError) as error:  # no state as torch writes it
-        raise ValueError(f"{shown} cannot be read: {type(error).__name__} in its state: {error}"[:400]) from None
-
-
-@dataclass(frozen=True)
-class Weight:
-    """A weight in a file, and the momenta that may be its own: that of its name, or else all of its shape."""
-
-    name: str
-    stored: Stored
-    momenta: tuple[Momentum, ...]
-    by_shape: bool
+    shown, inside = _open(path)
+    return _contents(shown, inside, keys, names)
 
 
 @dataclass(frozen=True)
 class Weights:
-    """What a file holds beside optimizers, by name; left: how many are left out, by reason; of_state: as `Contents`.
+    """What a file holds beside optimizers, by name, and all their momenta.
 
-    of_adam: the names of those that have Adam's state, by name, or by a shape that no momentum of Muon's has.
-    rates: those of the groups without a momentum of Muon's. step: as `Contents`.
+    left: how many tensors are left out, by reason. of_muon, of_adam: the momenta by kind. rates: those of the groups
+    without a momentum of Muon's. step: as `Contents`.
     """
 
-    weights: Mapping[str, Weight]
+    weights: Mapping[str, Stored]
     left: Mapping[str, int]
-    of_state: bool
-    of_adam: frozenset[str]
-    rates: frozenset[float] = frozenset()
+    of_muon: tuple[Momentum, ...]
+    of_adam: tuple[Momentum, ...]
+    rates: frozenset[float]
     step: int | None = None
 
 
-def read_weights(path: str, names: tuple[str, ...] = ()) -> Weights:
+def read_weights(path: str, keys: tuple[str, ...] = (), names: tuple[str, ...] = ()) -> Weights:
     """The tensors of two dimensions or more in a file that are no optimizer's, those whose names fit a pattern."""
-    shown, tree = _tree(path)
-    leaves, states, step = _leaves(tree)
-    momenta, every = (_momenta(shown, tree, keys) for keys in ((), MOMENTA))
+    shown, (leaves, states, step) = _open(path)
     found, left = {}, Counter()
     for place, stored in leaves:
         words = _words(place)
-        inside = any(place[: len(node)] == node for node in states) or {*MOMENTA} & {*words}
+        inside = any(place[: len(node)] == node for node in states) or {*keys, *MOMENTA} & {*words}
         if inside or len(stored.shape) < 2 or math.prod(stored.shape) in stored.shape:
             continue
         name = ".".join(words[1:] if len(words) > 1 and _MODEL.fullmatch(words[0]) else words) or "matrix"
-        if names and not any(fnmatchcase(name, f"*{p}*") for p in names):
+        if not _fits(name, names):
             continue
         if name in found:
             name = ".".join(words)
-        if stored.read is None:
-            left[stored.reason or "without numbers"] += 1
-        elif not isinstance(stored.dtype, torch.dtype) or not stored.dtype.is_floating_point:
-            left[f"{str(stored.dtype).removeprefix('torch.')}, no floating point"] += 1
+        if reason := _unreadable(stored):
+            left[reason] += 1
         else:
             found[name] = stored
     if not found:
         raise ValueError(f"{shown} holds no matrix of weights")
-    named = _by_name(momenta, found)
-    rest = [one for one in momenta if not any(one is other for other in named.values())]
-    weights = {}
-    for name, stored in found.items():
-        own = (named[name],) if name in named else tuple(one for one in rest if one.stored.shape == stored.shape)
-        weights[name] = Weight(name, stored, own, name not in named)
-    known = {id(one.stored) for one in momenta}
-    adams = [one for one in every if id(one.stored) not in known]
-    of_name = _by_name(adams, found)
-    # the others by a shape that no momentum of Muon's has
-    others = {one.stored.shape for one in adams if not any(one is other for other in of_name.values())}
-    others -= {one.stored.shape for one in momenta}
-    of_adam = {*of_name, *(name for name, X in found.items() if X.shape in others)}
-    muons = [one.group for one in momenta]
+    of_muon, every = (_momenta(shown, (leaves, states, step), of) for of in (keys, (*keys, *MOMENTA)))
+    known = {id(one.stored) for one in of_muon}
+    of_adam = tuple(one for one in every if id(one.stored) not in known)
     groups = [group for state in states.values() for group in _groups(state)]
-    rates = (group.get("lr") for group in groups if not any(group is other for other in muons))
+    rates = [group.get("lr") for group in groups if not any(group is one.group for one in of_muon)]
     rates = frozenset(float(lr) for lr in rates if isinstance(lr, float | int))
-    return Weights(weights, left, bool(momenta), frozenset(of_adam), rates, step)
+    return Weights(found, left, of_muon, of_adam, rates, step)
 
 
-def _by_name(momenta: list[Momentum], weights: Mapping[str, Stored]) -> dict[str, Momentum]:
-    """By a weight's name the momentum of that name, or else the only one whose name ends in it or is its end."""
-    ends = lambda a, b: a.endswith("." + b) or b.endswith("." + a)
-    alike = lambda one: [n for n, W in weights.items() if W.shape == one.stored.shape and ends(n, one.name)]
-    own = lambda one: one.name in weights and weights[one.name].shape == one.stored.shape
-    fits = [([one.name] if own(one) else alike(one), one) for one in momenta]
-    often = Counter(name for names, _ in fits for name in names)
-    return {names[0]: one for names, one in fits if len(names) == 1 and (often[names[0]] == 1 or own(one))}
-
-
-def _momenta(path: str, tree, keys: tuple[str, ...]) -> tuple[Momentum, ...]:
+def _momenta(path: str, inside: tuple, keys: tuple[str, ...]) -> tuple[Momentum, ...]:
     """Of an optimizer's state, Adam's only where `keys` names them; none where there is no state."""
     try:
-        content = _contents(path, tree, keys, ())
+        content = _contents(path, inside, keys, ())
     except ValueError:
         return ()
     return content.momenta if content.of_state else ()
 
 
-def _tree(path: str) -> tuple[str, object]:
+def _open(path: str) -> tuple[str, tuple]:
+    """A path as it may be shown, and the leaves, states and last step of what is in it."""
     shown = path.encode("utf-8", "backslashreplace").decode()
     try:
-        return shown, _read(Path(path))
+        return shown, _leaves(_read(Path(path)))
     except FileNotFoundError:
         raise ValueError(f"{shown}: no such file") from None
     except Exception as error:  # a damaged file raises whatever its bytes lead to
@@ -176,8 +138,25 @@ def _tree(path: str) -> tuple[str, object]:
         raise ValueError(f"{shown} cannot be read: {why}") from None
 
 
-def _contents(path: str, tree, keys: tuple[str, ...], patterns: tuple[str, ...]) -> Contents:
-    leaves, states, step = _leaves(tree)
+def _fits(name: str, patterns: tuple[str, ...]) -> bool:
+    return not patterns or any(fnmatchcase(name, f"*{pattern}*") for pattern in patterns)
+
+
+def _unreadable(stored: Stored) -> str:
+    """Why a tensor is no matrix to look at, whatever its shape."""
+    if not isinstance(stored.dtype, torch.dtype) or not stored.dtype.is_floating_point:
+        return f"{str(stored.dtype).removeprefix('torch.')}, no floating point"
+    return stored.reason
+
+
+def _contents(path: str, inside: tuple, keys: tuple[str, ...], patterns: tuple[str, ...]) -> Contents:
+    try:
+        return _sorted_out(path, *inside, keys, patterns)
+    except (TypeError, KeyError, AttributeError, RecursionError) as error:  # no state as torch writes it
+        raise ValueError(f"{path} cannot be read: {type(error).__name__} in its state: {error}"[:400]) from None
+
+
+def _sorted_out(path: str, leaves, states, step, keys: tuple[str, ...], patterns: tuple[str, ...]) -> Contents:
     kinds = (*keys, *MOMENTA)
     muon_of_optax = any("ns_coeffs" in _words(place) for place, _ in leaves)
     seconds = _SECOND | ({"nu"} if muon_of_optax else set())
@@ -201,35 +180,30 @@ def _contents(path: str, tree, keys: tuple[str, ...], patterns: tuple[str, ...])
     for place, stored, words, at in source:
         twins = () if at is None else [shapes.get((*words[:at], word, *words[at + 1 :]), ()) for word in seconds]
         if any(stored.shape in twin for twin in twins) and words[at] not in keys:
-            left["of Adam's kind"] += 1
+            vector = len(stored.shape) < 2 or math.prod(stored.shape) in stored.shape
+            left[f"{'vectors' if vector else 'matrices'} of Adam's"] += 1
         else:
             rows.append((place, stored, words, at))
-    of_model, named_by, numbers = _names_of_the_model(leaves, states, best.values()) if states else {}, "", 0
+    of_model, named_by = _names_of_the_model(leaves, states, best.values()) if states else {}, ""
     found = []
     for place, stored, words, at in rows:
-        if stored.reason:
-            left[stored.reason] += 1
-        elif not isinstance(stored.dtype, torch.dtype) or not stored.dtype.is_floating_point:
-            left[f"{str(stored.dtype).removeprefix('torch.')}, no floating point"] += 1 if at is not None else 0
+        if reason := _unreadable(stored):
+            left[reason] += stored.reason != "" or at is not None
         elif len(stored.shape) < 2 or math.prod(stored.shape) in stored.shape:
             left["vectors"] += 1
         else:
             name, where, group = _called(place, words, at, states, tables)
-            if id(stored) in of_model:
-                name = of_model[id(stored)]
-            elif len(place) > 1 and isinstance(place[-2], int) and not group.get("param_names"):
-                numbers += 1
-            found.append((name, where, stored, group))
-    if of_model or numbers and _top_of_the_model(leaves, states) is not None:
-        rest = f"; {numbers} keep a number, for the model beside it does not tell which is whose" * bool(numbers)
-        named_by = f"{len(found) - numbers} by shape and order from the model beside it{rest}"
+            found.append((of_model.get(id(stored), name), where, stored, group))
+    if of_model:
+        named = sum(id(stored) in of_model for _, _, stored, _ in found)
+        named_by = f"{named} of {len(found)} by shape and order from the model beside it"
     if not found:
         why = "; ".join(f"{count} {reason}" for reason, count in left.items())
         kind = "momentum" if best else "tensor"
         shards = _FULL * any("a shard" in reason for reason in left)
         why = f" ({why})" * bool(why) + shards
         raise ValueError(f"{path} holds no {kind} of two dimensions or more{why}")
-    fit = [one for one in found if not patterns or any(fnmatchcase(one[0], f"*{p}*") for p in patterns)]
+    fit = [one for one in found if _fits(one[0], patterns)]
     if not fit:
         raise ValueError(f"{path}: --names must fit a matrix, got {', '.join(patterns)}, of {found[0][0]} …")
     momenta = [Momentum(name, stored, group) for name, (_, _, stored, group) in zip(_distinct(fit), fit, strict=True)]
@@ -244,9 +218,12 @@ def _leaves(tree) -> tuple[list[tuple[tuple, Stored]], dict[tuple, dict], int | 
     leaves, states, stack, seen, counts = [], {}, [((), tree)], set(), []
     while stack:
         place, node = stack.pop()
-        node = getattr(node, "stored", node) if not isinstance(node, Inert) else node
-        # an array of numpy or of JAX
-        node = stored_array(np.asarray(node)) if hasattr(node, "__array__") else node
+        if isinstance(node, torch.Tensor):
+            node = stored_tensor(node)
+        elif not isinstance(node, Inert):
+            node = getattr(node, "stored", node)
+            # an array of numpy or of JAX
+            node = stored_array(np.asarray(node)) if hasattr(node, "__array__") else node
         if place and place[-1] in _STEPS:
             counts.append(node)
         if isinstance(node, Stored):
@@ -264,7 +241,7 @@ def _leaves(tree) -> tuple[list[tuple[tuple, Stored]], dict[tuple, dict], int | 
 
 
 def _hashable(key):
-    return key if not isinstance(key, Stored | Inert) else id(key)
+    return id(key) if isinstance(key, torch.Tensor | Stored | Inert) else key
 
 
 def _words(place: tuple) -> tuple[str, ...]:
@@ -279,25 +256,37 @@ def _groups(state: dict) -> list[dict]:
     return [group for group in groups if isinstance(group, dict)]
 
 
+def _owner(place: tuple, states: dict) -> tuple | None:
+    """Where the optimizer is whose state holds a place, the parameter's key there, its group's number, its own there.
+
+    The two numbers are None where no group has the key.
+    """
+    node = max((p for p in states if place[: len(p) + 1] == (*p, "state")), key=len, default=None)
+    if node is None or len(place) < len(node) + 3:
+        return None
+    key = place[len(node) + 1]
+    for number, group in enumerate(_groups(states[node])):
+        params = group.get("params")
+        params = [*map(_hashable, params)] if isinstance(params, list | tuple) else []
+        if _hashable(key) in params:
+            return node, key, number, params.index(_hashable(key))
+    return node, key, None, None
+
+
 def _called(place: tuple, words: tuple[str, ...], at: int | None, states: dict, tables: dict) -> tuple[str, str, dict]:
     """A momentum's name, what tells it from another of that name, and the options of its group."""
-    node = max((p for p in states if place[: len(p) + 1] == (*p, "state")), key=len, default=None)
-    if node is not None and len(place) > len(node) + 2:
-        key, rest = place[len(node) + 1], place[len(node) + 2 :]
+    if owner := _owner(place, states):
+        node, key, number, i = owner
         where = ".".join(map(str, map(_hashable, node)))
-        for group in _groups(states[node]):
-            params = group.get("params")
-            for i, p in enumerate(params if isinstance(params, list | tuple) else ()):
-                if p is key or (type(p), p) == (type(key), key):
-                    named = group.get("param_names")
-                    named = named[i] if isinstance(named, list | tuple) and i < len(named) else None
-                    named = named if named is not None else key if isinstance(key, str) else None
-                    number = i if isinstance(key, Stored | Inert) else key
-                    name = str(named) if named is not None else ".".join(filter(None, (where, str(number))))
-                    return name, where, group
-        inner = [str(part) for part in rest[:-1]]
-        alone = isinstance(key, str) and not inner
-        return key if alone else ".".join(filter(None, (where, str(_hashable(key)), *inner))), where, {}
+        group = _groups(states[node])[number] if number is not None else {}
+        named = group.get("param_names")
+        inner = [str(part) for part in place[len(node) + 2 : -1]] if number is None else []
+        if isinstance(named, list | tuple) and i < len(named) and named[i] is not None:
+            return str(named[i]), where, group
+        if isinstance(key, str) and not inner:
+            return key, where, group
+        own = key if isinstance(key, int | str) else _hashable(key) if i is None else i
+        return ".".join(filter(None, (where, str(own), *inner))), where, group
     if at is None:
         return ".".join(words) or "matrix", "", {}
     start, flat = ".".join(words[:at]), words[:at]
@@ -345,15 +334,10 @@ def _names_of_the_model(leaves: list, states: dict, momenta) -> dict[int, str]:
             model.setdefault(stored.shape, {}).setdefault(tied, ".".join(map(str, place[1:])))
     ours: dict[tuple, list] = {}
     for place, stored, *_ in momenta:
-        node = max((p for p in states if place[: len(p) + 1] == (*p, "state")), key=len, default=None)
-        if node is None or not isinstance(place[len(node) + 1], int):
+        node, key, number, _ = _owner(place, states) or (None,) * 4
+        if number is None or not isinstance(key, int) or _groups(states[node])[number].get("param_names"):
             return {}
-        key = place[len(node) + 1]
-        groups = _groups(states[node])
-        group = next((i for i, g in enumerate(groups) if key in g.get("params", ())), None)
-        if group is None or groups[group].get("param_names"):
-            return {}
-        ours.setdefault(stored.shape, []).append((node, group, key, stored))
+        ours.setdefault(stored.shape, []).append((node, number, key, stored))
     names = {}
     for shape, found in ours.items():
         known = list(model.get(shape, {}).values())
@@ -409,68 +393,42 @@ def _read_folder(path: Path):
 
 
 def _read_safetensors(path: Path) -> dict[str, Stored]:
-    """The plain format: eight bytes with the length of a JSON header, it, and the numbers without a hole."""
-    size, key = path.stat().st_size, "header"
+    """The plain format: eight bytes with the length of a JSON header, it, and the numbers."""
+    size, key, tensors = path.stat().st_size, "header", {}
     try:
-        with open(path, "rb") as file:
-            length = int.from_bytes(file.read(8), "little")
-            if not 2 <= length <= size - 8:
-                raise ValueError(f"{length} bytes, in a file of {size}")
-            header = json.loads(file.read(length), object_pairs_hook=_once)
-        tensors, ranges, rest = {}, [], size - 8 - length
+        raw = torch.from_file(str(path), size=size, dtype=torch.uint8)
+        length = int.from_bytes(raw[:8].numpy().tobytes(), "little")
+        if not 2 <= length <= size - 8:
+            raise ValueError(f"{length} bytes, in a file of {size}")
+        header, numbers = json.loads(raw[8 : 8 + length].numpy().tobytes()), raw[8 + length :]
         for key, entry in header.items():
-            if key == "__metadata__":
-                continue
-            first, last = entry["data_offsets"]
-            shape, kind = tuple(entry["shape"]), _FORMATS.get(entry["dtype"])
-            if not all(isinstance(n, int) and n >= 0 for n in (*shape, first, last)):
-                raise ValueError(f"shape {entry['shape']}, bytes {first} to {last}")
-            dtype = getattr(torch, kind or "", entry["dtype"])
-            if not 0 <= first <= last <= rest or kind and last - first != math.prod(shape) * dtype.itemsize:
-                raise ValueError(f"shape {entry['shape']} does not fit bytes {first} to {last} of {rest}")
-            ranges.append((first, last, key))
-            at = 8 + length + first
-            tensors[key] = Stored(shape, dtype)
-            if kind:
-                tensors[key] = stored_bytes(str(path), at, shape, dtype, None, math.prod(shape))
-        at = 0
-        for first, last, key in sorted(ranges):  # noqa: B007, named by the error
-            if first != at:
-                raise ValueError(f"bytes {first} to {last} where {at} is next: ranges overlap or leave a hole")
-            at = last
-        if at != rest:
-            raise ValueError(f"{rest - at} bytes behind the last tensor")
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            if key != "__metadata__":
+                tensors[key] = _of_bytes(numbers, entry["shape"], entry["dtype"], *entry["data_offsets"])
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, RuntimeError) as error:
         raise ValueError(f"{key}: {error}") from None
     return tensors
 
 
-def _once(pairs: list[tuple]) -> dict:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError(f"the key {Counter(key for key, _ in pairs).most_common(1)[0][0]!r} stands twice")
-    return found
+def _of_bytes(numbers: torch.Tensor, shape: list[int], kind: str, first: int, last: int) -> Stored:
+    dtype = getattr(torch, _FORMATS.get(kind, ""), kind)
+    if not isinstance(dtype, torch.dtype):
+        return Stored(tuple(shape), kind)
+    if not 0 <= first <= last <= len(numbers) or last - first != math.prod(shape) * dtype.itemsize:
+        raise ValueError(f"shape {shape} does not fit bytes {first} to {last} of {len(numbers)}")
+    return Stored(tuple(shape), dtype, lambda: numbers[first:last].clone().view(dtype).reshape(shape))
 
 
 def _read_numpy(path: Path) -> dict[str, Stored]:
-    if path.suffix != ".npz" and not zipfile.is_zipfile(path):
-        return {"matrix": _lazy_array(path, None)}
-    with zipfile.ZipFile(path) as archive:
-        return {name.removesuffix(".npy"): _lazy_array(path, name) for name in archive.namelist()}
-
-
-def _lazy_array(path: Path, entry: str | None) -> Stored:
-    opened = lambda: open(path, "rb") if entry is None else zipfile.ZipFile(path).open(entry)
-    with opened() as file:
-        one = np.lib.format.read_magic(file) == (1, 0)
-        header = np.lib.format.read_array_header_1_0 if one else np.lib.format.read_array_header_2_0
-        shape, _, dtype = header(file)
-
-    def read():
-        with opened() as file:
-            return stored_array(np.lib.format.read_array(file, allow_pickle=False)).read()
-
-    return Stored(tuple(shape), stored_array(np.empty(0, dtype)).dtype, read)
+    arrays = np.load(path, allow_pickle=False)
+    if isinstance(arrays, np.ndarray):
+        return {"matrix": stored_array(arrays)}
+    tensors = {}
+    for name in arrays.files:
+        try:
+            tensors[name] = stored_array(arrays[name])
+        except ValueError:  # objects, which only a pickle holds
+            tensors[name] = Stored((), "object")
+    return tensors
 
 
 def _read_message(path: Path):
@@ -484,16 +442,15 @@ def _read_message(path: Path):
         if code not in (1, 3):
             return None
         shape, kind, numbers = msgpack.unpackb(raw)
-        dtype = getattr(torch, {"bool": "uint8"}.get(kind, kind), kind)
+        dtype = getattr(torch, kind, kind)
         if not isinstance(dtype, torch.dtype):
-            return Stored(tuple(shape), str(kind))
-        return stored_bytes(numbers, 0, tuple(shape), dtype, None, len(numbers) // dtype.itemsize)
+            return Stored(tuple(shape), kind)
+        return stored_tensor(torch.from_numpy(np.frombuffer(numbers, np.uint8).copy()).view(dtype).reshape(shape))
 
     def whole(node: dict):
         if "__msgpack_chunked_array__" not in node:
             return node
-        shape, parts = tuple(node["shape"].values()), list(node["chunks"].values())
-        read = lambda: torch.cat([part.read().flatten() for part in parts]).reshape(shape)
-        return Stored(shape, parts[0].dtype, read)
+        pieces = torch.cat([piece.read().flatten() for piece in node["chunks"].values()])
+        return stored_tensor(pieces.reshape(tuple(node["shape"].values())))
 
     return msgpack.unpackb(path.read_bytes(), ext_hook=array, object_hook=whole, strict_map_key=False)

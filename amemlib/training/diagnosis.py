@@ -33,11 +33,22 @@ NOT_ORTHOGONAL = "this step is not orthogonal"
 STEP_NOT_FINITE = "this step is not finite"
 SHORT_STEP = "this step is shorter than momentum and rate say: not orthogonalized, clipped, or another rate"
 _LONG_STEP = "this step is longer than momentum and rate say: another rate, or a schedule that rounding makes diverge"
-RATE_OR_DECAY = "this step is orthogonal but for a part along the weights: the rate or the decay may be wrong"
-STEP_LOST = "this step is lost in the rounding of the weights: keep them in float32, or a copy for the optimizer"
+STEP_LOST = "this step is lost in the rounding of the weights"
+STEP_DO = {
+    NOT_ORTHOGONAL: "look whether Newton–Schulz is called, and on whole matrices; torch.optim.Muon and am.Muon do so",
+    STEP_NOT_FINITE: "go back to the last checkpoint without, and stop at a gradient that is not finite",
+    SHORT_STEP: "clip gradients alone, and print the rate of every group in a step",
+    _LONG_STEP: "print the rate of every group in a step, and see whether the step is made in a format too short",
+    STEP_LOST: "give the optimizer float32 weights, and cast them for the forward pass",
+}
 
 STEP_RULE = f"No step of Muon's has a flatness below {STEP_FLAT:g}, or a third of the lift where that is less"
 """What `step_fault` asks of a step of the right size."""
+
+NOT_HIDDEN = re.compile(r"embed|(^|[._])(wte|wpe|emb|pos_emb|tok_emb|lm_head|head)([._]|$)")
+NOT_HIDDEN_DO = "give AdamW embeddings and the head, which Muon steps like any matrix (rule 1 of the cheat sheet)"
+"""Names of what is no hidden matrix, and what is said of it."""
+MOVING_MOMENTUM = "the scheduler moves the momentum β too: OneCycleLR wants cycle_momentum=False (rule 11)"
 
 EARLY = 100
 """Before this step a reach says little: it is the earliest at which one was compared with a loss (records of knee)."""
@@ -115,13 +126,8 @@ class Diagnoses(tuple):
             numbers += [(one.rank, "d"), (one.noise, ".2f"), *[(one.signal, ".2f")] * signal]
             cells = ["–" if number is None else format(number, form) for number, form in numbers]
             rows.append([printable(one.name), *cells, "×".join(map(str, one.shape))])
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        widths[0] = max(min(widths[0], width - sum(widths[1:]) - 2 * len(widths[1:])), 12)
         lines = []
-        for row, note in zip(rows, ["", *(one.note for one in self)], strict=True):
-            cells = [shortened(row[0], widths[0]).ljust(widths[0])]
-            cells += [cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True)]
-            line = "  ".join(cells).rstrip()
+        for line, note in zip(aligned(rows, width), ["", *(one.note for one in self)], strict=True):
             if len(line) + 2 + len(note) <= width:
                 lines.append(f"{line}  {note}".rstrip())
             else:
@@ -266,6 +272,15 @@ def shortened(text: str, width: int) -> str:
     """A text in so many columns, its middle left out."""
     last = width - 1 - (width - 1) // 3
     return text if len(text) <= width else text[: (width - 1) // 3] + "…" + text[len(text) - last :]
+
+
+def aligned(rows: list[list[str]], width: int) -> list[str]:
+    """A table's lines, in so many columns if the first cells can be shortened to that."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    widths[0] = max(min(widths[0], width - sum(widths[1:]) - 2 * len(widths[1:])), 12)
+    first = [shortened(row[0], widths[0]).ljust(widths[0]) for row in rows]
+    rest = [[cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True)] for row in rows]
+    return ["  ".join([name, *cells]).rstrip() for name, cells in zip(first, rest, strict=True)]
 
 
 def slope(schedule: str | Iterable) -> float:

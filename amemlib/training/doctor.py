@@ -2,7 +2,6 @@
 
 import argparse
 import csv
-import functools
 import io
 import json
 import math
@@ -23,19 +22,23 @@ from torch import Tensor
 
 from amemlib.checks import check_positive
 from amemlib.spectral import compose_quintics
-from amemlib.training.checkpoints import Contents, Momentum, Weight, Weights, read_contents, read_weights
+from amemlib.training.checkpoints import Contents, Momentum, Weights, read_contents, read_weights
 from amemlib.training.diagnosis import (
     EARLY,
     LEAST_SLOPE,
+    MOVING_MOMENTUM,
+    NOT_HIDDEN,
+    NOT_HIDDEN_DO,
     NOT_ORTHOGONAL,
-    RATE_OR_DECAY,
     SHORT_STEP,
+    STEP_DO,
     STEP_FLAT,
     STEP_LOST,
     STEP_NOT_FINITE,
     STEP_RULE,
     Diagnoses,
     Diagnosis,
+    aligned,
     diagnose,
     least_schedule,
     matrices,
@@ -56,8 +59,6 @@ _KNEE, _AMPLE = 3.0, 12.0
 _LONGEST = 8
 """Steps that bfloat16 resolves."""
 _FUSED = re.compile(r"qkv|c_attn|in_proj|Wqkv|query_key_value")
-_PLAIN = {"‖": "|", "–": "-", "×": "x", "÷": "/", "…": "...", "≥": ">=", "√": "sqrt ", "ε": "eps", "η": "lr", "²": "^2"}
-_PLAIN |= {"Λ": "slope", "Δ": "d", "≤": "<=", "±": "+-", "−": "-"}
 MEANING = """
 reach    slope of the schedule at 0 × median singular value ÷ ‖M‖_F;
          five steps on white noise d × d have 392 ÷ √d
@@ -82,15 +83,21 @@ _BANDS = (
     (1.0, "up to four tenths of what orthogonalizing gains"),
     (_KNEE, "at most a tenth of what orthogonalizing gains"),
 )
-_SURE = "one language model of width 64; whether these directions are signal, --other says"
+_SURE = "one language model of width 64; --other says whether these directions are signal"
 _LATER = f"In step {EARLY} or later look again: reaches are low at first and rise, so that nothing is to do yet."
-_STEP_DO = {
-    NOT_ORTHOGONAL: "look whether Newton–Schulz is called, and on whole matrices; torch.optim.Muon and am.Muon do so",
-    STEP_NOT_FINITE: "go back to the last checkpoint without, and stop at a gradient that is not finite",
-    SHORT_STEP: "clip gradients alone, and print the rate of every group in a step",
-    STEP_LOST: "give the optimizer float32 weights, and cast them for the forward pass",
-    RATE_OR_DECAY: "say the rate of this step: --lr X",
+_ALONG = 0.5
+"""A cosine between a momentum and the step of a matrix above this is no chance."""
+_OFF = "this step is not of the size that momentum and rate say"
+_UNEVEN = "this step is less flat than schedule and momentum make it"
+_LOW = "this step is less flat than an orthogonal one, as its momentum makes it"
+_ZERO = "the momentum of this step is zero"
+_WEAKER = {
+    _OFF: "print the rate of every group in a step: the rate, its scale or the decay may be another",
+    _UNEVEN: "look whether every Newton–Schulz step is made, and in which format",
+    _LOW: "nothing here: what is said of its momentum counts",
+    _ZERO: "save and load the optimizer's state, and look who resets it; an expert without tokens has none",
 }
+"""What step_fault lets pass, and what to do about it."""
 _OVERWRITTEN = 1e-3
 """A rate of Muon's below so many of another group's is nobody's choice."""
 
@@ -110,7 +117,11 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command. Exit status: 0; 1 for a broken momentum, step or rate; 2 and a line on stderr for bad input."""
     options = _parser().parse_args(arguments)
     try:
-        return _compare(options) if options.lr is not None else _report(options)
+        if len(options.files) > 2:
+            raise ValueError(f"FILE must be one file, or two that are a step apart, got {len(options.files)}")
+        if options.other and len(options.files) > 1:
+            raise ValueError("--other must be given with one file, got 2")
+        return _report(options) if options.lr is None and len(options.files) == 1 else _compare(options)
     except BrokenPipeError:
         # the reader of the pipe has gone: nothing can be written at the end either
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -123,42 +134,30 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _report(options: argparse.Namespace) -> int:
-    if options.other and len(options.files) > 1:
-        raise ValueError(f"--other must be given with one file, got {len(options.files)}")
     schedules = dict(named_schedule(name, "--schedule") for name in options.schedule or ())
     if options.reach is not None:
         check_positive("--reach", options.reach)
     read = lambda path: read_contents(path, tuple(options.key), tuple(options.names))
-    contents = [read(path) for path in options.files]
+    content = read(*options.files)
     theirs = {one.name: one for one in read(options.other).momenta} if options.other else None
-    names = [one.name for content in contents for one in content.momenta]
-    cuts = _cuts(options, names)
-    rows, done, start = [], 0, time.monotonic()
-    for content in contents:
-        for momentum in content.momenta:
-            label = f"{content.path}: {momentum.name}" if len(contents) > 1 else momentum.name
-            try:
-                rows += _examine(label, momentum, content.of_state, theirs, schedules, cuts, options)
-            except Exception as error:  # a file that lies raises whatever its bytes lead to
-                where = ", ".join([content.path, *[options.other] * bool(options.other)])
-                why = str(error) if momentum.name in str(error) else f"{momentum.name}: {error}"
-                raise ValueError(f"{where}: {why}") from None
-            done += 1
-            if sys.stderr.isatty() and time.monotonic() - start > 1 and done < len(names):
-                start = time.monotonic()
-                _say(f"{done} of {len(names)}", sys.stderr, "\r")
-    found = Diagnoses(row.one for row in _sorted(rows, options.sort))
-    found = Diagnoses(found[: options.top]) if options.top else found
-    width = _width(sys.stdout)
-    bare = [content.path for content in contents if not content.of_state]
-    asked = ("json", "csv", "all", "top", "sort", "plot", "other", "reach")
-    if (
-        len(bare) == len(contents)
-        and not any(getattr(options, one) for one in asked)
-        and not any(map(_is_broken, rows))
-    ):
+    cuts = _cuts(options, [one.name for one in content.momenta])
+    rows, start = [], time.monotonic()
+    for done, momentum in enumerate(content.momenta):
+        if sys.stderr.isatty() and time.monotonic() - start > 1:
+            start = time.monotonic()
+            _say(f"{done} of {len(content.momenta)}", sys.stderr, "\r")
+        try:
+            rows += _examine(momentum.name, momentum, content.of_state, theirs, schedules, cuts, options)
+        except Exception as error:  # a file that lies raises whatever its bytes lead to
+            where = ", ".join([content.path, *[options.other] * bool(options.other)])
+            why = str(error) if momentum.name in str(error) else f"{momentum.name}: {error}"
+            raise ValueError(f"{where}: {why}") from None
+    found = Diagnoses(row.one for row in _sorted(rows, options.sort)[: options.top])
+    width, broken = _width(sys.stdout), any(map(_is_broken, rows))
+    asked = any(getattr(options, one) for one in ("json", "csv", "all", "top", "sort", "plot", "other", "reach"))
+    if not (content.of_state or asked or broken):
         why = f"no optimizer's state, and of weights a reach means nothing; if its {len(rows)} matrices are momenta"
-        raise ValueError(f"{', '.join(bare)}: {why}, --all shows what a step makes of them")
+        raise ValueError(f"{content.path}: {why}, --all shows what a step makes of them")
     if options.plot:
         _plot(rows, options.plot)
     if options.json:
@@ -167,14 +166,17 @@ def _report(options: argparse.Namespace) -> int:
     elif options.csv:
         _say(_as_csv(found))
     else:
-        _say(_verdict(rows, contents, width))
+        _say(_verdict(rows, content, width))
         if options.all or options.top or options.sort or options.reach is not None or len(schedules) > 1:
             _say("\n" + found.table(options.reach, width))
         if options.explain:
             _say(MEANING)
-    for path in bare:
-        _say(f"amemlib: {printable(path)} holds no optimizer's state: its tensors are taken as they are", sys.stderr)
-    return int(any(map(_is_broken, rows)))
+    if not content.of_state:
+        _say(
+            f"amemlib: {printable(content.path)} holds no optimizer's state: its tensors are taken as they are",
+            sys.stderr,
+        )
+    return int(broken)
 
 
 def _examine(label: str, momentum: Momentum, of_state: bool, theirs, schedules, cuts, options) -> Iterator[_Row]:
@@ -244,67 +246,56 @@ def _sorted(rows: list[_Row], key: str | None) -> list[_Row]:
 # what to do
 
 
-def _verdict(rows: list[_Row], contents: list[Contents], width: int, step: int | None = None) -> str:
-    """One line, and at most four findings, worst first. step: the number of the last one; without it the contents'."""
-    every = rows
-    if any(content.of_state for content in contents):
-        rows = [row for row in rows if row.of_state]
-        step = max((content.step for content in contents if content.step is not None), default=None)
+def _verdict(rows: list[_Row], content: Contents | None, width: int, step: int | None = None) -> str:
+    """One line, and at most four findings, worst first. step: the number of the last one, if there is no content."""
+    state, step = any(row.of_state for row in rows), content.step if content else step
+    signals = sorted((row.one for row in rows if row.one.signal is not None), key=lambda one: one.signal)
     broken = [row for row in rows if _is_broken(row)]
-    of = [row for row in rows if row.of_state and row.reach is not None and row not in broken]
-    look = sorted((row for row in of if row.reach < _KNEE), key=lambda row: row.reach)
+    of = sorted((row for row in rows if state and row.reach is not None and row not in broken), key=lambda x: x.reach)
+    look = [row for row in of if row.reach < _KNEE]
     early = step is not None and step < EARLY
     name = lambda row: shortened(printable(row.one.name), width // 2)
-    weakest = lambda row: f"{name(row)}, {row.reach:.2g}"
-    state = any(row.of_state for row in rows)
-    kind = "momenta" if state else "matrices"
+    weakest = f"weakest {name(of[0])}, {of[0].reach:.2g}." if of else ""
     if broken:
-        text = f"BROKEN: {len(broken)} of {len(rows)} {kind}; first {name(broken[0])}."
+        text = f"BROKEN: {len(broken)} of {len(rows)} {'momenta' if state else 'matrices'}; first {name(broken[0])}."
     elif not state:
         text = f"No optimizer's state: {len(rows)} matrices. Of weights a reach means nothing."
+        text += " If they are momenta or gradients, --all shows what a step makes of them."
     elif look:
-        text = f"{len(look)} of {len(rows)} matrices reach below 3; weakest {weakest(look[0])}."
+        text = f"{len(look)} of {len(rows)} matrices reach below 3; {weakest}"
         text = f"Early, step {step}: {text} {_LATER}" if early else f"Look: {text}"
     elif of:
-        least = min(of, key=lambda row: row.reach)
-        text = f"Nothing to do with these momenta: {len(of)} reach 3 or more; weakest {weakest(least)}."
+        text = f"Nothing to do with these momenta: {len(of)} reach 3 or more; {weakest}"
+    elif step:
+        text = f"Look: all {len(rows)} momenta are zero in step {step}: they were reset, or never filled or saved."
     else:
         text = f"Nothing to do: {len(rows)} momenta are zero, so that no step was taken yet."
-    lines = _wrapped(text, width, "  ")
-    if contents and of and not broken and (early or not look):
-        unseen = "Whether the optimizer uses them needs two files a step apart: doctor BEFORE AFTER --lr."
-        lines += _wrapped(unseen, width, "  ")
+    texts = [text]
+    if content and of:
+        texts += ["Whether the optimizer uses them needs two files a step apart: doctor BEFORE AFTER --lr."]
     used = Counter(f"{row.schedule}, {row.source}" for row in rows)
-    named = (f"{name} ({count})" if len(used) > 1 else name for name, count in used.items())
-    lines += _wrapped("Schedule: " + "; ".join(named), width, "  ") if state else []
-    signals = sorted((row.one for row in every if row.one.signal is not None), key=lambda one: one.signal)
+    if state:
+        texts += ["Schedule: " + "; ".join(f"{key} ({n})" if len(used) > 1 else key for key, n in used.items())]
     if signals:
-        shared = "Signal, what two half batches have in common of the energy: median"
-        least = f"least {printable(signals[0].name)}, {signals[0].signal:.2f} ({_error_of(signals[0])})"
-        lines += _wrapped(f"{shared} {np.median([one.signal for one in signals]):.2f}; {least}", width, "  ")
+        # the standard error stands in the note
+        least, error = signals[0], re.search(r"signal (± [^\s;]+)", signals[0].note)[1]
+        median = np.median([one.signal for one in signals])
+        text = f"Signal, what two half batches have in common of the energy: median {median:.2f}"
+        texts += [f"{text}; least {printable(least.name)}, {least.signal:.2f} ({error})"]
+    lines = [line for text in texts for line in _wrapped(text, width, "  ")]
     # a line sets every group: a second one would undo the first
     low = [] if early or any(map(_is_short, broken)) else _look_findings(look, step)
     findings = [*_broken_findings(broken), *low]
     for i, (head, members, says) in enumerate(findings, 1):
-        numbers = [row.one.broken if row.one.broken else f"{row.reach:.2g}" for row in members]
-        numbers = [number.removeprefix("not finite") for number in numbers]
-        names = [f"{printable(row.one.name)} {number}".rstrip() for row, number in zip(members, numbers, strict=True)]
+        number = lambda one, reach: one.broken.removeprefix("not finite") if one.broken else f"{reach:.2g}"
+        names = [f"{printable(row.one.name)} {number(row.one, row.reach)}".rstrip() for row in members]
         lines += ["", *_wrapped(f"{i}. {head}: {_few(names, width)}", width, "   ")]
-        for key, text in says.items():
-            lines += _wrapped(f"   {key:6s} {text}", width, " " * 10)
+        for key in ("do", "costs", "worth", "paste", "when"):
+            lines += _wrapped(f"   {key:6s} {says[key]}", width, " " * 10) if key in says else []
     lines += [""] * bool(findings)
-    if not state:
-        lines += _wrapped("If they are momenta or gradients, --all shows what a step makes of them.", width, "  ")
-    elif len(rows) < len(every):
-        lines.append(f"Beside them {len(every) - len(rows)} of files without an optimizer's state.")
-    for text in _remarks(rows, of, contents):
+    for text in _remarks(rows, of, content):
         lines += _wrapped(text, width, "  ")
     return "\n".join(lines)
-
-
-def _error_of(one: Diagnosis) -> str:
-    """The standard error of a signal, which stands in the note."""
-    return re.search(r"signal (± \S+)", one.note)[1].rstrip(";")
 
 
 def _is_broken(row: _Row) -> bool:
@@ -329,8 +320,8 @@ def _wrapped(text: str, width: int, indent: str) -> list[str]:
 def _broken_findings(rows: list[_Row]) -> Iterator[tuple[str, list[_Row], dict[str, str]]]:
     bad = [row for row in rows if row.one.broken == "not finite"]
     if bad:
-        says = {"do": "go back to the last checkpoint without, and stop at a gradient that is not finite"}
-        says |= {"costs": "the steps since", "worth": "the run: a NaN never leaves a momentum", "sure": "certain"}
+        says = {"do": STEP_DO[STEP_NOT_FINITE], "costs": "the steps since"}
+        says |= {"worth": "the run: a NaN never leaves a momentum"}
         says["paste"] = "torch.nn.utils.clip_grad_norm_(params, 1e9, error_if_nonfinite=True)"
         yield f"{len(bad)} hold NaN or inf", bad, says
     small = [row for row in rows if row.one.broken.startswith("‖M‖")]
@@ -340,17 +331,22 @@ def _broken_findings(rows: list[_Row]) -> Iterator[tuple[str, list[_Row], dict[s
         # ‖M‖/ε is what `broken` ends with
         default = all(float(row.one.broken.split()[-1]) * _eps(row.group) > _EPS for row in small)
         do = f"ε is {eps:g} here, and {_EPS:g} by default: take that" if default else "a smaller ε"
-        says = {"do": f"{do}, or gradients that are not scaled down so far", "costs": "nothing"}
         little = "little yet, for a step still lifts it: " * (lift >= 0.5)
-        says |= {"worth": f"{little}a lift of {lift:.1g}, about 0.8 where ‖M‖ is above ε"}
-        paste = f"for g in muon.param_groups: g.update(eps={_EPS if default else 1e-30:g})"
-        says |= {"sure": "computed from this file", "paste": paste}
-        yield f"{len(small)} are smaller than ε, by which a step divides them instead of ‖M‖", small, says
+        yield (
+            f"{len(small)} are smaller than ε, by which a step divides them instead of ‖M‖",
+            small,
+            {
+                "do": f"{do}, or gradients that are not scaled down so far",
+                "costs": "nothing",
+                "worth": f"{little}a lift of {lift:.1g}, about 0.8 where ‖M‖ is above ε",
+                "paste": f"for g in muon.param_groups: g.update(eps={_EPS if default else 1e-30:g})",
+            },
+        )
     short = [row for row in rows if not row.one.broken]
     if short:
         names = ", ".join(dict.fromkeys(row.schedule for row in short))
         says = _remedy(min(short, key=lambda row: row.reach / slope(row.table)), math.inf)
-        says |= {"worth": "most of what orthogonalizing gains", "sure": "computed from this file"}
+        says["worth"] = "most of what orthogonalizing gains"
         yield f"{len(short)} are hardly orthogonalized by a schedule this short ({names})", short, says
 
 
@@ -359,7 +355,7 @@ def _look_findings(rows: list[_Row], step: int | None) -> list[tuple[str, list[_
         return []
     low = sum(row.reach < 1 for row in rows)
     worth = next(worth for high, worth in _BANDS if rows[0].reach < high)
-    says = _remedy(rows[0]) | {"worth": f"for the weakest {worth}", "sure": _SURE}
+    says = _remedy(rows[0]) | {"worth": f"for the weakest {worth} ({_SURE})"}
     says |= {"when": f"before step {EARLY} not yet: reaches are low at first and rise"} if step is None else {}
     return [(f"{len(rows)} reach below 3" + f", {low} of them below 1" * bool(low), rows, says)]
 
@@ -369,7 +365,6 @@ def _remedy(row: _Row, at: float = 0) -> dict[str, str]:
 
     at: what they reach, if that is not to count.
     """
-    own = sum(3 if c else 2 for _, _, c in row.table)
     median, jordan = row.reach / slope(row.table), named_schedule("jordan")[1][0]
     if "schedule" in row.group:
         # of what reaches 3 the cheapest; where nothing in eight steps does, what reaches farthest in them
@@ -385,42 +380,44 @@ def _remedy(row: _Row, at: float = 0) -> dict[str, str]:
         name = f"{len(table)} steps instead of {len(row.table)}"
         name = name if alike else f"jordan × {len(table)} in place of ({', '.join(f'{x:g}' for x in own_row)})"
         paste = f"ns_coefficients={jordan}, " * (not alike) + f"ns_steps={len(table)}"
-    products, reach = sum(3 if c else 2 for _, _, c in table), median * slope(table)
+    products, own = (sum(3 if c else 2 for _, _, c in of) for of in (table, row.table))
     more = f"{products} matrix products a step instead of {own}" if products != own else "nothing"
-    if reach <= row.reach:
+    if (reach := median * slope(table)) <= row.reach:
         return {"do": "nothing in bfloat16: eight steps are used already", "costs": "–"}
-    says = {"do": f"{name}: a reach of {reach:.2g} for the weakest"}
-    # the order of the lines
-    says |= {"costs": f"{more}; tune the rate again, for steps get longer", "worth": "", "sure": ""}
-    return says | {"paste": f"for g in muon.param_groups: g.update({paste})"}
+    return {
+        "do": f"{name}: a reach of {reach:.2g} for the weakest",
+        "costs": f"{more}; tune the rate again, for steps get longer",
+        "paste": f"for g in muon.param_groups: g.update({paste})",
+    }
 
 
-def _remarks(rows: list[_Row], of: list[_Row], contents: list[Contents]) -> Iterator[str]:
+def _remarks(rows: list[_Row], of: list[_Row], content: Contents | None) -> Iterator[str]:
     zero = [row for row in rows if row.one.note.endswith("zero")]
-    if zero:
+    if 0 < len(zero) < len(rows):
         why = ", as of experts without a gradient" * any(row.of_state for row in zero)
         yield f"{len(zero)} zero{why}: {_few([printable(r.one.name) for r in zero], 80)}."
     ample = [row for row in of if row.reach > _AMPLE]
     if ample:
         yield f"{len(ample)} reach above 12: fewer products may do as well (arXiv:2606.00371), not measured here."
-    fused = [one for one in (row.one for row in rows if row.of_state) if _FUSED.search(one.name)]
-    fused = [one for one in fused if "[" not in one.name]
+    ours = [row.one for row in rows if row.of_state]
+    others = [printable(one.name) for one in ours if NOT_HIDDEN.search(one.name)]
+    if others:
+        yield f"{_few(others, 80)}: {NOT_HIDDEN_DO}."
+    if any(row.group.get("base_momentum") != row.group.get("max_momentum") for row in rows):
+        yield f"Momentum: {MOVING_MOMENTUM}."
+    fused = [one for one in ours if _FUSED.search(one.name) and "[" not in one.name]
     fused = [one for one in fused if max(one.shape) >= 2 * min(one.shape)]
     if fused:
         piece, (m, n) = _FUSED.search(fused[0].name)[0], fused[0].shape
         cut = f"--split {piece}={'' if m > n else 'cols:'}3"
         yield f"{printable(fused[0].name)} looks fused: if your optimizer cuts it, say so: {cut}."
         yield "If it does not, as torch.optim.Muon cannot, am.Muon does: rule 7 of the cheat sheet."
-    for content in contents:
-        of_file = f" of {printable(content.path)}" * (len(contents) > 1)
+    if content:
         left = "; ".join(f"{count} {printable(reason)}" for reason, count in content.left.items())
         if left:
-            yield f"Left out{of_file}: {left}."
+            yield f"Left out: {left}."
         if content.names:
-            yield f"Names{of_file}: {content.names}."
-    if len(contents) == 2 and any("lr" in row.group for row in rows):
-        yield "If these are before and after of one step, --lr compares them at the rate that they store."
-    if contents:
+            yield f"Names: {content.names}."
         yield "--all shows every matrix, --explain the words."
 
 
@@ -432,19 +429,10 @@ def _width(stream) -> int:
 
 
 def _say(text: str, stream=None, end: str = "\n") -> None:
-    """Print in whatever the stream can encode."""
+    """Print; what the stream cannot encode in escapes."""
     stream = stream or sys.stdout
     encoding = getattr(stream, "encoding", None) or "utf-8"
-    try:
-        text.encode(encoding)
-    except UnicodeError:
-        for sign, plain in _PLAIN.items():
-            try:
-                sign.encode(encoding)
-            except UnicodeError:
-                text = text.replace(sign, plain)
-        text = text.encode(encoding, "backslashreplace").decode(encoding)
-    print(text, file=stream, end=end, flush=True)
+    print(text.encode(encoding, "backslashreplace").decode(encoding), file=stream, end=end, flush=True)
 
 
 def _as_csv(found: Diagnoses) -> str:
@@ -482,112 +470,157 @@ def _plot(rows: list[_Row], path: str) -> None:
     pyplot.close(figure)
 
 
+# two files
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """A matrix before and after, its momentum after, and the rates that the two files store."""
+
+    name: str
+    old: Stored
+    new: Stored
+    momentum: Momentum | None
+    rates: tuple[float, float]
+
+    def moved(self) -> bool:
+        return not torch.equal(self.old.read(), self.new.read())
+
+
 def _compare(options: argparse.Namespace) -> int:
-    """Two checkpoints, a step apart: the momenta of the later, whether the step was orthogonal, and of which size."""
-    lr = None if options.lr is True else check_positive("--lr", options.lr)
+    """Two checkpoints, a step apart: whether the step was orthogonal, of which size, and the momenta of the later."""
+    lr = None if options.lr in (None, True) else check_positive("--lr", options.lr)
     if len(options.files) != 2:
         raise ValueError(f"--lr must be given with two files, before and after, got {len(options.files)}")
-    before, after = sides = [read_weights(path, tuple(options.names)) for path in options.files]
+    before, after = (read_weights(path, tuple(options.key), tuple(options.names)) for path in options.files)
     both, files, width = " and ".join(options.files), [*map(printable, options.files)], _width(sys.stdout)
-    common = {name: one for name, one in after.weights.items() if name in before.weights}
-    if not common:
+    pairs, adams, left = _pairs(before, after)
+    if not pairs and not adams:
         raise ValueError(f"{both} have no matrix of weights in common")
-    left = Counter(after.left) + Counter({"in one of the files": len(before.weights.keys() ^ after.weights.keys())})
-    weights = []
-    for name, one in common.items():
-        if before.weights[name].stored.shape != one.stored.shape:
-            left["of two shapes"] += 1
-        elif name in after.of_adam:
-            left["with Adam's state"] += 1
-        elif after.of_state and not one.momenta:
-            left["without a momentum of Muon's"] += 1
-        else:
-            weights.append(one)
-    rates = [set().union(*(_rates(side.weights[one.name]) for one in weights)) for side in sides]
-    began = max((_number(one.group.get("initial_lr")) for weight in weights for one in weight.momenta), default=0)
-    moved = lambda one: not torch.equal(before.weights[one.name].stored.read(), one.stored.read())
-    if weights and not any(map(moved, weights)):
-        zero, others = rates[0] | rates[1] == {0.0}, any(moved(common[name]) for name in common.keys() & after.of_adam)
-        if not zero and not others:
+    stored = [{pair.rates[side] for pair in pairs} - {0.0} for side in (0, 1)]
+    began = max((_number(pair.momentum.group.get("initial_lr")) for pair in pairs if pair.momentum), default=0)
+    if pairs and not any(pair.moved() for pair in pairs):
+        stopped = after.of_muon and not stored[0] | stored[1]
+        if not stopped and not any(pair.moved() for pair in adams):
             raise ValueError(f"{both} have the same weights: no step lies between them")
-        why = "Their rate is 0" + ", as at the end of a schedule" * bool(began) if zero else "Others have"
-        text = f"{'Look' if zero and began else 'BROKEN'}: none of Muon's {len(weights)} weights has moved. {why}."
+        why = "Their rate is 0" + ", as at the end of a schedule" * bool(began) if stopped else "Others have"
+        text = f"{'Look' if stopped and began else 'BROKEN'}: none of Muon's {len(pairs)} weights has moved. {why}."
+        text += _scheduled(0, max(after.rates, default=0)) if stopped else ""
         _say("[]" if options.json else "\n".join(_wrapped(text, width, "  ")))
-        return int(not (zero and began))
-    cuts, momenta = _cuts(options, [one.name for one in weights]), {}
+        return int(not (stopped and began))
+    cuts, momenta = _cuts(options, [pair.name for pair in pairs]), {}
+    try:
+        for pair in pairs:
+            examined = _examine(pair.name, pair.momentum, True, None, {}, cuts, options) if pair.momentum else ()
+            momenta[pair.name] = [*examined]
+    except ValueError as error:
+        raise ValueError(f"{options.files[1]}: {error}") from None
 
-    def steps_at(side: Weights) -> list[tuple[Weight, list[_Step]]]:
-        own = {one.name: {lr} if lr else _rates(side.weights[one.name]) for one in weights}
-        rated = [one for one in weights if len(own[one.name]) == 1 and min(own[one.name]) > 0]
-        step = lambda one: _steps(one, before.weights[one.name].stored, *own[one.name], after, momenta, cuts, options)
-        try:
-            return _without_others([(one, [*step(one)]) for one in rated])
-        except ValueError as error:
-            raise ValueError(f"{options.files[1]}: {error}") from None
+    def steps_at(side: int) -> list[_Step]:
+        rated = [(pair, lr or pair.rates[side]) for pair in pairs]
+        return [step for pair, rate in rated if rate for step in _steps(pair, rate, momenta[pair.name], cuts, options)]
 
-    def misfit(found: list) -> tuple[float, float]:
-        steps = [step for _, own in found for step in own]
-        sizes = [abs(math.log(step.size / step.meant)) for step in steps if step.meant]
+    def misfit(steps: list[_Step]) -> tuple[float, float]:
+        sizes = [abs(math.log(step.size / step.meant)) for step in steps if step.size and step.meant]
         return (sum(bool(step.fault) for step in steps), np.median(sizes)) if sizes else (math.inf, 0)
 
     # a loop saves before its scheduler or after it: the step's rate is in the one file or in the other
-    tried = [steps_at(side) for side in (sides if lr is None and rates[0] != rates[1] else sides[:1])]
-    chosen = min(range(len(tried)), key=lambda i: misfit(tried[i]))
-    found, used = tried[chosen], {lr} if lr else rates[chosen]
-    unrated = 0 if lr else sum(len(_rates(sides[chosen].weights[one.name]) - {0.0}) != 1 for one in weights)
-    left["without one rate in the file"] = unrated
-    left["that may be another optimizer's"] = len(weights) - unrated - len(found)
+    tried = [steps_at(side) for side in ((0, 1) if lr is None and stored[0] != stored[1] else (0,))]
+    chosen = min(range(len(tried)), key=lambda side: misfit(tried[side]))
+    steps, used = tried[chosen], {lr} if lr else stored[chosen]
+    left["without a rate in the file"] = 0 if lr else sum(not pair.rates[chosen] for pair in pairs)
     text = "; ".join(f"{count} {printable(reason)}" for reason, count in left.items() if count)
-    if not found:
-        raise ValueError(f"{both} have no step of Muon's to compare: {text}")
-    says, dead, listed = [], "", lambda rates: ", ".join(f"{rate:g}" for rate in sorted(rates)) or "none"
+    if not steps:
+        raise ValueError(f"{both} have no step of Muon's to compare: {len(adams)} with Adam's state; {text}")
+    listed = lambda rates: ", ".join(f"{rate:g}" for rate in sorted(rates)) or "none"
+    says, dead, every, others = [], "", stored[0] | stored[1], max((before, after)[chosen].rates, default=0)
+    ended = max(used) < _OVERWRITTEN * began
     if None not in (before.step, after.step) and after.step - before.step != 1:
         says += [f"{files[0]} is of step {before.step}, {files[1]} of step {after.step}: not of one and the next."]
     if lr is None:
-        says += [f"The rate is that of {files[chosen]}: {listed(used)}."]
-        says += [f"{files[1 - chosen]} stores {listed(rates[1 - chosen])}: --lr X says another."] * (len(tried) > 1)
-    elif any(rates) and not any(math.isclose(lr, r, rel_tol=0.01) for r in rates[0] | rates[1]):
-        says += [f"--lr is {lr:g}, but the files store {listed(rates[0] | rates[1])}."]
-    if max(used) < _OVERWRITTEN * began:
-        says += [f"The rate began at {began:g}: at the end of a schedule steps are as small as this."]
-    elif max(used) < _OVERWRITTEN * (most := max(sides[chosen].rates, default=0)):
-        dead = f"Muon's rate is {listed(used)} where other groups have {most:g}: a scheduler may have overwritten it."
-    unsure = f"Whether {len(found)} are Muon's at all is not sure: no momentum of Muon's in the file says so."
-    numbered = sum(one.by_shape and bool(one.momenta) for one, _ in found)
-    shaped = f"Names: the momenta of {numbered} matrices are told by their shape alone."
-    says += [unsure] * (not after.of_state) + [shaped] * bool(numbered) + [f"Left out: {text}."] * bool(text)
-    steps, rows = [step for _, own in found for step in own], [row for of in momenta.values() for row in of]
-    sick, low = any(map(_is_broken, rows)), any((row.reach or _KNEE) < _KNEE for row in rows)
-    fine = not sick and not (low and (after.step or EARLY) >= EARLY)
-    told, broken = _told_of(steps, says, dead, bool(options.split or options.heads), fine, low and fine, width)
+        beside = f"; other groups have {others:g}" * bool(others)
+        says += [f"The rate is that of {files[chosen]}: {listed(used)}{beside}."]
+        says += [f"{files[1 - chosen]} stores {listed(stored[1 - chosen])}: --lr X says another."] * (len(tried) > 1)
+    elif every and not any(math.isclose(lr, rate, rel_tol=0.01) for rate in every):
+        says += [f"--lr is {lr:g}, but the files store {listed(every)}."]
+    if ended:
+        end = f"The rate began at {began:g}: at the end of a schedule steps are as small as this."
+        says += [end + _scheduled(max(used), others)]
+    elif max(used) < _OVERWRITTEN * others:
+        dead = f"Muon's rate is {listed(used)} where other groups have {others:g}: a scheduler may have overwritten it."
+    if changes := [step.change for step in steps if step.change]:
+        says += [f"In the median a step is {100 * np.median(changes):.2g} % as long as its weights."]
+    kind = lambda pair: re.sub(r"\d+", "*", pair.name)
+    if like := [printable(pair.name) for pair in adams if kind(pair) in {*map(kind, pairs)}]:
+        says += [f"AdamW steps {_few(like, width)}, and Muon their like in other layers: look at the groups."]
+    if adams:
+        says += [f"With Adam's state: {_few([printable(pair.name) for pair in adams], width)}."]
+    says += [f"Left out: {text}."] * bool(text)
+    rows = [row for own in momenta.values() for row in own]
+    report, broken = _step_report(steps, says, dead, ended, bool(options.split or options.heads), width)
     if options.json:
         _say(json.dumps([{**asdict(step), "shape": list(step.shape)} for step in steps]))
     else:
         # of momenta whose steps go wrong a reach says nothing
-        texts = [_verdict(rows, [], width, after.step)] * (sick or low and not broken)
-        _say("\n\n".join([*texts, told] if sick else [told, *texts]))
-    return int(sick or broken)
+        sick = any(map(_is_broken, rows))
+        texts = [_verdict(rows, None, width, after.step)] * (sick or bool(rows) and not broken)
+        _say("\n\n".join([*texts, report] if sick else [report, *texts]))
+    return int(broken or any(map(_is_broken, rows)))
 
 
-def _without_others(found: list) -> list:
-    """Where more weights than momenta have a shape, so many are another optimizer's: those least like the rest."""
-    shapes = {one.stored.shape for one, _ in found if one.by_shape and one.momenta}
-    for shape in shapes:
-        own = [pair for pair in found if pair[0].by_shape and pair[0].stored.shape == shape]
-        size = lambda pair: math.log(max(sum(step.size or 0 for step in pair[1]), 1e-30))
-        middle = np.median([*map(size, own)])
-        own.sort(key=lambda pair: (any(step.fault for step in pair[1]), abs(size(pair) - middle)))
-        others = [pair[0] for pair in own[len(own[0][0].momenta) :]]
-        found = [pair for pair in found if not any(pair[0] is one for one in others)]
-    return found
+def _scheduled(used: float, others: float) -> str:
+    """What to ask where Muon's rate has come to its end and others' has not."""
+    unlike = used < _OVERWRITTEN * others
+    return f" Other groups have {others:g}: has each optimizer its scheduler?" if unlike else ""
+
+
+def _pairs(before: Weights, after: Weights) -> tuple[list[_Pair], list[_Pair], Counter]:
+    """The matrices of Muon's, or all where no momentum is, those of Adam's, and how many are neither, by reason."""
+    left = Counter(after.left) + Counter({"in one of the files": len(before.weights.keys() ^ after.weights.keys())})
+    common = {name: (before.weights[name], X) for name, X in after.weights.items() if name in before.weights}
+    alike = {name: both for name, both in common.items() if both[0].shape == both[1].shape}
+    left["of two shapes"] = len(common) - len(alike)
+    owners = _owners((*after.of_muon, *after.of_adam), alike)
+    earlier = {one.name: one.group for one in before.of_muon}
+    pairs, adams = [], []
+    for name, (old, new) in alike.items():
+        one = owners.get(name)
+        groups = (earlier.get(one.name, one.group), one.group) if one else ({}, {})
+        pair = _Pair(name, old, new, one, tuple(_number(group.get("lr")) for group in groups))
+        if any(one is other for other in after.of_adam):
+            adams.append(pair)
+        elif one or not after.of_muon:
+            pairs.append(pair)
+        else:
+            left["without a momentum of Muon's"] += 1
+    return pairs, adams, left
+
+
+def _owners(momenta: tuple[Momentum, ...], weights: Mapping[str, tuple[Stored, Stored]]) -> dict[str, Momentum]:
+    """By a weight's name its momentum: of that name, or of one that only it ends in, or else along which it moved."""
+    ends = lambda a, b: a.endswith("." + b) or b.endswith("." + a)
+    own = {one.name: one for one in momenta if one.name in weights and weights[one.name][0].shape == one.stored.shape}
+    rest = [one for one in momenta if own.get(one.name) is not one]
+    fits = [[n for n, (W, _) in weights.items() if W.shape == one.stored.shape and ends(n, one.name)] for one in rest]
+    often = Counter(name for names in fits for name in names)
+    own |= {n[0]: one for n, one in zip(fits, rest, strict=True) if len(n) == 1 == often[n[0]] and n[0] not in own}
+    for one in (one for one in rest if not any(one is other for other in own.values())):
+        M, best = one.stored.read().double(), {}
+        kept = 1 - _number(one.group.get("lr")) * _number(one.group.get("weight_decay"))
+        for name, (old, new) in weights.items():
+            if name not in own and old.shape == M.shape:
+                # of other matrices a momentum has a cosine near 0 with the step
+                D = kept * old.read().double() - new.read().double()
+                best[name] = torch.nan_to_num(torch.cosine_similarity(D.flatten(), M.flatten(), 0)).item()
+                if best[name] > _ALONG:
+                    break
+        if best:
+            own[max(best, key=best.get)] = one
+    return own
 
 
 def _number(value) -> float:
     return float(value) if isinstance(value, float | int) else 0.0
-
-
-def _rates(one: Weight) -> set[float]:
-    return {_number(momentum.group["lr"]) for momentum in one.momenta if "lr" in momentum.group}
 
 
 @dataclass(frozen=True)
@@ -596,128 +629,85 @@ class _Step:
     shape: tuple[int, ...]
     size: float | None
     flatness: float | None
+    change: float | None
+    """Its length over that of the weights."""
     meant: float | None
-    """The size that momentum and rate say, or the nearest of several."""
+    """The size that momentum and rate say, 0 where the scale is unknown; None without a momentum."""
     fault: str
-    sure: bool
-    """Whether it is Muon's: the file says it, by name or by shapes."""
-    flat: bool
-    """Whether it is as flat as schedule and momentum make it."""
 
     @property
     def broken(self) -> bool:
-        return self.fault == STEP_NOT_FINITE or self.fault == NOT_ORTHOGONAL and self.sure
+        return self.fault == STEP_NOT_FINITE or self.fault == NOT_ORTHOGONAL and self.meant is not None
 
 
-def _steps(one: Weight, old: Stored, lr: float, of: Weights, momenta: dict, cuts: dict, options) -> Iterator[_Step]:
-    """Of one weight, or its parts; where several momenta may be its own, wrong is what fits none of them."""
-    groups = [momentum.group for momentum in one.momenta] or [{}]
-    decays = {group.get("weight_decay") for group in groups}
-    decay = decays.pop() if len(decays) == 1 else None
-    W = old.read().double()
-    D = one.stored.read().double() - W
-    # without what decay took, which another optimizer's step would only grow by
-    E = D + lr * decay * W if isinstance(decay, float | int) else D
-    sure = of.of_state
-    D = E if not one.by_shape or E.norm() < D.norm() else D
-    for momentum in one.momenta:
-        if id(momentum.stored) not in momenta:
-            # a number alone is cut by no name
-            label = momentum.name + f", shaped as {one.name}" * (one.by_shape and any(cuts.values()))
-            momenta[id(momentum.stored)] = [*_examine(label, momentum, True, None, {}, cuts, options)]
-    split, heads, columns = _cuts_of(one.name, groups[0], cuts)
+def _steps(pair: _Pair, lr: float, rows: list[_Row], cuts: dict, options) -> Iterator[_Step]:
+    """Of one weight, or of its parts."""
+    group = pair.momentum.group if pair.momentum else {}
+    W = pair.old.read().double()
+    D = pair.new.read().double() - W + lr * _number(group.get("weight_decay")) * W
+    split, heads, columns = _cuts_of(pair.name, group, cuts)
     parts = lambda X: (
-        part for called, Y in _pieces(one.name, X, columns, groups[0], options)
+        part for called, Y in _pieces(pair.name, X, columns, group, options)
         for part in matrices(called, Y, split, heads)
     )  # fmt: skip
     for i, ((name, X, _), (_, V, _)) in enumerate(zip(parts(D), parts(W), strict=True)):
         size, flatness = (float(x) for x in step_shape(X, lr, 50))
-        judge = functools.partial(step_fault, size, flatness, rounding=float(rounding_size(V, old.dtype, lr)))
-        rows = [momenta[id(momentum.stored)][i] for momentum in one.momenta]
-        known = [(row.group, next(iter(row.one.lift.values()))) for row in rows]
-        faults = [judge(rate_scale(group, *X.shape), x) if x is not None else "" for group, x in known]
-        faults = faults if math.isfinite(size) else [STEP_NOT_FINITE]
-        if not known:
-            least = 0.1 * min(1, math.sqrt(X.shape[0] / X.shape[1]))
-            faults = [judge(math.nan, None) or SHORT_STEP * (0 < size < least)]
-        fault = "" if "" in faults else faults[0]
-        if fault == NOT_ORTHOGONAL and decay and known and math.isfinite(size):
-            # a decay of another rate is a multiple of the weights
-            rest = step_shape(X - (X * V).sum() / V.square().sum() * V, lr, 50)
-            scale_and_lift = [(rate_scale(group, *X.shape), lift) for group, lift in known]
-            flat = any(step_fault(*map(float, rest), *pair, 0) != NOT_ORTHOGONAL for pair in scale_and_lift)
-            fault = RATE_OR_DECAY if flat else fault
-        # of a file without a momentum any scale of the rate may be its own
-        sizes = [rate_scale(group, *X.shape) * math.sqrt(lift or 0) for group, lift in known]
-        scales = [{"adjust_lr": scale} for scale in ("original", "rms", "spectral")]
-        sizes = sizes if known else [1.0, *(rate_scale(scale, *X.shape) for scale in scales)]
-        sizes = [x for x in sizes if x > 0]
-        meant = min(sizes, key=lambda x: abs(math.log(size / x)), default=None) if 0 < size < math.inf else None
-        numbers = (x if math.isfinite(x) else None for x in (size, flatness))
-        # a step by f is as flat as its lift over the largest f²; a tenth for Nesterov's gradient and for rounding
-        most = [compose_quintics(torch.linspace(0, 1, 999, dtype=torch.float64), row.table).max() ** 2 for row in rows]
-        made = min((0.9 * (x or 0) / float(f) for (_, x), f in zip(known, most, strict=True)), default=0)
-        yield _Step(name, tuple(X.shape), *numbers, meant, fault, sure, flatness >= made)
+        lift = next(iter(rows[i].one.lift.values())) if rows else None
+        scale = rate_scale(group, *X.shape)
+        meant = scale * math.sqrt(lift or 0) if rows else None
+        rounding = float(rounding_size(V, pair.old.dtype, lr))
+        fault = step_fault(size, flatness, scale, lift, rounding)
+        if rows and rows[i].one.rank == 0 and fault != STEP_NOT_FINITE:
+            fault = _ZERO
+        elif lift is not None and fault in ("", NOT_ORTHOGONAL):
+            # a step by f is as flat as its lift over the largest f²; a tenth for Nesterov's gradient and for rounding
+            top = compose_quintics(torch.linspace(0, 1, 999, dtype=torch.float64), rows[i].table).max() ** 2
+            uneven = flatness < 0.9 * lift / float(top)
+            if fault:
+                # much flatter than the momentum is itself: orthogonalized, and then made short
+                flatter = flatness > 2 * rows[i].one.stable_rank / min(X.shape) and size < meant
+                fault = SHORT_STEP if flatter and not uneven else fault
+            elif meant >= 4 * rounding or math.isnan(meant):
+                off = not math.isnan(meant) and not meant * 2 / 3 <= size <= meant * 3 / 2
+                fault = _OFF if off else _UNEVEN if uneven else _LOW if flatness < STEP_FLAT else ""
+        change = float(torch.linalg.vector_norm(X) / torch.linalg.vector_norm(V))
+        meant = 0.0 if meant is not None and math.isnan(meant) else meant
+        yield _Step(
+            name, tuple(X.shape), *(x if math.isfinite(x) else None for x in (size, flatness, change)), meant, fault
+        )
 
 
-def _told_of(steps: list, says: list, dead: str, cut: bool, fine: bool, early: bool, width: int) -> tuple[str, bool]:
+def _step_report(steps: list[_Step], says: list, dead: str, ended: bool, cut: bool, width: int) -> tuple[str, bool]:
     """What two files say of their steps, and whether these are broken.
 
-    fine: whether nothing is to do with the momenta; early: whether nothing is to do with their reaches yet.
+    dead: what is wrong with their rate; ended: whether it is as small as at the end of a schedule.
     """
-    wrong, broken = ([step for step in steps if of(step)] for of in (lambda one: one.fault, lambda one: one.broken))
-    lost = 2 * sum(step.fault == STEP_LOST for step in steps) > len(steps)
-    moved = [step for step in steps if step.meant]
-    uneven = [step for step in moved if not step.fault and not step.flat]
-    low = [step for step in moved if step.flatness is not None and step.flatness < STEP_FLAT]
-    ratios = [step.size / step.meant for step in moved if step not in broken]
-    off = [x for x in ratios if not 2 / 3 <= x <= 3 / 2]
-    most = 2 * len(off) > len(ratios) and not lost
-    bad = bool(broken or lost or dead)
+    findings: dict[str, list[str]] = {}
+    for step in sorted(steps, key=lambda step: not step.broken):
+        if step.fault:
+            findings.setdefault(step.fault, []).append(printable(step.name))
+    lost = 2 * len(findings.get(STEP_LOST, ())) > len(steps)
+    bad = bool(dead or lost and not ended or any(step.broken for step in steps))
+    wrong = sum(map(len, findings.values()))
+    text = f"{len(steps)} steps are orthogonal and of their size."
     if wrong:
-        what = "are lost in the rounding of the weights" if lost else "are not Muon's at this rate"
-        text = f"{'BROKEN' if bad else 'Look'}: {len(wrong)} of {len(steps)} steps {what}."
-    elif most:
-        orthogonal = "" if uneven or low else "orthogonal, but "
-        text = f"Look: {len(off)} of {len(steps)} steps are {orthogonal}not of this rate's size."
-    elif uneven:
-        text = f"Look: {len(uneven)} of {len(steps)} steps are less flat than schedule and momentum make them."
-    elif not moved:
-        text = f"Look: none of {len(steps)} weights has moved by its momentum."
-    elif low:
-        word = "Early" if early else "Look"
-        text = (
-            f"{word}: {len(low)} of {len(steps)} steps are less flat than orthogonal ones, as their momenta make them."
-        )
-    else:
-        text = "Nothing to do: " * (fine and not dead) + f"{len(moved)} steps are orthogonal and of their size."
-    lines = [*_wrapped(f"BROKEN: {dead} {text.removeprefix('BROKEN: ')}" if dead else text, width, "  ")]
-    findings = {}
-    for fault in dict.fromkeys(step.fault for step in (*broken, *wrong)):
-        members = [step for step in wrong if step.fault == fault]
-        more = ", or your optimizer does not cut it" * (cut and any("[" in step.name for step in members))
-        findings[fault + more] = _few([printable(step.name) for step in members], width), _STEP_DO.get(fault, "")
-    if most:
-        median = f"{np.median(off):.2g} times it in the median; the rate, its scale or the decay may be another"
-        findings["most sizes are not what momentum and rate say"] = median, ""
-    if uneven:
-        do = "look whether every Newton–Schulz step is made, and in which format"
-        findings["less flat than schedule and momentum make it"] = _few([printable(x.name) for x in uneven], width), do
-    for i, (head, (of, do)) in enumerate(findings.items(), 1):
-        lines += _wrapped(f"{i}. {head}: {of}", width, "   ")
-        lines += _wrapped(f"   do     {do}", width, " " * 10) if do else []
-    for text in says:
+        text = f"{wrong} of {len(steps)} steps are not as they should be."
+    elif all(step.meant is None for step in steps):
+        text = f"No momentum of Muon's says whether these {len(steps)} steps are its own; they are flat enough."
+    word = "BROKEN: " if bad else "Look: " if wrong else ""
+    lines = _wrapped(" ".join(filter(None, (f"{word}{dead}".rstrip(), text))), width, "  ")
+    for i, (fault, names) in enumerate(findings.items(), 1):
+        more = ", or your optimizer does not cut it" * (cut and any("[" in name for name in names))
+        lines += _wrapped(f"{i}. {fault}{more}: {_few(names, width)}", width, "   ")
+        lines += _wrapped(f"   do     {(STEP_DO | _WEAKER)[fault]}", width, " " * 10)
+    for text in (*says, "", f"{STEP_RULE}; size is near √(lift max(1, m/n)) at torch's scale."):
         lines += _wrapped(text, width, "  ")
-    rule = f"{STEP_RULE}; size is near √(lift max(1, m/n)) at torch's scale."
-    lines += ["", *_wrapped(rule, width, "")]
-    shapes = ["×".join(map(str, step.shape)) for step in steps]
-    room = max(12, min(max(len(printable(step.name)) for step in steps), width - 21 - max(map(len, shapes))))
-    lines.append(f"{'matrix':{room}s}     size  flatness  shape")
     number = lambda value, form: "–" if value is None else format(value, form)
-    order = sorted(zip(steps, shapes, strict=True), key=lambda pair: (not pair[0].fault, pair[0].flatness or 0))
-    for step, shape in order:
-        cells = f"{number(step.size, '.3g'):>9s}  {number(step.flatness, '.2f'):>8s}  {shape}"
-        lines.append(f"{shortened(printable(step.name), room):{room}s}{cells}")
+    rows = [["matrix", "size", "flatness", "shape"]]
+    for step in sorted(steps, key=lambda step: (not step.fault, step.flatness or 0)):
+        numbers = number(step.size, ".3g"), number(step.flatness, ".2f")
+        rows.append([printable(step.name), *numbers, "×".join(map(str, step.shape))])
+    lines += aligned(rows, width)
     return "\n".join(lines), bad
 
 
@@ -745,7 +735,12 @@ def _parser() -> argparse.ArgumentParser:
     several = {"nargs": "+", "action": "extend", "default": []}
     add = parser.add_argument
     add("command", choices=["doctor"])
-    add("files", nargs="+", metavar="FILE", help="a file or folder of a checkpoint: .pt, .safetensors, .npz, DCP, ...")
+    add(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="a checkpoint (.pt, .safetensors, .npz, a DCP folder, ...), or two that are a step apart",
+    )
     add("--all", action="store_true", help="a row for every matrix, after the verdict")
     add("--schedule", **several, metavar="NAME", help="default: the file's; a name, or 'jordan x 6'")
     add("--split", **several, metavar="NAME=PARTS", help="qkv=3, rows qkv=512,64,64, columns c_attn=cols:3")
@@ -756,7 +751,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--conv", choices=["oihw", "hwio"], help="three dimensions or more are convolutions, of torch or of JAX")
     add("--other", metavar="FILE", help="the same momenta from another half batch")
     add("--reach", type=float, metavar="X", help="tell the shortest schedule that reaches so far")
-    text = "compare two checkpoints, a step at this rate apart; without X at the rate that the files store"
+    text = "of two files: the rate of the step between them; without X the rate that they store"
     add("--lr", type=float, nargs="?", const=True, metavar="X", help=text)
     add("--sort", choices=["reach", "lift", "noise", "rank", "name"], help="order of --all, smallest first")
     add("--top", type=int, metavar="N", help="only the first N rows")

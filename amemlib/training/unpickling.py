@@ -1,24 +1,23 @@
-"""Pickles and the archives of torch as data: tensors are places in the file, and nothing of a file is executed.
+"""Pickles and the archives of torch as data: nothing of a file is executed.
 
-torch.load(weights_only=True) refuses a whole checkpoint for one class that it does not know, and reads all of it. Here
-every class or function that is not on the list below becomes an `Inert` object, which only keeps what it was made of.
+torch.load(weights_only=True) refuses a whole checkpoint for one class that it does not know. Here every class or
+function that is not on the list below becomes an `Inert` object, which only keeps what it was made of; torch.load reads
+the archive and maps its tensors into memory, so that each is fetched when it is looked at.
 """
 
 import io
 import math
 import pickle
-import struct
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import torch
 from torch import Tensor
 
-_STORAGES = {"untyped": "uint8", "byte": "uint8", "char": "int8", "complexfloat": "complex64"}
-_STORAGES |= {"complexdouble": "complex128"}
 _MAGIC = 0x1950A86A20F9469CFC6C
 """The first number of what torch.save wrote before it wrote archives."""
 
@@ -32,10 +31,6 @@ class Stored:
     read: Callable[[], Tensor] | None = None
     reason: str = ""
     place: tuple = ()
-
-    def __setstate__(self, state) -> None:
-        # of a pickle: nothing of it changes where a tensor is read
-        pass
 
 
 class Inert:
@@ -71,78 +66,33 @@ class Inert:
     add = append
 
 
-def stored_array(array: np.ndarray) -> Stored:
-    """An array that is in memory already."""
-    kind = array.dtype.name if array.dtype.kind in "fiub" or array.dtype.name == "bfloat16" else str(array.dtype)
-    kind = "bfloat16" if array.dtype.str.endswith("V2") else kind
-    dtype = getattr(torch, kind, kind)
+class _Fixed:
+    """What BUILD, the opcode of a pickle that fills an object, cannot change."""
 
-    def read() -> Tensor:
-        raw = np.ascontiguousarray(array)
-        raw = raw.astype(raw.dtype.newbyteorder("="), copy=True) if raw.dtype.kind != "V" else raw.copy()
-        return torch.from_numpy(raw.reshape(-1).view(np.uint8)).view(dtype).reshape(array.shape)
+    __slots__ = ()
 
-    return Stored(array.shape, dtype, read)
+    def __setstate__(self, state) -> None:
+        pass
 
 
-def stored_bytes(source: str | bytes, first: int, shape, dtype: torch.dtype, stride=None, size: int = 0) -> Stored:
-    """A tensor that begins at a byte of a file, or of bytes; size: of its storage from there on, in numbers."""
-    shape, stride = tuple(shape), tuple(stride or _contiguous(shape))
-    if min(shape, default=0) < 0 or len(shape) != len(stride) or min(stride, default=0) < 0:
-        raise ValueError(f"a tensor of shape {shape} and strides {stride}")
-    count = math.prod(shape)
-    span = 1 + sum((n - 1) * step for n, step in zip(shape, stride, strict=True)) if count else 0
-    if span > size:
-        raise ValueError(f"shape {shape} needs {span} numbers, and the file has {size}")
-    if count > span:
-        return Stored(shape, dtype, None, f"with {span} stored numbers expanded to {count}")
-    place = (str(source) if isinstance(source, str) else id(source), first, shape, stride)
+class _Call(_Fixed):
+    """A function on the list, or for torch.load a class of storages, of which it asks the dtype."""
 
-    def read() -> Tensor:
-        raw = _take(source, first, span * dtype.itemsize)
-        return raw.view(dtype).as_strided(shape, stride).contiguous()
+    __slots__ = ("function", "dtype")
 
-    return Stored(shape, dtype, read, "", place)
-
-
-def _take(source: str | bytes, first: int, size: int) -> Tensor:
-    if isinstance(source, bytes):
-        raw = np.frombuffer(bytearray(source[first : first + size]), np.uint8)
-    else:
-        raw = np.fromfile(source, np.uint8, size, offset=first)
-    if len(raw) != size:
-        raise ValueError(f"ends after {len(raw)} of {size} bytes of a tensor")
-    return torch.from_numpy(raw)
-
-
-def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))
-
-
-class _Call:
-    """A function on the list, as a pickle gets it: BUILD cannot change it."""
-
-    __slots__ = ("function",)
-
-    def __init__(self, function: Callable):
-        self.function = function
+    def __init__(self, function: Callable | None, dtype: torch.dtype | None = None):
+        self.function, self.dtype = function, dtype
 
     def __call__(self, *args):
         return self.function(*args)
 
-    def __setstate__(self, state) -> None:
-        pass
 
-
-class _Dict(dict):
+class _Dict(_Fixed, dict):
     """Every kind of dict."""
-
-    def __setstate__(self, state) -> None:
-        pass
 
 
 class _Dtype:
-    """A format of numpy."""
+    """A format of numpy; numpy's own, of which bytes may be made pointers, are not on the list."""
 
     def __init__(self, name, *_):
         self.name, self.order = name.origin.rpartition(".")[2] if isinstance(name, type) else str(name), "="
@@ -150,11 +100,9 @@ class _Dtype:
     def __setstate__(self, state) -> None:
         self.order = state[1] if state[1] in ("<", ">") else "="
 
-    def array(self, raw: bytes, shape: tuple, order: str) -> Stored | str:
-        if self.name == "bfloat16":
-            return stored_bytes(bytes(raw), 0, shape, torch.bfloat16, None, len(raw) // 2)
-        dtype = np.dtype(self.name).newbyteorder(self.order)
-        if dtype.hasobject:
+    def array(self, raw: bytes, shape: tuple, order: str = "C") -> Stored:
+        dtype = np.dtype("V2" if self.name == "bfloat16" else self.name).newbyteorder(self.order)
+        if dtype.hasobject or not isinstance(raw, bytes):
             return Stored(tuple(shape), "object")
         return stored_array(np.frombuffer(raw, dtype).reshape(shape, order=order))
 
@@ -166,127 +114,30 @@ class _Array:
 
     def __setstate__(self, state) -> None:
         _, shape, dtype, fortran, raw = state
-        raw = raw if isinstance(raw, bytes) else b""
-        self.stored = dtype.array(raw, shape, "F" if fortran else "C") if raw else Stored(tuple(shape), "object")
+        self.stored = dtype.array(raw, shape, "F" if fortran else "C")
 
     def filled(self, state):
         self.__setstate__(state)
         return self
 
 
-def _scalar(dtype: _Dtype, raw: bytes):
-    return np.frombuffer(raw, np.dtype(dtype.name).newbyteorder(dtype.order))[0].item()
+def stored_tensor(X: Tensor) -> Stored:
+    """A tensor that is in memory, or mapped into it."""
+    count, held = X.numel(), 0 if X.is_meta else X.untyped_storage().nbytes() // X.itemsize
+    if count > held:
+        reason = f"with {held} stored numbers expanded to {count}" if held else "no numbers of its own"
+        return Stored(tuple(X.shape), X.dtype, None, reason)
+    return Stored(tuple(X.shape), X.dtype, lambda: X.detach(), "", (X.data_ptr(), X.shape, X.stride()))
 
 
-def _encoded(text: str, how: str) -> bytes:
-    # bytes in old protocols
-    if how not in ("latin1", "latin-1"):
-        raise ValueError(f"bytes encoded as {how!r}")
-    return text.encode("latin1")
-
-
-@dataclass(frozen=True)
-class _Storage:
-    dtype: torch.dtype
-    key: str
-    size: int
-
-
-class _Reader(pickle.Unpickler):
-    """One pickle; source and offsets: where the bytes of a storage begin, by its key."""
-
-    def __init__(self, file, source: str | bytes = b"", offsets: dict | None = None):
-        super().__init__(file, encoding="latin1")
-        self.source, self.offsets = source, offsets or {}
-        self.inert = {}
-        plain = lambda data, *_: data
-        tensor = lambda storage, first, shape, stride, *_: self._tensor(storage, storage.dtype, first, shape, stride)
-        typed = lambda storage, *of: self._tensor(storage, of[5], *of[:3])
-        quantized = lambda storage, first, shape, *_: Stored(tuple(shape), str(storage.dtype)[6:])
-        empty = lambda dtype, shape, *_: Stored(tuple(shape), dtype, None, "no numbers of its own")
-        known = {
-            "torch._utils": {
-                "_rebuild_tensor": tensor,
-                "_rebuild_tensor_v2": tensor,
-                "_rebuild_tensor_v3": typed,
-                "_rebuild_parameter": plain,
-                "_rebuild_parameter_with_state": plain,
-                "_rebuild_qtensor": quantized,
-                "_rebuild_meta_tensor_no_storage": empty,
-                "_rebuild_wrapper_subclass": lambda _, *rest: empty(*rest),
-            },
-            "torch._tensor": {"_rebuild_from_type_v2": _of_class},
-            "torch": {"Size": lambda shape=(): tuple(shape)},
-            "torch.serialization": {"_get_layout": lambda name: name},
-            "collections": {"OrderedDict": lambda pairs=(): _Dict(pairs), "defaultdict": lambda *_: _Dict()},
-            "_codecs": {"encode": _encoded},
-            "numpy": {"dtype": _Dtype},
-            "jax._src.array": {"_reconstruct_array": lambda function, args, state, *_: function(*args).filled(state)},
-        }
-        arrays = {"_reconstruct": lambda *_: _Array(), "scalar": _scalar}
-        for module in ("numpy.core", "numpy._core"):
-            known[module + ".multiarray"] = arrays
-            known[module + ".numeric"] = {"_frombuffer": lambda raw, dtype, *how: dtype.array(raw, *how)}
-        self.known = {(module, name): _Call(f) for module, names in known.items() for name, f in names.items()}
-
-    def find_class(self, module: str, name: str):
-        if (module, name) in self.known:
-            return self.known[module, name]
-        if module in ("torch", "torch.storage", "torch.cuda"):
-            if module == "torch" and isinstance(getattr(torch, name, None), torch.dtype):
-                return getattr(torch, name)
-            if name.endswith("Storage"):
-                kind = name.removesuffix("Storage").lower()
-                kind = _STORAGES.get(kind, kind)
-                if isinstance(getattr(torch, kind, None), torch.dtype):
-                    return getattr(torch, kind)
-        # one class a name, for an object may be made of a class that it names
-        if (module, name) not in self.inert:
-            self.inert[module, name] = type("Inert", (Inert,), {"origin": f"{module}.{name}"})
-        return self.inert[module, name]
-
-    def persistent_load(self, entry):
-        kind, dtype, key, _, size = entry[:5]
-        if kind != "storage" or not isinstance(dtype, torch.dtype):
-            raise ValueError("a reference that is no storage")
-        return _Storage(dtype, str(key), int(size))
-
-    def _tensor(self, storage, dtype, first, shape, stride) -> Stored:
-        if first < 0:
-            raise ValueError(f"a tensor that begins {-first} numbers before its storage")
-        if storage.key not in self.offsets:
-            raise ValueError(f"a storage {storage.key} that is not in the file")
-        at = self.offsets[storage.key] + first * dtype.itemsize
-        size = storage.size * storage.dtype.itemsize // dtype.itemsize - first
-        return stored_bytes(self.source, at, shape, dtype, stride, size)
-
-
-def _of_class(function, kind, args, state):
-    """A tensor of a class of its own: of a DTensor this rank's part, if that is the whole."""
-    made = function(*args)
-    if str(getattr(kind, "origin", "")).endswith("DTensor"):
-        pairs = {k: v for part in (state if isinstance(state, tuple) else (state,)) for k, v in (part or {}).items()}
-        local = pairs.get("_local_tensor")
-        if isinstance(local, Stored) and local.shape == made.shape:
-            return local
-        if isinstance(local, Stored):
-            return Stored(made.shape, made.dtype, None, f"a shard {local.shape} of {made.shape}")
-    return made
-
-
-def read_archive(source: str | bytes):
-    """What torch.save wrote, or a pickle of somebody else."""
-    with open(source, "rb") if isinstance(source, str) else io.BytesIO(source) as file:
-        if zipfile.is_zipfile(file):
-            return _read_zip(file, source)
-        file.seek(0)
-        if file.read(2) == b"PK":
-            raise ValueError("it is cut off, a zip file without its end")
-        file.seek(0)
-        first = _Reader(file, source).load()
-        if first == _MAGIC:
-            raise ValueError("a torch before 1.6 wrote it: load it and save it again")
-        return first
+def stored_array(array: np.ndarray) -> Stored:
+    """An array of numpy's or JAX's; what has two bytes and no other name is bfloat16."""
+    kind = "bfloat16" if array.dtype.str.endswith("V2") else array.dtype.name
+    dtype = getattr(torch, kind, None)
+    if not isinstance(dtype, torch.dtype):
+        return Stored(array.shape, str(array.dtype))
+    little = array.astype(array.dtype.newbyteorder("="), order="C") if array.dtype.kind != "V" else array.copy("C")
+    return stored_tensor(torch.from_numpy(little.reshape(-1).view(np.uint8)).view(dtype).reshape(array.shape))
 
 
 def children(node) -> dict:
@@ -296,24 +147,90 @@ def children(node) -> dict:
     return node if isinstance(node, dict) else dict(enumerate(node))
 
 
-def _read_zip(file, source: str | bytes):
-    archive = zipfile.ZipFile(file)
-    entries = {entry.filename: entry for entry in archive.infolist()}
-    start = next((name for name in entries if name == "data.pkl" or name.endswith("/data.pkl")), None)
-    if start is None:
-        raise ValueError("an archive without data.pkl")
-    folder, offsets = start.removesuffix("data.pkl"), {}
-    for name, entry in entries.items():
-        if name.startswith(folder) and entry.compress_type != zipfile.ZIP_STORED:
-            raise ValueError("its archive is compressed, as torch writes none")
-        if name.startswith(folder + "data/"):
-            file.seek(entry.header_offset + 26)
-            lengths = struct.unpack("<HH", file.read(4))
-            offsets[name.removeprefix(folder + "data/")] = entry.header_offset + 30 + sum(lengths)
-    order = entries.get(folder + "byteorder")
-    if order is not None and archive.read(order) != b"little":
-        raise ValueError("its numbers are big-endian")
-    return _Reader(io.BytesIO(archive.read(start)), source, offsets).load()
+def _encoded(text: str, how: str) -> bytes:
+    # bytes in old protocols
+    if how not in ("latin1", "latin-1"):
+        raise ValueError(f"bytes encoded as {how!r}")
+    return text.encode("latin1")
+
+
+def _of_class(function, kind, args, state):
+    """A tensor of a class of its own: of a DTensor this rank's part, if that is the whole."""
+    made = function(*args)
+    if str(getattr(kind, "origin", "")).endswith("DTensor"):
+        pairs = {k: v for part in (state if isinstance(state, tuple) else (state,)) for k, v in (part or {}).items()}
+        local = pairs.get("_local_tensor")
+        if isinstance(local, Tensor) and local.shape == made.shape:
+            return local
+        if isinstance(local, Tensor):
+            reason = f"a shard {tuple(local.shape)} of {tuple(made.shape)}"
+            return Stored(tuple(made.shape), made.dtype, None, reason)
+    return made
+
+
+def _empty(dtype, shape, *_) -> Tensor:
+    return torch.empty(shape, dtype=dtype, device="meta")
+
+
+def _known() -> dict[tuple[str, str], Callable]:
+    """The functions and classes that a pickle may call, by module and name."""
+    known = {("torch._utils", name): getattr(torch._utils, name) for name in _REBUILDS}
+    known |= {("torch._utils", name): lambda data, *_: data for name in _PARAMETERS}
+    known["torch._utils", "_rebuild_qtensor"] = lambda storage, first, shape, *_: Stored(tuple(shape), storage.dtype)
+    known["torch._utils", "_rebuild_meta_tensor_no_storage"] = _empty
+    known["torch._utils", "_rebuild_wrapper_subclass"] = lambda _, *rest: _empty(*rest)
+    known["torch._tensor", "_rebuild_from_type_v2"] = _of_class
+    known["torch", "Size"] = lambda shape=(): tuple(shape)
+    known["torch.serialization", "_get_layout"] = lambda name: name
+    known["collections", "OrderedDict"] = lambda pairs=(): _Dict(pairs)
+    known["collections", "defaultdict"] = lambda *_: _Dict()
+    known["_codecs", "encode"] = _encoded
+    known["numpy", "dtype"] = _Dtype
+    known["jax._src.array", "_reconstruct_array"] = lambda made, args, state, *_: made(*args).filled(state)
+    for module in ("numpy.core", "numpy._core"):
+        known[module + ".multiarray", "_reconstruct"] = lambda *_: _Array()
+        known[module + ".numeric", "_frombuffer"] = lambda raw, dtype, *how: dtype.array(raw, *how)
+    return {key: _Call(function) for key, function in known.items()}
+
+
+_REBUILDS = ("_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3")
+_PARAMETERS = ("_rebuild_parameter", "_rebuild_parameter_with_state")
+
+
+class _Reader(pickle.Unpickler):
+    """A pickle of which nothing is run."""
+
+    def __init__(self, file, **_):
+        super().__init__(file, encoding="latin1")
+        self.classes = _known()
+        self.classes["torch.storage", "UntypedStorage"] = _Call(None, torch.uint8)
+
+    def find_class(self, module: str, name: str):
+        dtype = getattr(torch, name, None) if module == "torch" else None
+        if isinstance(dtype, torch.dtype):
+            return dtype
+        # one class a name, for an object may be made of a class that it names
+        return self.classes.setdefault((module, name), type("Inert", (Inert,), {"origin": f"{module}.{name}"}))
+
+
+def read_archive(source: str | bytes):
+    """What torch.save wrote, or a pickle of somebody else."""
+    with open(source, "rb") if isinstance(source, str) else io.BytesIO(source) as file:
+        if file.read(2) != b"PK":
+            file.seek(0)
+            first = _Reader(file).load()
+            if first == _MAGIC:
+                raise ValueError("a torch before 1.6 wrote it: load it and save it again")
+            return first
+        if not zipfile.is_zipfile(file):
+            raise ValueError("it is cut off, a zip file without its end")
+        names = zipfile.ZipFile(file).namelist()
+        if any(name.endswith("constants.pkl") for name in names) or not any(n.endswith("data.pkl") for n in names):
+            raise ValueError("an archive of TorchScript, or of something else")
+        file.seek(0)
+        mapped = isinstance(source, str)
+        reader = SimpleNamespace(__name__="data", Unpickler=_Reader)
+        return torch.load(source if mapped else file, "cpu", reader, weights_only=False, mmap=mapped)
 
 
 def is_folder_of_torch(path: Path) -> bool:
@@ -361,7 +278,7 @@ def _joined(path: Path, shape: tuple[int, ...], properties: Inert, parts: list) 
     def read() -> Tensor:
         whole, filled = torch.empty(shape, dtype=dtype), 0
         for offset, info in parts:
-            piece = read_archive(_slice(path, info)).read()
+            piece = read_archive(_slice(path, info))
             whole[tuple(slice(a, a + n) for a, n in zip(offset, piece.shape, strict=True))] = piece
             filled += piece.numel()
         if filled != whole.numel():

@@ -20,7 +20,13 @@ from amemlib.training.diagnosis import (
     EARLY,
     LEAST_SLOPE,
     MOMENTA,
+    MOVING_MOMENTUM,
+    NOT_HIDDEN,
+    NOT_HIDDEN_DO,
+    STEP_DO,
+    STEP_NOT_FINITE,
     diagnose,
+    matrices,
     momentum_of,
     rounding_size,
     schedule_of,
@@ -28,15 +34,15 @@ from amemlib.training.diagnosis import (
     step_fault,
     step_shape,
 )
-from amemlib.training.muon import EPS, part_rows, rate_scale
+from amemlib.training.muon import EPS, rate_scale
 
-_KERNEL = 16
 _RESOLVED = 32 * torch.finfo(torch.float32).eps
 
-_MOMENTUM_NOT_FINITE = "the momentum is not finite"
-_BELOW = "‖M‖ is below ε: the momentum is hardly orthogonalised"
+_MOMENTUM_NOT_FINITE = f"the momentum is not finite: {STEP_DO[STEP_NOT_FINITE]}"
+_BELOW = "‖M‖ is below ε, so that the momentum is hardly orthogonalised: do not scale gradients down, or lower eps"
 _LOW = "the reach is below 1: two Newton–Schulz steps more lift most of the other directions (torch: ns_steps=7)"
 _SHORT = "the schedule is too short to orthogonalise: five of Jordan's steps are usual (torch: ns_steps=5)"
+_OF_MOMENTUM = (_MOMENTUM_NOT_FINITE, _BELOW, _SHORT)
 _STOPPED = 3
 """Steps at a rate of 0 in a row that are no warm-up's first."""
 _UNSEEN = f"the momentum cannot be seen, there is no tensor {', '.join(MOMENTA)} of numbers and the weight's shape"
@@ -45,7 +51,7 @@ _UNSEEN = f"the momentum cannot be seen, there is no tensor {', '.join(MOMENTA)}
 def watch(
     optimizer: torch.optim.Optimizer,
     every: int = 100,
-    log: Callable[[int, dict[str, float]], None] | str = print,
+    log: Callable[[int, dict[str, float]], None] | str | None = print,
     *,
     start: int = 0,
 ) -> torch.utils.hooks.RemovableHandle:
@@ -70,7 +76,7 @@ def watch(
         of the group, of `Muon` or torch.optim.Muon; any other optimizer is looked at as if it had Jordan's. Of a
         schedule that is a function only the lift is known, by applying it.
     log: a function gets all values, as floats; print one line of them; "wandb" or a `SummaryWriter` of TensorBoard a
-        few a group, group0/size/min and group0/size/median and so on, and those of the matrix in turn.
+        few a group, group0/size/min and group0/size/median and so on, and those of the matrix in turn; None nothing.
     start: how many steps went before; after a resume the number of the last one.
 
     In words, as a warning, once a matrix and cause: a step whose flatness is below 0.3 and below a third of the lift
@@ -131,6 +137,10 @@ def watch(
             lifts = _momentum_rows(one, momentum_of(optimizer.state.get(one.p, {})), rows, causes)
             if one.p in optimizer.state and lifts is None:
                 causes.append((_UNSEEN, one.name))
+            if one.group.get("base_momentum") != one.group.get("max_momentum"):
+                causes.append((MOVING_MOMENTUM, one.name))
+            if one.muon and NOT_HIDDEN.search(one.name):
+                causes.append((NOT_HIDDEN_DO, one.name))
             if one.p.grad is not None and (fault := _rate_fault(one)):
                 causes.append((fault, one.name))
             own = looks.get(one.name, ())
@@ -138,8 +148,8 @@ def watch(
                 lifts = _momentum_rows(one, one.p.grad, [], [])
             for look in own:
                 _step_rows(one, look, (lifts or {}).get(look.part), rows, causes)
-        if step < EARLY:
-            causes = [(cause, name) for cause, name in causes if cause != _LOW]
+        faulty = {name for cause, name in causes if cause in STEP_DO}
+        causes = [(cause, name) for cause, name in causes if cause != _LOW or step >= EARLY and name not in faulty]
         turn = next(reversed(looks), None)
         looks.clear()
         done = False
@@ -153,7 +163,8 @@ def watch(
             if names:
                 more = f" and {len(names) - 4} more" * (len(names) > 4)
                 names = [name + shapes.get(name.partition("[")[0], "") for name in names]
-                warnings.warn(f"step {step}, {', '.join(names[:4])}{more}: {cause}", stacklevel=level)
+                do = f": {STEP_DO[cause]}" if cause in STEP_DO else ""
+                warnings.warn(f"step {step}, {', '.join(names[:4])}{more}: {cause}{do}", stacklevel=level)
         send(step, {f"{key}/{part}": x for _, _, key, part, x in rows} if whole else _few(rows, turn))
 
     first, handle = optimizer.register_step_pre_hook(before), optimizer.register_step_post_hook(after)
@@ -176,11 +187,8 @@ class _Matrix(NamedTuple):
         """The matrices that a tensor of this parameter's shape is cut into, with their names."""
         X = X.full_tensor() if hasattr(X, "full_tensor") else X
         flatten, split, heads = (self.group.get(key) for key in ("flatten", "split", "heads"))
-        if flatten is None and X.ndim == 3 and X.shape[2] >= _KERNEL:
-            flatten, split = 2, X.shape[0]
-        X = X.reshape(math.prod(X.shape[: flatten or 1]), -1)
-        parts = X.split(part_rows(len(X), split, heads))
-        return [(f"{self.name}[{i}]" if len(parts) > 1 else self.name, part) for i, part in enumerate(parts)]
+        X = X.reshape(math.prod(X.shape[:flatten]), -1) if flatten else X
+        return [(name, part) for name, part, _ in matrices(self.name, X, split, heads)]
 
 
 class _Look(NamedTuple):
@@ -238,7 +246,8 @@ def _step_rows(one: _Matrix, look: _Look, lift: float | None, rows: list, causes
     known = lift is not None and math.isfinite(lift)
     scale = rate_scale(one.group, *look.shape) if one.muon else math.nan
     fault = step_fault(size, flatness if moved else math.nan, scale, lift if known else None, look.rounding.item())
-    if fault:
+    # of a momentum that is hardly orthogonalized the step says nothing more
+    if fault and not any(part == look.part and cause in _OF_MOMENTUM for cause, part in causes):
         causes.append((fault, look.part))
 
 
@@ -250,12 +259,10 @@ def _momentum_rows(one: _Matrix, M: Tensor | None, rows: list, causes: list) -> 
     table = schedule_of(one.group)[1]
     lifts = {}
     for part, X in one.parts(M):
-        norm, peak = torch.linalg.vector_norm(X.float()).item(), 1.0
-        if not 1e-15 < norm < 1e15:
-            # its square may leave float32
-            peak = X.abs().max().double().item()
-            X = X / peak
-            norm = torch.linalg.vector_norm(X.float()).item() * peak
+        # the square of its norm may leave float32
+        peak = X.abs().max().double().item()
+        X = X / peak if 0 < peak < math.inf else X
+        norm = torch.linalg.vector_norm(X.float()).item() * peak
         if not math.isfinite(peak):
             reach = lift = math.nan
             causes.append((_MOMENTUM_NOT_FINITE, part))
@@ -315,6 +322,8 @@ def _print(step: int, values: dict[str, float]) -> None:
 
 def _sender(log) -> tuple[Callable[[int, dict[str, float]], None], bool]:
     """What takes a step's values, and whether it wants all of them."""
+    if log is None:
+        return lambda step, values: None, False
     if isinstance(log, str) and log == "wandb":
         # not imported by name: the library needs four packages, and this is none of them
         wandb = import_module("wandb")
