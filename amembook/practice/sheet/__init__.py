@@ -219,7 +219,9 @@ EXPERIMENT = Experiment(
         "smoke": SheetConfig(arms=SMOKE, vocabulary=32, seeds=1, **TINY),
         "cpu": SheetConfig(),
         "confirm": SheetConfig(first_seed=52_000),
-        "confirm-decay": SheetConfig(arms=("adamw", "muon"), decay=0.1, dims=(48,), first_seed=52_010),
+        "confirm-decay": SheetConfig(
+            arms=("adamw", "muon"), octaves=(1, 2, 3, 4), decay=0.1, dims=(48,), first_seed=52_010
+        ),
         "confirm-maps": SheetConfig(
             arms=("muon", "cubic5", "muon 0.8", "muon 0.88", "plain 0.8", "plain 0.88", "plain 0.95"),
             octaves=(2, 3, 4),
@@ -228,10 +230,10 @@ EXPERIMENT = Experiment(
             first_seed=52_020,
         ),
         "confirm-bfloat16": SheetConfig(
-            arms=("float32", "master", "bfloat16"), octaves=(0, 2, 4, 6), dims=(48,), seeds=5, first_seed=52_030
+            arms=("float32", "master", "bfloat16"), octaves=(0, 2, 4), dims=(48,), seeds=5, first_seed=52_030
         ),
         "confirm-early": SheetConfig(
-            arms=("muon",), octaves=(2, 3, 4), dims=(48,), steps=400, looks=(20, 100, 400), seeds=6, first_seed=52_040
+            arms=("muon",), octaves=(2, 3, 4), dims=(48,), steps=400, looks=(20, 100, 400), seeds=5, first_seed=52_040
         ),
     },
     grids=grids,
