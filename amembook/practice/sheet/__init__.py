@@ -143,7 +143,7 @@ def summarise(config: SheetConfig, results: Results) -> tuple[dict, dict]:
     # in units of d²: query, key, value, output and expand have 16 entries in rows of d, contract 8 in rows of 4 d
     share = lambda dim, rate: (16 * share_kept(rate, dim) + 8 * share_kept(rate, 4 * dim)) / 24
     kept = {f"{dim}": [share(dim, rate) for rate in rates(config, "bfloat16")] for dim in config.dims}
-    return measured, {"kept": kept}
+    return {name: values for name, values in measured.items() if values}, {"kept": kept}
 
 
 def judge(config: SheetConfig, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import frame, kinds, name_lines, new_axes, optimizer, points
+from amembook.figures.style import frame, key, kinds, new_axes, optimizer, points
 from amembook.practice.sheet import EXPERIMENT, rates
 from amembook.run.base import config_of
 
@@ -26,8 +26,7 @@ def rates_figure(record: dict) -> Figure:
     at = np.exp(np.log(np.array(measured["rate"][f"{middle} adamw"])).mean())
     left.plot(at, np.mean(measured["start"][f"{middle}"]), "x", color=looks[1].colour, ms=11, mew=2)
     frame(left, "learning rate of the matrices", "test loss, nats a word", f"$d={middle}$", log="x")
-    left.legend()
     frame(right, "width $d$", "best learning rate", log="xy", base=2)
     right.set_xticks(dims, [f"{dim}" for dim in dims])
-    name_lines(right, at=0, offset=(0, 12))
+    key(left, below=3)
     return figure

@@ -17,7 +17,7 @@ FLAWS = [
     (("start", "48"), LOW[:4], "cost", "not reproduced"),
     (("rate", "48 muon"), [1e-5 * one for one in LOW[:4]], "factor", "not reproduced"),
     (("rate", "96 muon"), [1e-5 * one for one in LOW[:4]], "wider", "not reproduced"),
-    (("rate", "48 original"), LOW[:4], "units", "not reproduced"),
+    (("rate", "48 original"), lambda rates: [100 * one for one in rates], "units", "not reproduced"),
     (("best", "48 original"), HIGH[:4], "scales", "not reproduced"),
     (("best", "48 cubic5"), HIGH, "cubic", "not reproduced", "confirm-maps"),
     (("best", "48 muon 0.88"), HIGH, "momentum", "not reproduced", "confirm-maps"),
