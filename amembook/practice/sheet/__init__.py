@@ -211,7 +211,7 @@ def _rounded(config: SheetConfig, measured: dict, predicted: dict) -> Iterator[t
 
 
 SMOKE = ("adamw", "muon", "original", "cubic5", "float32", "master", "bfloat16")
-TINY = {"octaves": (0, 1, 2), "dims": (8,), "steps": 2, "looks": (1, 2), "batch": 2, "length": 8, "n_words": 2000}
+TINY = {"octaves": (0, 1, 2), "dims": (8,), "steps": 2, "looks": (1, 2), "batch": 2, "length": 8, "n_words": 4000}
 EXPERIMENT = Experiment(
     name="sheet",
     purpose=headline(__doc__),
