@@ -29,6 +29,20 @@ def word_losses(weights: dict[str, Tensor], rows: Int[Tensor, "B L1"]) -> Float[
     return F.cross_entropy(logits.flatten(0, 1), rows[:, 1:].flatten(), reduction="none")
 
 
+def start_and_batches(
+    text: Text, vocabulary: int, length: int, dim: int, batch: int, seed: int, device
+) -> tuple[dict[str, Tensor], Callable[[int], Int[Tensor, "B L1"]]]:
+    """The weights that a run starts with, and its batches by the number of the step: both the seed's."""
+    words = torch.from_numpy(text.train).to(device)
+    start = initial_weights(Network(vocabulary, length, dim, 4 * dim), seed)
+
+    def batches(step: int) -> Int[Tensor, "B L1"]:
+        places = np.random.default_rng([seed, step]).integers(0, len(words) - length, batch)
+        return words[torch.from_numpy(places).to(device)[:, None] + torch.arange(length + 1, device=device)]
+
+    return {name: W.to(device) for name, W in start.items()}, batches
+
+
 def train_language_model(
     text: Text,
     vocabulary: int,
@@ -42,15 +56,9 @@ def train_language_model(
     device,
 ) -> dict[str, Tensor] | None:
     """`train_matrices` of the matrices and the readout; start and batches are the seed's, whatever the update."""
-    words = torch.from_numpy(text.train).to(device)
-    start = initial_weights(Network(vocabulary, length, dim, 4 * dim), seed)
-
-    def batches(step: int) -> Int[Tensor, "B L1"]:
-        places = np.random.default_rng([seed, step]).integers(0, len(words) - length, batch)
-        return words[torch.from_numpy(places).to(device)[:, None] + torch.arange(length + 1, device=device)]
-
+    start, batches = start_and_batches(text, vocabulary, length, dim, batch, seed, device)
     return train_matrices(
-        {name: W.to(device) for name, W in start.items()},
+        start,
         {"unembedding": READOUT_LR},
         lambda weights, rows: word_losses(weights, rows).mean(),
         batches,
