@@ -52,10 +52,11 @@ SIDES = {"above": 1, "below": -1}
 
 @dataclass(frozen=True)
 class SheetConfig(Config):
-    """Runs of every arm at the rates first · 2^k, k in `octaves`, up to its last."""
+    """Runs of every arm at the rates first · 2^(k − lower), k in `octaves`, up to its last."""
 
     arms: Annotated[tuple[str, ...], some_of(*ARMS)] = ("adamw", "muon", "original")
     octaves: Naturals = (0, 1, 2, 3, 4, 5)
+    lower: Natural = 0
     decay: NonNegative = 0.0
     dims: Sizes = (24, 48, 96)
     steps: Several = 200
@@ -76,7 +77,7 @@ class SheetConfig(Config):
 
 def rates(config: SheetConfig, arm: str) -> list[float]:
     """The ladder of an arm."""
-    ladder = [ARMS[arm].first * 2.0**k for k in config.octaves]
+    ladder = [ARMS[arm].first * 2.0 ** (k - config.lower) for k in config.octaves]
     return [rate for rate in ladder if rate < 1.01 * ARMS[arm].last]
 
 
@@ -89,7 +90,7 @@ def grids(config: SheetConfig) -> dict[str, Grid]:
         for rate in rates(config, arm)
     }
     return {
-        "runs": Grid(measure, {"run": runs, "seed": draws(config)}, config=fixed(config, "arms", "octaves", "dims"))
+        "runs": Grid(measure, {"run": runs, "seed": draws(config)}, config=fixed(config, "arms", "octaves", "lower", "dims"))
     }
 
 
@@ -219,6 +220,8 @@ EXPERIMENT = Experiment(
         "smoke": SheetConfig(arms=SMOKE, vocabulary=32, seeds=1, **TINY),
         "cpu": SheetConfig(),
         "confirm": SheetConfig(first_seed=52_000),
+        # AdamW's best rate at d = 96 lay below Muon's ladder in `confirm`
+        "confirm-wide": SheetConfig(lower=2, dims=(96,), seeds=5, first_seed=52_050),
         "confirm-decay": SheetConfig(
             arms=("adamw", "muon"), octaves=(1, 2, 3, 4), decay=0.1, dims=(48,), first_seed=52_010
         ),
@@ -240,4 +243,5 @@ EXPERIMENT = Experiment(
     summarise=summarise,
     judge=judge,
     unseen_from=52_000,
+    added={"lower": 0},
 )
