@@ -97,13 +97,16 @@ def delay_figure(exponents: dict, lag: int, measured: dict) -> Figure:
 
 
 def stairs_figure(record: dict, dim: int) -> Figure:
-    """Counts of Muon and SGD after every step at one d of a record of `deflation`, on their predicted lines."""
+    """Counts of Muon and SGD after every step at one d of a record of `deflation`, on their predicted lines.
+
+    Both with thresholds at what is recovered: the rules `polar` and `sgd_half`.
+    """
     figure, (axis,) = new_axes()
     k = record["config"]["dims"].index(dim)
-    for rule, label in (("polar", "Muon"), ("sgd", "SGD")):
+    for rule, name, label in (("polar", "polar", "Muon"), ("sgd_half", "sgd", "SGD")):
         counts = np.array(record["measured"]["seed_counts"][rule][k]).T
         steps = np.arange(1, len(counts) + 1)
-        points(axis, steps, counts, optimizer(rule, label), law=record["predicted"]["counts"][rule][k])
+        points(axis, steps, counts, optimizer(name, label), law=record["predicted"]["counts"][rule][k])
     frame(axis, "steps", "recalled facts", rf"$d = {dim}$, $\alpha = {record['config']['alpha']:g}$", log="y")
     name_lines(axis, places={"Muon": (1, (0, 12)), "SGD": (1, (8, -8))})
     key(axis, {"formula": "-"}, loc="lower right")
