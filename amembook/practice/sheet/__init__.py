@@ -89,9 +89,8 @@ def grids(config: SheetConfig) -> dict[str, Grid]:
         for arm in config.arms
         for rate in rates(config, arm)
     }
-    return {
-        "runs": Grid(measure, {"run": runs, "seed": draws(config)}, config=fixed(config, "arms", "octaves", "lower", "dims"))
-    }
+    rest = fixed(config, "arms", "octaves", "lower", "dims")
+    return {"runs": Grid(measure, {"run": runs, "seed": draws(config)}, config=rest)}
 
 
 def lowest(y: np.ndarray) -> float:
