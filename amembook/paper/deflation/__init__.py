@@ -625,10 +625,10 @@ EXPERIMENT = Experiment(
         "rehearsal": DeflationConfig(
             dims=(128, 256),
             n_items=8192,
-            seeds=24,
+            seeds=12,
             batch_sizes=(4096, 65_536),
             parts=("batches",),
-            first_seed=30_700,
+            first_seed=30_900,
         ),
     },
     grids=deflation_grids,
