@@ -177,7 +177,7 @@ def test_the_essay_begins_with_a_figure_and_has_nothing_beside_it(browser):
         browse.open_page(page, browse.HTML / "index.html")
         top = "(box) => box.getBoundingClientRect().top"
         assert page.locator("[data-figure=dots] svg").evaluate("(box) => box.getBoundingClientRect().bottom") < 900
-        assert page.get_by_text("is so loud that").first.evaluate(top) < 1800
+        assert page.get_by_text("leak so loudly").first.evaluate(top) < 1800
         assert not page.locator(".bd-sidebar-primary nav:visible, .bd-sidebar-secondary:visible").count()
         assert not complaints
 
@@ -289,14 +289,14 @@ FIRST = [
 """Book, query, and the page that is called so: it comes first."""
 QUESTIONS = [
     ("momentum", "momentum optimizers"),
-    ("why does Muon beat SGD", "one-step"),
+    ("why does Muon beat SGD", "one-step index"),
     ("how many Newton-Schulz steps", "schedules accuracy questions"),
     ("what do I do with my checkpoint?", "doctor"),
     ("is weight decay needed", "optimizers questions"),
     ("QKV: one matrix or three", "shapes cheat-sheet questions"),
     ("bf16", "schedules questions"),
     ("what does undecided mean", "glossary evidence"),
-    ("open problems", "index"),
+    ("open problems", "index guide"),
     ("d^2 limit", "deflation"),
     ("is nesterov needed", "questions"),
     ("warmup", "questions"),

@@ -164,7 +164,7 @@ def _judge_gap(config, gap: dict, law: dict) -> dict:
     return {"gap": equivalence(numbers("gap at N, letters a state =", gap["pair"], error, config.seeds, **given))}
 
 
-def _judge_connected(config, measured: dict, law: list) -> dict:
+def _judge_connected(config, measured: dict, law) -> dict:
     share, law, draws = measured["share"], np.asarray(law), config.machines * config.seeds
     # the scatter that the exact law itself gives: that of a few draws may by chance be half as large
     error = np.sqrt(law * (1 - law) / draws)
