@@ -30,6 +30,25 @@ def facts_figure(s, frequencies, scale: float, running: dict) -> Figure:
     return figure
 
 
+def letters_figure(frequencies, s, scale: float, capacity: float) -> Figure:
+    """The letters p, s, t₀, d and m in their places: frequencies (N,) and singular values s (d,), by rank."""
+    figure, (axis,) = new_axes()
+    # the last ones are chance
+    shown = np.unique(np.geomspace(1, 0.95 * len(s), 40).astype(int))
+    axis.plot(np.arange(1, len(frequencies) + 1), frequencies, "-", color=GREY, lw=1.4, label="$p_i$")
+    [(look, _)] = kinds(["$s_k$"])
+    points(axis, shown, np.asarray(s)[shown - 1], look._replace(label="$s_k$"), ms=4)
+    axis.axhline(scale, color=GREY, lw=1, ls=":")
+    for place, letter, side in ((len(s), "$d$", "right"), (capacity, "$m$", "left")):
+        axis.axvline(place, color=GREY, lw=1, ls=":")
+        axis.annotate(letter, (place, 0.96), (-4 if side == "right" else 4, 0), ("data", "axes fraction"),
+                      "offset points", ha=side, va="top")  # fmt: skip
+    axis.annotate("$t_0$", (1, scale), (4, 3), textcoords="offset points")
+    frame(axis, "rank, the largest first", "size", log="xy")
+    key(axis, loc="lower left")
+    return figure
+
+
 def spectrum_figure(spectra: dict, laws: dict, dim: int) -> Figure:
     """Singular values in units of t₀ and their closed-form law: left sorted, right the density per unit of log s.
 
