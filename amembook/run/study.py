@@ -11,13 +11,13 @@
 there are is worked out here, so a record stores draws and no errors. The rule is that of `amembook.run.claims`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from types import SimpleNamespace
 
 import numpy as np
 
-from amembook.run.base import plain
+from amembook.run.base import Results, plain
 from amembook.run.claims import DIFFERENCE, RATIO, equivalence, numbers, order, standard_error
 
 Draws = Mapping[str, np.ndarray] | np.ndarray
@@ -36,6 +36,16 @@ def fixed(config, *varying: str) -> SimpleNamespace:
         raise ValueError(f"varying must be among {', '.join(fields)}, got {', '.join(odd)}")
     left_out = {"seeds", "first_seed", *varying}
     return SimpleNamespace(**{name: plain(value) for name, value in fields.items() if name not in left_out})
+
+
+def by_part(config, results: Results, summaries: Mapping[str, Callable]) -> tuple[dict, dict]:
+    """Measured and predicted numbers of the parts that a config measures, from the summary of each part."""
+    measured, predicted = {}, {}
+    for part, summary in summaries.items():
+        if part in config.parts:
+            of_part, law_of_part = summary(config, results)
+            measured, predicted = measured | of_part, predicted | law_of_part
+    return measured, predicted
 
 
 def law(name: str, draws: Draws, *, scale: str = RATIO, **held_to) -> dict:

@@ -8,6 +8,7 @@ from scipy.stats import binomtest
 from amembook.companions.advantage_regression.teachers import RISES, TEACHERS
 from amembook.run.base import Results, scaled, standard_error
 from amembook.run.claims import DIFFERENCE, SMALL, check, equivalence, numbers, order
+from amembook.run.study import by_part
 
 PARTS = ("identity", "floor", "variance", "race", "memory", "teachers")
 IDENTITY = 1e-12
@@ -19,13 +20,8 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     variance: ratio of one generation with V* to a group, by β and K. race, by β: V* − J at the best rate of each racer,
     draw by draw. memory, by offline samples: J at the best rate after 16, 64 and 256 generations, draw by draw.
     teachers, by policy."""
-    measured, predicted = {}, {}
-    summaries = dict(zip(PARTS, (_identity, _floor, _variance, _race, _memory, _teachers), strict=True))
-    for part in config.parts:
-        told, laws = summaries[part](config, results)
-        measured |= told
-        predicted |= laws
-    return measured, predicted
+    summaries = (_identity, _floor, _variance, _race, _memory, _teachers)
+    return by_part(config, results, dict(zip(PARTS, summaries, strict=True)))
 
 
 def _identity(config, results: Results) -> tuple[dict, dict]:

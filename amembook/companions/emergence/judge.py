@@ -5,6 +5,7 @@ import numpy as np
 from amembook.companions.emergence import expected
 from amembook.run.base import Results, slope, slope_error, standard_error
 from amembook.run.claims import DIFFERENCE, EXPONENT, NETWORK, SIZES, count_band, equivalence, numbers
+from amembook.run.study import by_part
 
 MISSED = 0.02
 """Share of directions that may be left unlearnt in the wide student's runs: half a direction of 24."""
@@ -29,13 +30,8 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     T_p over p ≥ 2 with its standard error; `loss` exponents, raw and with the tail; `missed`; `sharing`. `first[k]`,
     T_1 by d. `floor` by width. `sgd`, `samples`, `muon`. predicted: the same where it can be.
     """
-    measured, predicted = {}, {}
-    summaries = dict(zip(PARTS, (_flow, _first, _floor, _sgd, _samples, _muon), strict=True))
-    for part in config.parts:
-        told, laws = summaries[part](config, results)
-        measured |= told
-        predicted |= laws
-    return measured, predicted
+    summaries = (_flow, _first, _floor, _sgd, _samples, _muon)
+    return by_part(config, results, dict(zip(PARTS, summaries, strict=True)))
 
 
 def _flow(config, results: Results) -> tuple[dict, dict]:

@@ -5,6 +5,7 @@ import numpy as np
 from amembook.companions.quadratic import expected
 from amembook.run.base import Results, slope, slope_error, standard_error
 from amembook.run.claims import DIFFERENCE, EXPONENT, NETWORK, SIZES, check, count_band, equivalence, numbers
+from amembook.run.study import by_part
 
 PARTS = ("flow", "first", "floor", "sgd", "muon")
 FLOOR_BAND = 0.02
@@ -16,13 +17,7 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     T_{r/4} with the tail, and without it as `raw`; `curves`. `first`, T_1 by d, and `first_slope`, 4λ_1 dT_1/d log d.
     `floor[α]` by width over the best. `sgd`, `share`, `muon`. predicted: the same where it can be.
     """
-    measured, predicted = {}, {}
-    for part, summary in zip(PARTS, (_flow, _first, _floor, _sgd, _muon), strict=True):
-        if part in config.parts:
-            told, laws = summary(config, results)
-            measured |= told
-            predicted |= laws
-    return measured, predicted
+    return by_part(config, results, dict(zip(PARTS, (_flow, _first, _floor, _sgd, _muon), strict=True)))
 
 
 def _flow(config, results: Results) -> tuple[dict, dict]:

@@ -5,6 +5,7 @@ import numpy as np
 from amembook.companions.sparse_retrieval import expected
 from amembook.run.base import MAPS, Results, scaled, slope, standard_error
 from amembook.run.claims import DIFFERENCE, EXPONENT, SIZES, SMALL, check, count_band, equivalence, numbers, order
+from amembook.run.study import by_part
 from amemlib.equivalents import expected_capacity
 from amemlib.problem import Problem
 
@@ -21,14 +22,8 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
 
     predicted: the same where there is a law; `laws`, what each says of every case of one step.
     """
-    measured, predicted = {}, {}
     summaries = (_memory, _needed, _many, _attention, _small, _recurrent, _heads, _power)
-    for part, summary in zip(PARTS, summaries, strict=True):
-        if part in config.parts:
-            told, laws = summary(config, results)
-            measured |= told
-            predicted |= laws
-    return measured, predicted
+    return by_part(config, results, dict(zip(PARTS, summaries, strict=True)))
 
 
 def _memory(config, results: Results) -> tuple[dict, dict]:

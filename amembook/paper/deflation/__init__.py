@@ -43,6 +43,7 @@ from amembook.run.claims import (
     luck,
     rival_step_exponents,
 )
+from amembook.run.study import by_part
 from amemlib import theory
 from amemlib.checks import check_count
 from amemlib.equivalents import (
@@ -405,13 +406,8 @@ def deflation_summary(config: DeflationConfig, results: Results) -> tuple[dict, 
     Lists of `counts` are d × T, of `slope` and `interval` T, all by rule; `batch_counts` and its kin are B × T.
     `seed_…`: the same with an axis of seeds before T.
     """
-    parts = {"population": _population_summary, "batches": _batch_summary, "lemmas": _lemma_summary}
-    measured, predicted = {}, {}
-    for part in PARTS:
-        if part in config.parts:
-            of_part, law_of_part = parts[part](config, results)
-            measured, predicted = measured | of_part, predicted | law_of_part
-    return measured, predicted
+    summaries = {"population": _population_summary, "batches": _batch_summary, "lemmas": _lemma_summary}
+    return by_part(config, results, summaries)
 
 
 def _population_summary(config: DeflationConfig, results: Results) -> tuple[dict, dict]:
