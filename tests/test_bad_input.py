@@ -71,7 +71,7 @@ LIBRARY = [
     # one's own matrices and optimizer
     (lambda: am.diagnose([[1.0]]), TypeError, ["matrix", "list", "floating-point tensor"]),
     (lambda: am.watch([EYE]), TypeError, ["optimizer", "Optimizer"]),
-    (lambda: am.watch(am.Muon([torch.nn.Parameter(EYE)]), 1, None), TypeError, ["log", "None", "function"]),
+    (lambda: am.watch(am.Muon([torch.nn.Parameter(EYE)]), 1, 3), TypeError, ["log", "3", "function"]),
     (lambda: am.Muon([torch.nn.Parameter(EYE)], lr="fast"), TypeError, ["lr", "'fast'", "real number"]),
     # one gradient, its inputs and its siblings
     (lambda: am.second_moment(EMB.V, ONE_HALF), ValueError, ["weights", "(6,)", "(2,)"]),

@@ -331,5 +331,5 @@ def _sender(log) -> tuple[Callable[[int, dict[str, float]], None], bool]:
     if hasattr(log, "add_scalar"):
         return lambda step, values: [log.add_scalar(key, x, step) for key, x in values.items()], False
     if not callable(log):
-        raise TypeError(f"log must be a function, a SummaryWriter or 'wandb', got {shown(log)}")
+        raise TypeError(f"log must be a function, a SummaryWriter, 'wandb' or None, got {shown(log)}")
     return _print if log is print else log, True
