@@ -592,6 +592,17 @@ EXPERIMENT = Experiment(
             first_step=3,
             first_seed=44_700,
         ),
+        # over a factor of four in d a growth has twice the band that it has over two
+        "late-ends": DeflationConfig(
+            dims=(256, 1024),
+            n_items=65_536,
+            seeds=40,
+            parts=("population",),
+            rules=("sgd",),
+            growth=("ends",),
+            first_step=3,
+            first_seed=53_000,
+        ),
         "theta": DeflationConfig(
             dims=(256, 512),
             seeds=40,
@@ -599,6 +610,14 @@ EXPERIMENT = Experiment(
             rules=("smoothed_sign",),
             growth=("ends",),
             first_seed=44_800,
+        ),
+        "theta-many": DeflationConfig(
+            dims=(256, 512),
+            seeds=144,
+            parts=("population",),
+            rules=("smoothed_sign",),
+            growth=("ends",),
+            first_seed=53_100,
         ),
         "polar": DeflationConfig(
             dims=(256, 512, 1024),

@@ -234,6 +234,9 @@ EXPERIMENT = Experiment(
         "prefix": OneStepConfig(
             dims=(256, 512, 1024), seeds=40, parts=("one_step",), growth=("ends",), first_seed=43_000
         ),
+        "prefix-many": OneStepConfig(
+            dims=(256, 1024), seeds=80, parts=("one_step",), growth=("ends",), first_seed=53_300
+        ),
         "gpu": OneStepConfig(
             dims=(256, 512, 1024, 2048, 4096, 8192), n_items=131_072, seeds=8,
             sgd_dims=(4096, 16_384, 65_536, 262_144, 1_048_576), sgd_items=1024, first_seed=20_000,

@@ -448,6 +448,9 @@ EXPERIMENT = Experiment(
         "lemma-8": OptimalityConfig(
             spectrum_seeds=1000, spectrum_blocks=9, parts=("spectrum",), levels=("draws",), first_seed=47_000
         ),
+        "lemma-8-many": OptimalityConfig(
+            spectrum_seeds=1000, spectrum_blocks=36, parts=("spectrum",), levels=("draws",), first_seed=54_000
+        ),
         "gpu": OptimalityConfig(
             dims=(128, 256, 512, 1024, 2048), n_items=65_536, spectrum_dims=(32, 64, 128, 256, 512),
             spectrum_items=16_384, first_seed=26_500,
