@@ -40,7 +40,7 @@ _RESOLVED = 32 * torch.finfo(torch.float32).eps
 
 _MOMENTUM_NOT_FINITE = f"the momentum is not finite: {STEP_DO[STEP_NOT_FINITE]}"
 _BELOW = "‖M‖ is below ε, so that the momentum is hardly orthogonalised: do not scale gradients down, or lower eps"
-_LOW = "the reach is below 1: two Newton–Schulz steps more lift most of the other directions (torch: ns_steps=7)"
+_LOW = "the reach is below 1: more Newton–Schulz steps lift the rest, each multiplies it by 3.4 (torch: ns_steps)"
 _SHORT = "the schedule is too short to orthogonalise: five of Jordan's steps are usual (torch: ns_steps=5)"
 _OF_MOMENTUM = (_MOMENTUM_NOT_FINITE, _BELOW, _SHORT)
 _STOPPED = 3
