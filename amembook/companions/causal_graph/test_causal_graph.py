@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from amembook.companions.causal_graph import expected, network
-from amembook.companions.causal_graph.judge import sequences_needed
+from amembook.companions.causal_graph import expected, network, sequences_needed
 from amembook.networks.tasks import causal as tasks
 from amemlib import polar
 
