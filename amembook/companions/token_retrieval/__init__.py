@@ -1,6 +1,13 @@
 """`token-retrieval`: how many sequences one step needs to retrieve tokens, with random and with orthogonal vectors.
 
 On Vural, Bietti, Soltanolkotabi and Wu, arXiv:2603.15923.
+
+Claim: the early phase of empirical gradient descent on a one-layer transformer with random embeddings yields explicit
+formulas for its storage capacity with a multiplicative dependence between sample size, embedding dimension and sequence
+length, intrinsic under non-orthogonal embeddings (abstract).
+
+Caveats: a load at which a draw needs more samples than were tried is left out. The law of finding counts leading
+orders: its mean over all sizes is held to 10 %, every size as well. No law is known of a polar step on random vectors.
 """
 
 from dataclasses import dataclass
@@ -16,16 +23,9 @@ from amembook.companions.token_retrieval.measure import (
     measure_product,
     measure_samples,
 )
-from amembook.run.base import Chance, Config, Count, Counts, Experiment, Grid, Natural, Several, draws, each, some_of
+from amembook.run.base import Chance, Config, Count, Counts, Experiment, Grid, Natural, Several, draws, some_of
+from amembook.run.studies import headline
 from amemlib.checks import check_dims
-
-PAPER = "arXiv:2603.15923"
-CLAIM = (
-    "the early phase of empirical gradient descent on a one-layer transformer with random embeddings yields explicit "
-    "formulas for its storage capacity with a multiplicative dependence between sample size, embedding dimension and "
-    "sequence length, intrinsic under non-orthogonal embeddings (abstract)"
-)
-
 
 PARTS = ("cross", "grid")
 """V, d and L one at a time, with one-hot vectors, attention and a polar step; length and load together, and finding."""
@@ -102,46 +102,23 @@ def grids(config: TokenRetrievalConfig) -> dict[str, Grid]:
 
 EXPERIMENT = Experiment(
     name="token-retrieval",
-    purpose="samples that one gradient step needs to retrieve tokens, by V, d and L; attention; a Muon step instead",
+    purpose=headline(__doc__),
     profiles={
         "smoke": TokenRetrievalConfig(
-            n_tokens=16,
-            dim=48,
-            length=8,
-            lengths=(8, 16),
-            dims=(48, 64),
-            vocabularies=(8, 16),
-            per_label=(1, 2),
-            gain_per_label=(2, 4),
-            product_dim=48,
-            product_vocabularies=(8, 16),
-            product_lengths=(4, 8),
-            find_tokens=(8,),
-            find_dims=(16,),
-            find_lengths=(8,),
-            seeds=2,
+            n_tokens=16, dim=48, length=8, lengths=(8, 16), dims=(48, 64), vocabularies=(8, 16), per_label=(1, 2),
+            gain_per_label=(2, 4), product_dim=48, product_vocabularies=(8, 16), product_lengths=(4, 8),
+            find_tokens=(8,), find_dims=(16,), find_lengths=(8,), seeds=2,
         ),
         "cpu": TokenRetrievalConfig(),
         "grid": TokenRetrievalConfig(parts=("grid",), seeds=24, first_seed=5324),
         # the load V/d = 4 in dimensions in which the capacity is far, beside one; finding at V/d = 4 and 8
         "loads": TokenRetrievalConfig(
-            parts=("grid",),
-            product_dim=512,
-            product_vocabularies=(512, 2048),
-            find_tokens=(512, 512),
-            find_dims=(128, 64),
-            find_lengths=(512, 512),
-            seeds=8,
-            first_seed=6620,
+            parts=("grid",), product_dim=512, product_vocabularies=(512, 2048), find_tokens=(512, 512),
+            find_dims=(128, 64), find_lengths=(512, 512), seeds=8, first_seed=6620,
         ),
         # a polar step on one-hot vectors, by draws enough to decide; little of all else
         "gain": TokenRetrievalConfig(
-            parts=("cross",),
-            lengths=(32, 64),
-            dims=(256, 384),
-            vocabularies=(64, 256),
-            per_label=(8,),
-            seeds=24,
+            parts=("cross",), lengths=(32, 64), dims=(256, 384), vocabularies=(64, 256), per_label=(8,), seeds=24,
             first_seed=49_700,
         ),
     },
@@ -158,4 +135,4 @@ EXPERIMENT = Experiment(
         "find_dims": (64,),
         "find_lengths": (64,),
     },
-)
+)  # fmt: skip
