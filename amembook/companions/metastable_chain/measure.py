@@ -47,14 +47,14 @@ def measure_search(
     generator = np.random.default_rng([seed, round(1000 * budget), round(1e6 * edge), _SEARCH])
     chain = sample_chain(clusters, states, "random", degree, edge, generator)
     taken, cost = search(chain, search_rounds(rounds, clusters), walkers, budget, generator)
-    told = {"share": float(hard_steps(chain, taken).mean()), "cost": cost}
+    shares = {"share": float(hard_steps(chain, taken).mean()), "cost": cost}
     for name, reports in (("kept", least), ("once", 1)):
         hard = hard_steps(chain, kept_edges(taken, reports))
-        told[name] = {
+        shares[name] = {
             "recall": float(hard.sum() / clusters),
             "precision": float(hard.mean()) if len(hard) else float("nan"),
         }
-    return told
+    return shares
 
 
 def measure_pipeline(
