@@ -30,11 +30,8 @@ def measure_readouts(
     fine = torch.linspace(-1, 1, _FINE).expand(len(z), -1)
     off = (readout.answer(weights, fine) - target(fine)).square().unflatten(0, (len(tokens), -1))
     known = (shares * (readout.answer(weights, z) - target(z)).square()).sum(1).unflatten(0, (len(tokens), -1))
-    return {
-        "loss": known.amax(1).tolist(),
-        "error": off.mean((1, 2)).tolist(),
-        "worst": off.sum(1).sqrt().amax(1).tolist(),
-    }
+    measured = {"loss": known.amax(1), "error": off.mean((1, 2)), "worst": off.sum(1).sqrt().amax(1)}
+    return {key: values.tolist() for key, values in measured.items()}
 
 
 def measure_curve(
@@ -44,13 +41,9 @@ def measure_curve(
     target, weights, *_ = _trained(frequency, [shown], every, "adam", width, steps, lr, muon_lr, seed)
     z = torch.linspace(-1, 1, _CURVE).expand(2, -1)
     known = torch.from_numpy(sampled_points(shown, bool(every))).float().expand(2, -1)
-    return {
-        "z": z[0].tolist(),
-        "answer": readout.answer(weights, z)[0].tolist(),
-        "target": target(z)[0].tolist(),
-        "points": known[0].tolist(),
-        "known": target(known)[0].tolist(),
-    }
+    curves = {"z": z, "answer": readout.answer(weights, z), "target": target(z)}
+    curves |= {"points": known, "known": target(known)}
+    return {key: rows[0].tolist() for key, rows in curves.items()}
 
 
 def measure_transformers(
