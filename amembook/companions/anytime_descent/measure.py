@@ -40,12 +40,10 @@ def measure_family(schedule: str, levels: int, repeats: float) -> dict:
 def measure_certificate(schedule: str, n_steps: int, repeats: float) -> dict:
     """The certified bound on f(x_T) − f* over all smooth convex f, its residuals, and what the family reaches."""
     rates = steps.schedule_of(schedule, n_steps, repeats)
-    found = certificate.certify(rates)
+    proof = certificate.certify(rates)
     right = np.concatenate([np.geomspace(1e-3, 1, 2000), 1 / (2 * np.cumsum(rates) + 1)])
-    return {
-        "bound": found.bound,
-        "family": float(_worst(rates, right, np.geomspace(1e-2, 10, 40))[-1]),
-    } | certificate.residuals(rates, found)
+    family = float(_worst(rates, right, np.geomspace(1e-2, 10, 40))[-1])
+    return {"bound": proof.bound, "family": family} | certificate.residuals(rates, proof)
 
 
 def measure_random(functions: int, random_levels: int, repeats: float, seed: int) -> dict:
@@ -111,7 +109,7 @@ def measure_memory(
     rates = torch.from_numpy(np.stack(list(plans.values()))) / lipschitz
     polar_rates = torch.tensor(muon_rates, dtype=torch.float64)[:, None, None]
     W = torch.zeros(len(names), dim, dim, dtype=torch.float64)
-    before, inertia, told = W[descent], 1.0, {"loss": [], "items": []}
+    before, inertia, curves = W[descent], 1.0, {"loss": [], "items": []}
     needed = [math.nan] * len(names)
     for t in range(n_steps + 1):
         scores = V @ W.transpose(1, 2) @ U.T
@@ -119,8 +117,8 @@ def measure_memory(
         items = (scores.argmax(2) == torch.arange(n_items)).sum(1)
         needed = [t if math.isnan(n) and c >= _ALL * n_items else n for n, c in zip(needed, items, strict=True)]
         if (t + 1) & t == 0 and t:
-            told["loss"].append(((scores.logsumexp(2) - own) @ q).tolist())
-            told["items"].append(items.tolist())
+            curves["loss"].append(((scores.logsumexp(2) - own) @ q).tolist())
+            curves["items"].append(items.tolist())
         if t == n_steps:
             break
         G = (U - scores.softmax(2) @ U).transpose(1, 2) @ (q[:, None] * V)
@@ -135,7 +133,7 @@ def measure_memory(
                 W[descent + 1 :] + polar_rates * polar(G[descent + 1 :]),
             ]
         )
-    by_name = {key: dict(zip(names, np.transpose(rows).tolist(), strict=True)) for key, rows in told.items()}
+    by_name = {key: dict(zip(names, np.transpose(rows).tolist(), strict=True)) for key, rows in curves.items()}
     return by_name | {"needed": dict(zip(names, needed, strict=True)), "looseness": lipschitz / at_zero}
 
 
