@@ -38,9 +38,10 @@ def fixed(config, *varying: str) -> SimpleNamespace:
     return SimpleNamespace(**{name: plain(value) for name, value in fields.items() if name not in left_out})
 
 
-def of_part(config, part: str, *names: str) -> dict:
-    """The fields `<part>_<name>` of a config by name, which a grid of that part holds fixed."""
-    return {name: getattr(config, f"{part}_{name}") for name in names}
+def of_part(config, part: str, *names: str, **others: str) -> dict:
+    """The fields `<part>_<name>` of a config, which a grid of that part holds fixed; under `key` for `key=name`."""
+    names = {name: name for name in names} | others
+    return {key: getattr(config, f"{part}_{name}") for key, name in names.items()}
 
 
 def by_part(config, results: Results, summaries: Mapping[str, Callable]) -> tuple[dict, dict]:

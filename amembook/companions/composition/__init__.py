@@ -94,8 +94,7 @@ def grids(config: CompositionConfig) -> dict[str, Grid]:
     alone = {name: one | {"steps": budgets[name]} for name, one in optimizers.items()}
     net = {"mixture": config.net_steps, "k only": config.net_only_steps}
     regimes = {name: {"regime": name, "steps": steps} for name, steps in net.items()}
-    network = of_part(config, "net", "samples", "dim", "layers", "lr") | {"n_things": config.net_things}
-    network["n_samples"] = network.pop("samples")
+    network = of_part(config, "net", "dim", "layers", "lr", n_things="things", n_samples="samples")
     pairs = {"size": measure.products(config.correlation_ks, config.correlation_things)}
     built = {"size": measure.products(config.built_ks, (config.built_things,))}
     networks = {
