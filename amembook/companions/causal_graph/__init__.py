@@ -21,14 +21,7 @@ from typing import Annotated
 
 import numpy as np
 
-from amembook.companions.causal_graph.measure import (
-    LAWS,
-    SAMPLES,
-    expect_recovery,
-    measure_profile,
-    measure_recovery,
-    measure_training,
-)
+from amembook.companions.causal_graph import measure
 from amembook.networks.tasks.causal import make_graph
 from amembook.run.base import (
     MAPS,
@@ -105,10 +98,10 @@ def grids(config: CausalGraphConfig) -> dict[str, Grid]:
     """Recovery measured and expected on the same graphs, the profile of scores by length, and trained networks."""
     axes = {"case": cases(config), "seed": draws(config)}
     return {
-        "recovery": Grid(measure_recovery, axes),
-        "expected": Grid(expect_recovery, axes),
-        "profile": Grid(measure_profile, {"length": config.lengths, "seed": draws(config)}),
-        "training": Grid(measure_training, {"graph": config.graphs, "seed": draws(config)}),
+        "recovery": Grid(measure.measure_recovery, axes),
+        "expected": Grid(measure.expect_recovery, axes),
+        "profile": Grid(measure.measure_profile, {"length": config.lengths, "seed": draws(config)}),
+        "training": Grid(measure.measure_training, {"graph": config.graphs, "seed": draws(config)}),
     }
 
 
@@ -138,11 +131,11 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     """
     names = list(results.grids["recovery"].axes["case"])
     by_case = lambda values: dict(zip(names, values, strict=True))
-    mean = lambda measure, *keys: by_case(results.array(measure, *keys).mean(1))
+    mean = lambda grid, *keys: by_case(results.array(grid, *keys).mean(1))
     measured, predicted = {}, {}
-    for part, measure in ((measured, "recovery"), (predicted, "expected")):
+    for part, grid in ((measured, "recovery"), (predicted, "expected")):
         for key in ("recovered", "spread"):
-            part[key] = {step: mean(measure, key, step) for step in MAPS}
+            part[key] = {step: mean(grid, key, step) for step in MAPS}
         part["needed"] = {
             step: {name: sequences_needed(config.n_sequences, curve) for name, curve in curves.items()}
             for step, curves in part["recovered"].items()
@@ -166,7 +159,7 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     measured["profile"] = dict(zip(map(str, config.lengths), profile.mean(1), strict=True))
     measured["profile_limit"] = extrapolated.mean(0)
     measured["profile_error"] = standard_error(extrapolated, 0)
-    predicted["profile"] = {name: results.array("profile", "laws", name).mean((0, 1)) for name in LAWS}
+    predicted["profile"] = {name: results.array("profile", "laws", name).mean((0, 1)) for name in measure.LAWS}
     trained = results.draws["training"].flat[0]
     read = lambda *keys: results.array("training", *keys)
     training = {key: read(key).mean(1) for key in ("recovered", "attention", "least_attention")}
@@ -253,7 +246,7 @@ def _shares(config, measured: dict, step: str, least: int, laws: dict, rivals: d
 
 def _standard_scores(config, results: Results) -> np.ndarray:
     """|measured − exact mean| of every score in standard errors, (cases, draws, T, T); 0 where j > i."""
-    variance = results.array("expected", "sequence_variance") / (SAMPLES * max(config.n_sequences))
+    variance = results.array("expected", "sequence_variance") / (measure.SAMPLES * max(config.n_sequences))
     variance = variance + results.array("expected", "scores_variance")
     off = np.abs(results.array("recovery", "scores") - results.array("expected", "scores"))
     return off / np.sqrt(np.where(variance > 0, variance, np.inf))

@@ -57,15 +57,9 @@ def measure_recovery(
 
 
 def expect_recovery(
-    graph: str,
-    n_states: int,
-    length: int,
-    alpha: float,
-    n_sequences: list[int],
-    n_kernels: int,
-    n_noise: int,
+    graph: str, n_states: int, length: int, alpha: float, n_sequences: list[int], n_kernels: int, n_noise: int,
     seed: int,
-) -> dict:
+) -> dict:  # fmt: skip
     """The same from one sequence's mean, exact for each of many kernels, and covariance; nothing comes from the curves.
 
     scores_variance: of the kernels' mean. sequence_variance: of one sequence's scores. population: the share of edges
@@ -114,16 +108,9 @@ def measure_profile(n_states: int, length: int, alpha: float, profile_sequences:
 
 
 def measure_training(
-    graph: str,
-    n_states: int,
-    length: int,
-    alpha: float,
-    ood_alpha: float,
-    steps: int,
-    batch_size: int,
-    lr: float,
+    graph: str, n_states: int, length: int, alpha: float, ood_alpha: float, steps: int, batch_size: int, lr: float,
     seed: int,
-) -> dict:
+) -> dict:  # fmt: skip
     """A network trained from scratch: edges found, attention on them, and how well it and its peers predict.
 
     inside: on kernels as in training; outside: on kernels of concentration `ood_alpha`.

@@ -73,15 +73,8 @@ def muon_figure(record: dict) -> Figure:
     noise, gain, error, law = (arrays(values)[order] for values in numbers)
     points(axes[0], noise, gain, look, error=error, law=law)
     axes[0].axhline((8 / (3 * np.pi)) ** 2, color=GREY, ls="--", lw=1, label=r"$(8/3\pi)^2$")
-    frame(
-        axes[0],
-        r"noise $r=\sqrt{V(L-1)/N}$",
-        "signal over noise, Muon / SGD",
-        "one-hot vectors",
-        log="x",
-        base=2,
-        zero=True,
-    )
+    labels = r"noise $r=\sqrt{V(L-1)/N}$", "signal over noise, Muon / SGD", "one-hot vectors"
+    frame(axes[0], *labels, log="x", base=2, zero=True)
     cases = np.array(measured["cases"], dtype=float)
     load = cases[:, 0] / cases[:, 1]
     points(axes[1], load, measured["ratio"], look, error=arrays(measured["ratio_error"]))
