@@ -17,13 +17,7 @@ from typing import Annotated
 
 import numpy as np
 
-from amembook.companions.anytime_descent import steps
-from amembook.companions.anytime_descent.measure import (
-    measure_certificate,
-    measure_family,
-    measure_memory,
-    measure_random,
-)
+from amembook.companions.anytime_descent import measure, steps
 from amembook.run.base import (
     Alpha,
     Config,
@@ -81,10 +75,10 @@ def grids(config: AnytimeConfig) -> dict[str, Grid]:
     cases |= {"one repeat": {"schedule": "anytime", "repeats": 1.0}}
     steps = range(1, config.certified + 1)
     return {
-        "family": Grid(measure_family, names),
-        "certificate": Grid(measure_certificate, {"case": cases, "n_steps": steps}),
-        "random": Grid(measure_random, seeds),
-        "memory": Grid(measure_memory, seeds),
+        "family": Grid(measure.measure_family, names),
+        "certificate": Grid(measure.measure_certificate, {"case": cases, "n_steps": steps}),
+        "random": Grid(measure.measure_random, seeds),
+        "memory": Grid(measure.measure_memory, seeds),
     }
 
 

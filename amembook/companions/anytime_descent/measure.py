@@ -80,15 +80,9 @@ def measure_random(functions: int, random_levels: int, repeats: float, seed: int
 
 
 def measure_memory(
-    n_items: int,
-    dim: int,
-    alpha: float,
-    memory_levels: int,
-    repeats: float,
-    factors: list[int],
-    muon_rates: list[float],
-    seed: int,
-) -> dict:
+    n_items: int, dim: int, alpha: float, memory_levels: int, repeats: float, factors: list[int],
+    muon_rates: list[float], seed: int,
+) -> dict:  # fmt: skip
     """Loss and recovered items of the memory by method, after 2^k − 1 steps; and steps to nine tenths of the items.
 
     Rates of gradient descent are in units of 1/L, L = ‖Σ p v vᵀ‖ max |u_j − u_k|²/4, which bounds the curvature of the
@@ -126,13 +120,8 @@ def measure_memory(
         point, grown = W[descent] + G[descent] / lipschitz, (1 + math.sqrt(1 + 4 * inertia**2)) / 2
         ahead = point + (inertia - 1) / grown * (point - before)
         before, inertia = point, grown
-        W = torch.cat(
-            [
-                W[:descent] + rates[:, t, None, None] * G[:descent],
-                ahead[None],
-                W[descent + 1 :] + polar_rates * polar(G[descent + 1 :]),
-            ]
-        )
+        planned = W[:descent] + rates[:, t, None, None] * G[:descent]
+        W = torch.cat([planned, ahead[None], W[descent + 1 :] + polar_rates * polar(G[descent + 1 :])])
     by_name = {key: dict(zip(names, np.transpose(rows).tolist(), strict=True)) for key, rows in curves.items()}
     return by_name | {"needed": dict(zip(names, needed, strict=True)), "looseness": lipschitz / at_zero}
 

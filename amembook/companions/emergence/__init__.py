@@ -110,9 +110,8 @@ def grids(config: EmergenceConfig) -> dict[str, Grid]:
     first = {"degree": config.degrees, "dim": config.dims, "seed": draws(config, config.first_draws)}
     points = {f"{a} {d}": {"amplitude": a, "dim": d} for line in lines(config).values() for a, d in line}
     all_of_them = few | {"until": config.n_teachers, "horizon": config.floor_patience / smallest(config.n_teachers)}
-    sgd = of_part(config, "sgd", "teachers", "dim", "width", "lr")
-    sgd = {"n_teachers": sgd.pop("teachers"), "step": sgd.pop("lr")} | sgd | few
-    some = of_part(config, "first", "width", "step") | {"n_teachers": config.first_teachers} | few
+    sgd = of_part(config, "sgd", "dim", "width", n_teachers="teachers", step="lr") | few
+    some = of_part(config, "first", "width", "step", n_teachers="teachers") | few
     every = {
         "flow": Grid(measure_flow, {"case": cases(config)} | seeds, until=config.n_teachers),
         "first": Grid(measure_flow, first, **some, horizon=1e5, until=1),

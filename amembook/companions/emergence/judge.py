@@ -7,7 +7,7 @@ import numpy as np
 from amembook.companions.emergence import expected
 from amembook.run.base import Results, slope, slope_error, standard_error
 from amembook.run.claims import DIFFERENCE, EXPONENT, NETWORK, SIZES, count_band, equivalence, numbers
-from amembook.run.study import by_part
+from amembook.run.study import by_part, means
 
 MISSED = 0.02  # share of directions that may be left unlearnt in the wide student's runs
 PARTS = ("flow", "first", "floor", "sgd", "samples", "muon")
@@ -72,22 +72,15 @@ def _flow_case(config, flow: dict, runs) -> tuple[dict, dict]:
     measured = {
         "times": scaled.sum(0) / count,
         "times_error": np.sqrt(np.square(centred).sum(0) / count / np.maximum(count - 1, 1)),
-        "exponent": exponents.mean(),
-        "exponent_error": standard_error(exponents, 0),
-        "loss": losses.mean(),
-        "loss_error": standard_error(losses, 0),
+        **means({"exponent": exponents, "loss": losses}, 0),
         "raw": np.mean([loss_slope(run["loss_times"], run["losses"]) for run in runs]),
         "missed": 1 - known.mean(),
         "sharing": np.mean([run["sharing"] for run in runs]),
         "curve_time": at,
         "curve_loss": np.mean([run["losses"][:common] for run in runs], 0),
     }
-    return measured, {
-        "times": mean * a,
-        "exponent": slope(ranks[1:], mean[1:]),
-        "loss": loss_slope(at, additive, tail),
-        "curve_loss": additive,
-    }
+    laws = {"times": mean * a, "exponent": slope(ranks[1:], mean[1:]), "loss": loss_slope(at, additive, tail)}
+    return measured, laws | {"curve_loss": additive}
 
 
 def _first(config, results: Results) -> tuple[dict, dict]:
@@ -122,9 +115,7 @@ def _sgd(config, results: Results) -> tuple[dict, dict]:
     a = expected.amplitudes(config.first_exponent, config.sgd_teachers)
     exponents, laws = (np.array([slope(np.arange(2, len(a) + 1), row[1:]) for row in rows]) for rows in (times, flow))
     gaps = np.log(times / flow)
-    measured = {}
-    for key, values in {"times": times * a, "gap": gaps.mean(1), "exponent": exponents}.items():
-        measured |= {key: values.mean(0), f"{key}_error": standard_error(values, 0)}
+    measured = means({"times": times * a, "gap": gaps.mean(1), "exponent": exponents}, 0)
     return {"sgd": measured}, {"sgd": {"times": (flow * a).mean(0), "exponent": laws.mean()}}
 
 

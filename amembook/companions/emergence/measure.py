@@ -16,17 +16,9 @@ _ALIGNED = 0.5
 
 
 def measure_flow(
-    exponent: float,
-    n_teachers: int,
-    dim: int,
-    width: int,
-    degree: int,
-    init: float,
-    step: float,
-    horizon: float,
-    until: int,
-    seed: int,
-) -> dict:
+    exponent: float, n_teachers: int, dim: int, width: int, degree: int, init: float, step: float, horizon: float,
+    until: int, seed: int,
+) -> dict:  # fmt: skip
     """The population flow in Euler steps, up to the time `horizon` or until the first `until` directions are learnt.
 
     times: T_p, when half of a_p is captured, NaN where it is not. loss_times, losses: the loss at times that grow by
@@ -41,17 +33,9 @@ def measure_flow(
 
 
 def measure_sgd(
-    exponent: float,
-    n_teachers: int,
-    dim: int,
-    width: int,
-    degree: int,
-    init: float,
-    step: float,
-    horizon: float,
-    batch: int,
-    seed: int,
-) -> dict:
+    exponent: float, n_teachers: int, dim: int, width: int, degree: int, init: float, step: float, horizon: float,
+    batch: int, seed: int,
+) -> dict:  # fmt: skip
     """The same by online SGD from the same start, a fresh batch a step; `flow` holds the flow's own times."""
     a = torch.from_numpy(amplitudes(exponent, n_teachers))
     generator = torch.Generator().manual_seed(seed)
@@ -107,15 +91,9 @@ def measure_samples(amplitude: float, dim: int, degree: int, overlap: float, cha
 
 
 def _run(
-    W: Tensor,
-    move: Callable[[Tensor], Tensor],
-    a: Tensor,
-    degree: int,
-    step: float,
-    horizon: float,
-    until: int,
+    W: Tensor, move: Callable[[Tensor], Tensor], a: Tensor, degree: int, step: float, horizon: float, until: int,
     least: float = 0.5,
-) -> tuple[Tensor, dict]:
+) -> tuple[Tensor, dict]:  # fmt: skip
     times, loss_times, losses = torch.full_like(a, math.nan), [], []
     taken, following = 0, least
     before = teacher_student.captured(W, len(a), degree)

@@ -13,16 +13,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Annotated
 
+from amembook.companions.spectral_emergence import measure
 from amembook.companions.spectral_emergence.expected import amplitudes, batch_times, growth_times
 from amembook.companions.spectral_emergence.judge import TURN, judge, summarise
-from amembook.companions.spectral_emergence.measure import (
-    RIVALS,
-    measure_batch,
-    measure_crowd,
-    measure_facts,
-    measure_power,
-    measure_rival,
-)
 from amembook.networks.teacher_student import check_decay, check_degree
 from amembook.run.base import (
     Alpha,
@@ -124,20 +117,19 @@ def grids(config: SpectralConfig) -> dict[str, Grid]:
         horizon = 8 * float(batch_times(a, dim, config.degree, ratio * dim).max())
         batches[f"{dim} {ratio}"] = {"dim": dim, "batch": ratio * dim, "horizon": horizon}
     search = {"power": config.search_powers, "dim": config.search_dims, "seed": draws(config, config.search_draws)}
-    sizes = {part: {"n_teachers": getattr(config, f"{part}_teachers")} for part in ("search", "batch")}
-    sizes["search"] |= {"horizon": 1e6, "until": "aligned"} | of_part(config, "search", "width", "init", "pace")
-    sizes["batch"] |= of_part(config, "batch", "width", "init")
+    first = of_part(config, "search", "width", "init", "pace", n_teachers="teachers")
+    noisy = of_part(config, "batch", "width", "init", n_teachers="teachers")
     few = of_part(config, "few", "width", "horizon")
-    facts = {"frequency_exponent": config.fact_exponent, "pace": config.fact_pace, "horizon": 100.0}
+    facts = of_part(config, "fact", "pace", frequency_exponent="exponent")
     return {
-        "flow": Grid(measure_power, {"case": cases(config)} | seeds, until="learnt"),
-        "search": Grid(measure_power, search, **sizes["search"]),
-        "norm": Grid(measure_rival, seeds, rival="by norm", horizon=config.rival_horizon),
-        "few": Grid(measure_rival, {"rival": tuple(RIVALS)[1:]} | seeds, **few),
-        "few_polar": Grid(measure_power, seeds, power=0.0, until="learnt", **few),
-        "batch": Grid(measure_batch, {"case": batches} | seeds, **sizes["batch"]),
-        "facts": Grid(measure_facts, {"power": config.powers}, **facts),
-        "crowd": Grid(measure_crowd, seeds, **of_part(config, "crowd", "dim", "alpha", "steps")),
+        "flow": Grid(measure.measure_power, {"case": cases(config)} | seeds, until="learnt"),
+        "search": Grid(measure.measure_power, search, **first, horizon=1e6, until="aligned"),
+        "norm": Grid(measure.measure_rival, seeds, rival="by norm", horizon=config.rival_horizon),
+        "few": Grid(measure.measure_rival, {"rival": tuple(measure.RIVALS)[1:]} | seeds, **few),
+        "few_polar": Grid(measure.measure_power, seeds, power=0.0, until="learnt", **few),
+        "batch": Grid(measure.measure_batch, {"case": batches} | seeds, **noisy),
+        "facts": Grid(measure.measure_facts, {"power": config.powers}, **facts, horizon=100.0),
+        "crowd": Grid(measure.measure_crowd, seeds, **of_part(config, "crowd", "dim", "alpha", "steps")),
     }
 
 

@@ -55,13 +55,9 @@ def _search(config, results: Results) -> tuple[dict, dict]:
     for power in config.search_powers:
         logs = np.log(results.array("search", "aligned", power=power)[..., 0])
         times, error = np.exp(logs.mean(1)), np.atleast_1d(standard_error(logs))
-        measured[f"{power:.3f}"] = {
-            "times": times,
-            "times_error": error,
-            "exponent": slope(dims, times),
-            # starts of different d are independent
-            "exponent_error": np.sqrt((x**2 * error**2).sum()) / (x**2).sum(),
-        }
+        measured[f"{power:.3f}"] = {"times": times, "times_error": error, "exponent": slope(dims, times)}
+        # starts of different d are independent
+        measured[f"{power:.3f}"]["exponent_error"] = np.sqrt((x**2 * error**2).sum()) / (x**2).sum()
         runs = [expected.decoupled(a, d, *sizes, power, config.law_draws)["aligned"][:, 0] for d in dims]
         law = np.exp([np.log(run).mean() for run in runs])
         limit = expected.search_exponent(config.degree, power)
@@ -80,13 +76,8 @@ def _few(config, results: Results) -> tuple[dict, dict]:
     a = expected.amplitudes(config.exponent, config.n_teachers)
     never = np.isinf(expected.row_times(a, config.dim, config.few_width, config.degree, 400))
     missed = np.isnan(neuron)
-    measured = {
-        "missed": missed.mean(),
-        "missed_error": standard_error(missed.mean(1), 0),
-        "by_rank": missed.mean(0),
-        "polar_missed": np.isnan(polar).mean(),
-        "polar_times": _by_rank(polar)["times"],
-    }
+    measured = {"missed": missed.mean(), "missed_error": standard_error(missed.mean(1), 0), "by_rank": missed.mean(0)}
+    measured |= {"polar_missed": np.isnan(polar).mean(), "polar_times": _by_rank(polar)["times"]}
     return measured, {"missed": never.mean(), "by_rank": never.mean(0)}
 
 
