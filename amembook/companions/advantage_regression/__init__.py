@@ -16,14 +16,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
+from amembook.companions.advantage_regression import measure
 from amembook.companions.advantage_regression.judge import PARTS, judge, summarise
-from amembook.companions.advantage_regression.measure import (
-    measure_floor,
-    measure_identity,
-    measure_memory,
-    measure_race,
-    measure_variance,
-)
 from amembook.companions.advantage_regression.teachers import measure_teachers
 from amembook.run.base import (
     Alpha,
@@ -85,12 +79,13 @@ def grids(config: RegressionConfig) -> dict[str, Grid]:
     floors |= {"exact": {"n_offline": 0, "group": 1}, "group": {"n_offline": 0, "group": 4}}
     racers = {f"star {count}": {"n_offline": count, "group": 1} for count in config.race_offline}
     racers |= {f"group {count}": {"n_offline": 0, "group": count} for count in config.groups}
+    race = {"beta": config.race_betas, "racer": racers}
     every = {
-        "identity": Grid(measure_identity, seeds),
-        "floor": Grid(measure_floor, {"rate": config.rates, "baseline": floors} | seeds),
-        "variance": Grid(measure_variance, {"beta": config.betas, "group": config.groups} | seeds),
-        "race": Grid(measure_race, {"beta": config.race_betas, "racer": racers} | seeds, n_prompts=config.race_prompts),
-        "memory": Grid(measure_memory, {"n_offline": (0, 8)} | seeds),
+        "identity": Grid(measure.measure_identity, seeds),
+        "floor": Grid(measure.measure_floor, {"rate": config.rates, "baseline": floors} | seeds),
+        "variance": Grid(measure.measure_variance, {"beta": config.betas, "group": config.groups} | seeds),
+        "race": Grid(measure.measure_race, race | seeds, n_prompts=config.race_prompts),
+        "memory": Grid(measure.measure_memory, {"n_offline": (0, 8)} | seeds),
         "teachers": Grid(measure_teachers, seeds),
     }
     return {part: every[part] for part in config.parts}

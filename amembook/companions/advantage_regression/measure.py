@@ -86,15 +86,9 @@ def measure_variance(n_prompts: int, n_answers: int, beta: float, group: int, se
 
 
 def measure_race(
-    n_prompts: int,
-    n_answers: int,
-    beta: float,
-    n_offline: int,
-    group: int,
-    race_rates: list[float],
-    budget: int,
+    n_prompts: int, n_answers: int, beta: float, n_offline: int, group: int, race_rates: list[float], budget: int,
     seed: int,
-) -> dict:
+) -> dict:  # fmt: skip
     """Mean V* − J after `budget` generations a prompt from π_ref, by rate; those for V̂ are taken off the budget."""
     log_ref, reward = policies.sample_table(n_prompts, n_answers, seed)
     generator = np.random.default_rng([seed, 3])
@@ -115,17 +109,9 @@ def measure_race(
 
 
 def measure_memory(
-    n_items: int,
-    dim: int,
-    alpha: float,
-    labels: int,
-    memory_beta: float,
-    memory_steps: int,
-    sgd_rates: list[float],
-    polar_rates: list[float],
-    n_offline: int,
-    seed: int,
-) -> dict:
+    n_items: int, dim: int, alpha: float, labels: int, memory_beta: float, memory_steps: int, sgd_rates: list[float],
+    polar_rates: list[float], n_offline: int, seed: int,
+) -> dict:  # fmt: skip
     """J of the memory as a policy over `labels` answers, one of them right, after 16, 64 and 256 generations a prompt.
 
     By map and rate; J* beside it. V̂ from n_offline answers of the uniform policy, 0 for V*.

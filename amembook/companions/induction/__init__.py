@@ -14,14 +14,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
+from amembook.companions.induction import measure
 from amembook.companions.induction.judge import judge, summarise
-from amembook.companions.induction.measure import (
-    expected_transition,
-    measure_cost,
-    measure_samples,
-    measure_training,
-    measure_transition,
-)
 from amembook.run.base import (
     Config,
     Count,
@@ -74,11 +68,11 @@ def grids(config: InductionConfig) -> dict[str, Grid]:
     """Critical scales by training distribution, by sample size, after training; the cheapest distribution."""
     seeds = {"seed": draws(config)}
     return {
-        "transition": Grid(measure_transition, {"shape": shapes(config)} | seeds),
-        "expected": Grid(expected_transition, {"shape": shapes(config)}),
-        "samples": Grid(measure_samples, {"n_sequences": config.sample_sizes} | seeds),
-        "cost": Grid(measure_cost, {"power": config.cost_powers} | seeds),
-        "training": Grid(measure_training, seeds),
+        "transition": Grid(measure.measure_transition, {"shape": shapes(config)} | seeds),
+        "expected": Grid(measure.expected_transition, {"shape": shapes(config)}),
+        "samples": Grid(measure.measure_samples, {"n_sequences": config.sample_sizes} | seeds),
+        "cost": Grid(measure.measure_cost, {"power": config.cost_powers} | seeds),
+        "training": Grid(measure.measure_training, seeds),
     }
 
 

@@ -13,16 +13,9 @@ _READOUT, _TRANSFORMER = range(2)
 
 
 def measure_readouts(
-    frequency: int,
-    ratios: Sequence[float],
-    every: int,
-    optimizer: str,
-    width: int,
-    steps: int,
-    lr: float,
-    muon_lr: float,
-    seed: int,
-) -> dict:
+    frequency: int, ratios: Sequence[float], every: int, optimizer: str, width: int, steps: int, lr: float,
+    muon_lr: float, seed: int,
+) -> dict:  # fmt: skip
     """Read-outs trained on what strings of length N show, all lengths up to N if `every`, for each whole m = ratio · ω:
     the loss there, and the mean and worst error on [−1, 1], the range of arbitrarily long strings."""
     tokens = whole_samples(frequency, ratios)
@@ -47,17 +40,9 @@ def measure_curve(
 
 
 def measure_transformers(
-    period: int,
-    samples: Sequence[int],
-    wave: int,
-    width: int,
-    steps: int,
-    batch_size: int,
-    lr: float,
-    longer: Sequence[int],
-    n_strings: int,
-    seed: int,
-) -> dict:
+    period: int, samples: Sequence[int], wave: int, width: int, steps: int, batch_size: int, lr: float,
+    longer: Sequence[int], n_strings: int, seed: int,
+) -> dict:  # fmt: skip
     """Transformers trained on strings of length N = mΔ, for each m of `samples`: errors at N times each of `longer`;
     the share of attention outside the class that matters, at N and at the longest, the larger of a pair."""
     generator = np.random.default_rng([seed, period, wave, _TRANSFORMER])

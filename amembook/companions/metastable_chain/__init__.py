@@ -16,15 +16,7 @@ from typing import Annotated
 
 import numpy as np
 
-from amembook.companions.metastable_chain import expected
-from amembook.companions.metastable_chain.measure import (
-    measure_pipeline,
-    measure_reward,
-    measure_search,
-    measure_step,
-    measure_time,
-    time_axes,
-)
+from amembook.companions.metastable_chain import expected, measure
 from amembook.companions.metastable_chain.search import search_rounds
 from amembook.run.base import (
     MAPS,
@@ -102,13 +94,13 @@ def step_cases(config: MetastableChainConfig) -> dict[str, dict]:
 def grids(config: MetastableChainConfig) -> dict[str, Grid]:
     """Times; shares of a search by budget; times after it; steps to learn hard steps; the first gradient."""
     seeds = {"seed": draws(config)}
-    times = {name: case for axis in time_axes(config).values() for name, case in axis.items()}
+    times = {name: case for axis in measure.time_axes(config).values() for name, case in axis.items()}
     return {
-        "time": Grid(measure_time, {"case": times} | seeds),
-        "search": Grid(measure_search, {"edge": config.search_edges, "budget": config.budgets} | seeds),
-        "pipeline": Grid(measure_pipeline, {"edge": config.edges} | seeds),
-        "reward": Grid(measure_reward, seeds),
-        "step": Grid(measure_step, {"case": step_cases(config)} | seeds),
+        "time": Grid(measure.measure_time, {"case": times} | seeds),
+        "search": Grid(measure.measure_search, {"edge": config.search_edges, "budget": config.budgets} | seeds),
+        "pipeline": Grid(measure.measure_pipeline, {"edge": config.edges} | seeds),
+        "reward": Grid(measure.measure_reward, seeds),
+        "step": Grid(measure.measure_step, {"case": step_cases(config)} | seeds),
     }
 
 
@@ -123,7 +115,7 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
 
 
 def _time(config, results: Results) -> tuple[dict, dict]:
-    cases, axes = results.grids["time"].axes["case"], time_axes(config)
+    cases, axes = results.grids["time"].axes["case"], measure.time_axes(config)
     times, laws = (results.array("time", key).mean(1) for key in ("time", "law"))
     places = {axis: [list(cases).index(name) for name in own] for axis, own in axes.items()}
     sizes = {"edge": config.edges, "size": config.sizes, "ring": np.array(config.rings) - 1, "circle": config.sizes}

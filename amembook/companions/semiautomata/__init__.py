@@ -15,15 +15,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
+from amembook.companions.semiautomata import measure
 from amembook.companions.semiautomata.judge import PARTS, judge, summarise
-from amembook.companions.semiautomata.measure import (
-    measure_agreement,
-    measure_connected,
-    measure_gap,
-    measure_price,
-    measure_words,
-    measure_zipf,
-)
 from amembook.run.base import Alphas, Config, Count, Experiment, Grid, Natural, Positives, Sizes, draws, some_of
 from amembook.run.studies import headline
 from amemlib.checks import check_count, check_dims
@@ -66,13 +59,14 @@ class SemiautomataConfig(Config):
 def grids(config: SemiautomataConfig) -> dict[str, Grid]:
     """Agreement by N; a pair's factor and connectedness by letters a state; words needed; a memory of letters."""
     seeds, states = {"seed": draws(config)}, {"gap_states": config.gap_states}
+    words = {"learn_states": config.learn_states, "turn": config.turns_learnt}
     every = {
-        "agreement": Grid(measure_agreement, {"n_states": config.states} | seeds),
-        "gap": Grid(measure_gap, states | {"gap_per_state": config.gap_per_state} | seeds),
-        "connected": Grid(measure_connected, states | {"few_per_state": config.few_per_state} | seeds),
-        "words": Grid(measure_words, {"learn_states": config.learn_states, "turn": config.turns_learnt} | seeds),
-        "price": Grid(measure_price, {"length": config.price_lengths, "looks": config.price_looks} | seeds),
-        "zipf": Grid(measure_zipf, {"zipf": config.zipfs} | seeds),
+        "agreement": Grid(measure.measure_agreement, {"n_states": config.states} | seeds),
+        "gap": Grid(measure.measure_gap, states | {"gap_per_state": config.gap_per_state} | seeds),
+        "connected": Grid(measure.measure_connected, states | {"few_per_state": config.few_per_state} | seeds),
+        "words": Grid(measure.measure_words, words | seeds),
+        "price": Grid(measure.measure_price, {"length": config.price_lengths, "looks": config.price_looks} | seeds),
+        "zipf": Grid(measure.measure_zipf, {"zipf": config.zipfs} | seeds),
     }
     return {part: every[part] for part in config.parts}
 

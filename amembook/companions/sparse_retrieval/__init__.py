@@ -15,16 +15,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
+from amembook.companions.sparse_retrieval import measure
 from amembook.companions.sparse_retrieval.judge import PARTS, judge, summarise
-from amembook.companions.sparse_retrieval.measure import (
-    measure_attention,
-    measure_heads,
-    measure_memory,
-    measure_needed,
-    measure_power,
-    measure_recurrent,
-    measure_small,
-)
 from amembook.run.base import (
     Alphas,
     Chance,
@@ -94,14 +86,16 @@ def grids(config: SparseRetrievalConfig) -> dict[str, Grid]:
     heads = {f"{H} of {q}": {"heads": H, "targets": q} for q in config.head_targets for H in range(1, q + 1)}
     long = {str(N): {"n_positions": N, "code_dim": config.base_code} for N in config.positions}
     every = {
-        "memory": Grid(measure_memory, {"n_positions": config.memory_positions} | seeds),
-        "needed": Grid(measure_needed, {"case": cases(config)} | seeds, many=0),
-        "needed-many": Grid(measure_needed, {"case": long} | seeds, many=1),
-        "attention": Grid(measure_attention, {"many": (0, 1), "n_positions": config.lengths} | seeds),
-        "small": Grid(measure_small, {"small_samples": config.small_samples} | seeds),
-        "recurrent": Grid(measure_recurrent, {"before": (1, 0), "read_positions": config.read_positions} | seeds),
-        "heads": Grid(measure_heads, {"heads": heads} | seeds),
-        "power": Grid(measure_power, {"alpha": config.alphas, "step_positions": config.step_positions} | seeds),
+        "memory": Grid(measure.measure_memory, {"n_positions": config.memory_positions} | seeds),
+        "needed": Grid(measure.measure_needed, {"case": cases(config)} | seeds, many=0),
+        "needed-many": Grid(measure.measure_needed, {"case": long} | seeds, many=1),
+        "attention": Grid(measure.measure_attention, {"many": (0, 1), "n_positions": config.lengths} | seeds),
+        "small": Grid(measure.measure_small, {"small_samples": config.small_samples} | seeds),
+        "recurrent": Grid(
+            measure.measure_recurrent, {"before": (1, 0), "read_positions": config.read_positions} | seeds
+        ),
+        "heads": Grid(measure.measure_heads, {"heads": heads} | seeds),
+        "power": Grid(measure.measure_power, {"alpha": config.alphas, "step_positions": config.step_positions} | seeds),
     }
     return {part: every[part] for part in config.parts}
 

@@ -59,16 +59,9 @@ def measure_attention(
 
 
 def measure_small(
-    small_positions: int,
-    dim: int,
-    small_code: int,
-    small_samples: int,
-    width: int,
-    steps: int,
-    lr: float,
-    forward_lr: float,
-    seed: int,
-) -> dict:
+    small_positions: int, dim: int, small_code: int, small_samples: int, width: int, steps: int, lr: float,
+    forward_lr: float, seed: int,
+) -> dict:  # fmt: skip
     """Risks of trained attention and of a trained feed-forward network from the same number of labels, one each."""
     generator = np.random.default_rng([seed, small_samples, _TRAINED])
     codes = sample_codes(small_positions, small_code, generator)[None]
