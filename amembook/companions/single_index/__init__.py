@@ -38,7 +38,7 @@ from amembook.run.base import (
 )
 from amembook.run.claims import DIFFERENCE, SIZES, count_band, equivalence, numbers
 from amembook.run.studies import headline
-from amembook.run.study import means
+from amembook.run.study import by_part, claims_by_part, means
 from amemlib.checks import check_dims
 
 FLAT, FLAT_FROM = (
@@ -94,8 +94,10 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
 
     Names: "one pass, σ" and "full batch, σ". Then `muon` by neurons, `escape` and `recovered` by dimension.
     """
-    if "samples" not in config.parts:
-        return _muon_dims(config, results)
+    return by_part(config, results, {"samples": _samples, "muon": _muon_dims})
+
+
+def _samples(config, results: Results) -> tuple[dict, dict]:
     dims = np.array(config.dims)
     measured = {key: {} for key in ("ratios", "errors", "slope", "interval", "flat", "flat_interval", "rate")}
     predicted = {"ratios": {}, "slope": {}, "flat": {}}
@@ -120,9 +122,7 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     measured |= means({key: results.array("squared", key).astype(float) for key in ("escape", "recovered")})
     sizes = config.exact_ratio, config.rate, measure.ESCAPED, config.law_draws
     predicted["escape"] = [expected.escape_steps(d, *sizes) for d in config.dims]
-    if "muon" not in config.parts:
-        return measured, predicted
-    return tuple(part | own for part, own in zip((measured, predicted), _muon_dims(config, results), strict=True))
+    return measured, predicted
 
 
 def _muon_dims(config, results: Results) -> tuple[dict, dict]:
@@ -142,20 +142,22 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     squared: the start is left after the law's steps, and every draw ends in the direction itself.
     muon: n/d by neurons is the law's. muon_dims: the same in several dimensions.
     """
-    by_dim = {}
-    if "muon" in config.parts:
-        over_d, counts = measured["muon_dims"], np.array(config.neurons, dtype=float)
-        d = np.array(config.muon_dims, dtype=float)[:, None]
-        of_dims = {"n/d ∝ 1/√m": counts**-0.5 + 0 * d, "n/d ∝ m^(−0.4)": counts**-0.4 + 0 * d}
-        of_dims |= {"n/d ∝ log(d)/√m": np.log(d) * counts**-0.5}
-        rivals = {name: scaled(shape, over_d) for name, shape in of_dims.items()}
-        at = [f"{d}, {m}" for d in config.muon_dims for m in config.neurons]
-        held_to = {"law": predicted["muon_dims"], "band": count_band(config.muon_dims)[:, None], "at": at}
-        held_to |= {"rivals": rivals}
-        judged = numbers("n/d at d, m =", over_d, measured["muon_dims_error"], config.seeds, **held_to)
-        by_dim = {"muon_dims": equivalence(judged)}
-    if "samples" not in config.parts:
-        return by_dim
+    return claims_by_part(config, measured, predicted, {"samples": _judge_samples, "muon": _judge_muon_dims})
+
+
+def _judge_muon_dims(config, measured: dict, predicted: dict) -> dict[str, dict]:
+    over_d, counts = measured["muon_dims"], np.array(config.neurons, dtype=float)
+    d = np.array(config.muon_dims, dtype=float)[:, None]
+    of_dims = {"n/d ∝ 1/√m": counts**-0.5 + 0 * d, "n/d ∝ m^(−0.4)": counts**-0.4 + 0 * d}
+    of_dims |= {"n/d ∝ log(d)/√m": np.log(d) * counts**-0.5}
+    held_to = {"law": predicted["muon_dims"], "band": count_band(config.muon_dims)[:, None]}
+    held_to |= {"at": [f"{d}, {m}" for d in config.muon_dims for m in config.neurons]}
+    held_to |= {"rivals": {name: scaled(shape, over_d) for name, shape in of_dims.items()}}
+    judged = numbers("n/d at d, m =", over_d, measured["muon_dims_error"], config.seeds, **held_to)
+    return {"muon_dims": equivalence(judged)}
+
+
+def _judge_samples(config, measured: dict, predicted: dict) -> dict[str, dict]:
     dims, draws = np.array(config.dims, dtype=float), config.seeds
     shapes = {"n ∝ d": np.ones(len(dims)), "n ∝ d^(5/4)": dims**0.25, "n ∝ d^(3/2)": dims**0.5}
 
@@ -190,7 +192,7 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
         "truncated": equivalence(flat("full batch, truncated")),
         "squared": equivalence(left + numbers("share recovered", recovered, error, draws, **whole)),
         "muon": equivalence(numbers("n/d of m neurons", over_d, measured["muon_error"], draws, **of_neurons)),
-    } | by_dim
+    }
 
 
 def _put(table: dict, name: str, dims: np.ndarray, ratios: np.ndarray) -> None:

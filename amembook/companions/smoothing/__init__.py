@@ -9,7 +9,7 @@ Caveats: nothing is judged where the best learning rate of a size is an end of i
 arrive: such a draw counts with the samples that it spent, which is less than it needs.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
@@ -43,7 +43,7 @@ from amembook.run.base import (
 )
 from amembook.run.claims import DIFFERENCE, EXPONENT, count_band, equivalence, exponents, numbers
 from amembook.run.studies import headline
-from amembook.run.study import means
+from amembook.run.study import by_part, claims_by_part, means
 from amemlib.checks import check_dims
 from amemlib.scaling import fit_exponent
 
@@ -119,8 +119,10 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     """By grid: `samples`, their error, `rate`, whether it is `inside` its grid, `slope` with its `interval`; under
     `radius` the samples by multiple. predicted: `samples`, `slope`, `local` between neighbouring d, `limit`, `radius`.
     """
-    if "samples" not in config.parts:
-        return _largest(config, results)
+    return by_part(config, results, {"samples": _samples, "largest": _largest})
+
+
+def _samples(config, results: Results) -> tuple[dict, dict]:
     keys = ("samples", "samples_error", "rate", "inside", "slope", "interval")
     measured = {key: {} for key in keys}
     predicted = {"samples": {}, "slope": {}, "local": {}, "limit": {}}
@@ -145,9 +147,7 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     eta = np.array(config.sweep_rates) / config.sweep_dim ** EXPONENTS["plain"]
     pulls = [pull_of("smoothed", config.sweep_dim, multiple) for multiple in config.multiples]
     predicted["radius"] = [_law(config, pull, config.sweep_dim, eta) for pull in pulls]
-    if "largest" not in config.parts:
-        return measured, predicted
-    return tuple(part | own for part, own in zip((measured, predicted), _largest(config, results), strict=True))
+    return measured, predicted
 
 
 def _largest(config, results: Results) -> tuple[dict, dict]:
@@ -182,21 +182,28 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     as d^(−k/2) on the plain loss and as d^(−3/2) on the smoothed one. plain, smoothed, sign, best_plain, best_smoothed:
     sample sizes and their exponent are the law's; the exponent is its limit. radius: sizes are the law's at every λ.
     """
-    verdicts, draws = {}, config.seeds
-    for kind in LATE if "largest" in config.parts else ():
+    claims = {"largest": _judge_largest, "samples": _judge_samples}
+    return claims_by_part(config, measured, predicted, claims)
+
+
+def _judge_largest(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
+    for kind in LATE:
         dims, limit = getattr(config, f"late_{kind}_dims"), -EXPONENTS[kind]
         largest, error, law = measured["largest"][kind], measured["largest_error"][kind], predicted["largest"][kind]
-        judged = numbers("largest c at d =", largest, error, draws, law=law, band=count_band(dims), at=dims)
+        judged = numbers("largest c at d =", largest, error, config.seeds, law=law, band=count_band(dims), at=dims)
         law, (low, high) = predicted["largest_slope"][kind], measured["largest_interval"][kind]
         rivals = {f"η ∝ d^{power:g}": power for power in (-1.0, -1.25, -1.5, -1.75, -2.0) if abs(power - law) > 0.2}
         held_to = {"law": law, "limit": limit, "band": EXPONENT, "scale": DIFFERENCE, "rivals": rivals}
-        judged += numbers("exponent", measured["largest_slope"][kind], draws=draws, low=low, high=high, **held_to)
-        verdicts[f"largest_{kind}"] = equivalence(judged)
-    if "samples" not in config.parts:
-        return verdicts
+        held_to |= {"draws": config.seeds, "low": low, "high": high}
+        judged += numbers("exponent", measured["largest_slope"][kind], **held_to)
+        yield f"largest_{kind}", equivalence(judged)
+
+
+def _judge_samples(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
+    draws = config.seeds
     for name, limit in predicted["limit"].items():
         if not measured["inside"][name]:
-            verdicts[name] = equivalence([])
+            yield name, equivalence([])
             continue
         dims = getattr(config, f"{name}_dims")
         needed, error = (measured[key][name] for key in ("samples", "samples_error"))
@@ -205,17 +212,16 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
         rivals = {f"n ∝ d^{value:g}": value for value in (1.0, 1.5, 2.0, 2.5, 3.0) if abs(value - limit) > 0.2}
         rivals[f"n ∝ d^{limit + 0.25:.3g}"] = limit + 0.25
         judged += exponents("exponent", *fit, predicted["slope"][name], limit, rivals, draws)
-        verdicts[name] = equivalence(judged)
+        yield name, equivalence(judged)
 
-    if not measured["inside"]["radius"]:
-        return verdicts | {"radius": equivalence([])}
     needed, error = (measured[key] for key in ("radius", "radius_error"))
     multiples = np.array(config.multiples, dtype=float)
     shapes = {"n ∝ 1/(1 + λ²)": 1 / (1 + multiples**2 * config.sweep_dim**0.5)}
     shapes |= {"n ∝ 1/(1 + λ⁴/d)": 1 / (1 + multiples**4)}
     held_to = {"law": predicted["radius"], "band": count_band(config.sweep_dim), "at": config.multiples}
     held_to |= {"rivals": {name: scaled(shape, needed) for name, shape in shapes.items()}}
-    return verdicts | {"radius": equivalence(numbers("samples at λ/d^(1/4) =", needed, error, draws, **held_to))}
+    judged = numbers("samples at λ/d^(1/4) =", needed, error, draws, **held_to)
+    yield "radius", equivalence(judged if measured["inside"]["radius"] else [])
 
 
 def _best(samples: np.ndarray, spent: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

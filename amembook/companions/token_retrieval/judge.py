@@ -8,7 +8,7 @@ import numpy as np
 from amembook.companions.token_retrieval import expected
 from amembook.run.base import MAPS, Results, scaled, slope, slope_error, standard_error
 from amembook.run.claims import DIFFERENCE, EXPONENT, NETWORK, SIZES, count_band, equivalence, numbers, order
-from amembook.run.study import means
+from amembook.run.study import by_part, claims_by_part, means
 from amemlib.scaling import fit_exponent
 
 
@@ -16,8 +16,10 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     """By case: `samples[map]` and `one_hot["sgd"]`; by samples of a label: `attention[quantity]` and `gain["polar"]`;
     with their errors. predicted: the same where it can be, and `laws[name]`, what each law says of every case.
     """
-    if "cross" not in config.parts:
-        return _grid(config, results)
+    return by_part(config, results, {"cross": _of_cases, "grid": _grid})
+
+
+def _of_cases(config, results: Results) -> tuple[dict, dict]:
     sizes = list(results.grids["samples"].axes["case"].values())
     measured = {"cases": [[size[key] for key in ("n_tokens", "dim", "length")] for size in sizes]}
     counts = {name: results.array("samples", name) for name in MAPS}
@@ -58,9 +60,7 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     along = [k for k, case in enumerate(measured["cases"]) if case[:2] == [config.n_tokens, config.dim]]
     for part in (measured, predicted):
         part["length_exponent"] = {"sgd": slope(L[along] - 1, np.array(part["samples"]["sgd"])[along])}
-    if "grid" not in config.parts:
-        return measured, predicted
-    return tuple(part | own for part, own in zip((measured, predicted), _grid(config, results), strict=True))
+    return measured, predicted
 
 
 def _grid(config, results: Results) -> tuple[dict, dict]:
@@ -95,7 +95,7 @@ def _grid(config, results: Results) -> tuple[dict, dict]:
     }
 
 
-def judge(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
+def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     """samples: the sample size is the law's, and grows as L. multiplicative: over all sizes it is proportional to the
     law and to no rival, a sum of a function of L and one of V and d among them. orthogonal: with one-hot vectors it is
     the exact one. attention: the mark's weight is the law's, and the place is found from two samples of a label on.
@@ -104,11 +104,8 @@ def judge(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]
     load at which all draws arrive, as that of a product is and that of a sum is not. finding: the samples of a label
     that finding needs are the law's in their mean over all sizes, and at no size beyond the band.
     """
-    if "cross" in config.parts:
-        yield from _cross(config, measured, predicted)
-    if "grid" in config.parts:
-        yield "product", _product(config, measured, predicted)
-        yield "finding", _finding(config, measured, predicted)
+    grid = lambda *parts: {"product": _product(*parts), "finding": _finding(*parts)}
+    return claims_by_part(config, measured, predicted, {"cross": _cross, "grid": grid})
 
 
 def _product(config, measured: dict, predicted: dict) -> dict:
