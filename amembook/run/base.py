@@ -257,6 +257,17 @@ def slope_error(x, y, error) -> float:
     return float(np.linalg.norm(weights * np.asarray(error, dtype=float) / np.asarray(y, dtype=float)))
 
 
+def first_reached(x, values, level: float, start: float = math.nan) -> float:
+    """The first x at which values, linear between their points, reach a level; `start` where they do from the first on,
+    NaN where they never do."""
+    values = np.asarray(values, dtype=float)
+    above = np.flatnonzero(values >= level)
+    if not len(above) or above[0] == 0:
+        return start if len(above) else math.nan
+    k = above[0]
+    return float(x[k - 1] + (x[k] - x[k - 1]) * (level - values[k - 1]) / (values[k] - values[k - 1]))
+
+
 def scaled(shape: np.ndarray, measured: np.ndarray | float) -> np.ndarray:
     """A shape times the constant that suits the measured numbers best, as a rival may."""
     return shape * np.exp(np.log(measured / shape).mean())

@@ -37,6 +37,7 @@ from amembook.run.base import (
     Several,
     draws,
     each,
+    first_reached,
     slope,
     slope_error,
     standard_error,
@@ -105,17 +106,10 @@ def grids(config: CausalGraphConfig) -> dict[str, Grid]:
     }
 
 
-def sequences_needed(n_sequences: Sequence[int], share: Sequence[float] | np.ndarray, level: float = LEVEL) -> float:
+def sequences_needed(n_sequences: Sequence[int], share, level: float = LEVEL) -> float:
     """The sample size at which the share of edges first reaches `level`, linear in log n between two; NaN if never."""
-    share = np.asarray(share, dtype=float)
-    reached = np.flatnonzero(share >= level)
-    if not len(reached):
-        return math.nan
-    k = reached[0]
-    if k == 0:
-        return float(n_sequences[0])
-    at = (level - share[k - 1]) / (share[k] - share[k - 1])
-    return float(n_sequences[k - 1] * (n_sequences[k] / n_sequences[k - 1]) ** at)
+    x = np.log(n_sequences)
+    return math.exp(first_reached(x, share, level, start=x[0]))
 
 
 def summarise(config, results: Results) -> tuple[dict, dict]:

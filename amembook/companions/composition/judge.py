@@ -3,7 +3,7 @@
 import numpy as np
 
 from amembook.companions.composition import expected
-from amembook.run.base import MAPS, Results, standard_error
+from amembook.run.base import MAPS, Results, first_reached, standard_error
 from amembook.run.claims import DIFFERENCE, SMALL, check, equivalence, numbers, order
 from amembook.run.study import by_part, claims_by_part, means
 
@@ -36,7 +36,7 @@ def _read_step(config, results: Results) -> tuple[dict, dict]:
     measured = means({"needed": results.array("dense", "needed")})
     measured["needed_sizes"] = [[size["k"], size["n_things"]] for size in sizes]
     shares, law = {name: results.array("sparse", name) for name in MAPS}, results.array("expected sparse", "sgd")
-    level = lambda curves: [expected.crossing(config.per_place, curve, LEVEL) for curve in curves]
+    level = lambda curves: [first_reached(config.per_place, curve, LEVEL) for curve in curves]
     measured["share"] = {name: share.mean(1) for name, share in shares.items()}
     measured["share_error"] = {name: standard_error(share) for name, share in shares.items()}
     measured["answers"] = {name: level(share.mean(1)) for name, share in shares.items()}

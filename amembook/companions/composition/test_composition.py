@@ -107,11 +107,6 @@ def test_the_transformer_learns_one_hop():
     assert logits.shape == (5, 2, 6, 3)
 
 
-def test_a_crossing_lies_between_its_ends():
-    assert expected.crossing([1, 2, 4], [0.1, 0.8, 1.0], 0.9) == pytest.approx(3.0)
-    assert math.isnan(expected.crossing([1, 2], [0.1, 0.2], 0.9))
-
-
 def test_the_right_key_is_alone_unless_a_key_of_another_block_held_every_answer():
     k, N, generator = 3, 4, np.random.default_rng(8)
     sigma = permutations.sample_permutations(30_000, k, N, generator)

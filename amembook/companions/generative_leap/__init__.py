@@ -35,6 +35,7 @@ from amembook.run.base import (
     Several,
     SteepAlpha,
     draws,
+    first_reached,
     slope,
     standard_error,
 )
@@ -179,18 +180,9 @@ def _exponents(config, noisy: np.ndarray, clean: np.ndarray) -> tuple[float, flo
     """Exponents in d and in σ of the batch at which the share of items kept is the config's, from items by dimension,
     noise, draw and ratio."""
     share = noisy.sum(2) / clean.sum(2)
-    log_ratio = np.array([[_crossing(np.log(config.ratios), row, config.share) for row in rows] for rows in share])
+    log_ratio = np.array([[first_reached(np.log(config.ratios), row, config.share) for row in rows] for rows in share])
     log_batch = log_ratio + 2 * np.log(config.noises) + config.alpha * np.log(config.memory_dims)[:, None]
     return slope(config.memory_dims, np.exp(log_batch.mean(1))), slope(config.noises, np.exp(log_batch.mean(0)))
-
-
-def _crossing(x: np.ndarray, y: np.ndarray, level: float) -> float:
-    """The first x at which y, linear between its points, reaches the level; NaN where it does not."""
-    reached = np.flatnonzero(y >= level)
-    if not len(reached) or reached[0] == 0:
-        return math.nan
-    k = reached[0]
-    return float(x[k - 1] + (x[k] - x[k - 1]) * (level - y[k - 1]) / (y[k] - y[k - 1]))
 
 
 EXPERIMENT = Experiment(

@@ -33,6 +33,7 @@ from amembook.run.base import (
     SteepAlpha,
     draws,
     each,
+    first_reached,
     slope,
     standard_error,
 )
@@ -177,14 +178,8 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
 
 def crossing(ratios, values, level: float, sign: int) -> float:
     """The first ratio at which values, linear in its logarithm between points, fall (−1) or rise (1) to the level."""
-    x, y = np.log(ratios), sign * (np.asarray(values, dtype=float) - level)
-    reached = np.flatnonzero(y >= 0)
-    if not len(reached):
-        return math.nan
-    k = reached[0]
-    if k == 0:
-        return float(ratios[0])
-    return float(np.exp(x[k - 1] - y[k - 1] * (x[k] - x[k - 1]) / (y[k] - y[k - 1])))
+    x = np.log(ratios)
+    return math.exp(first_reached(x, sign * np.asarray(values, dtype=float), sign * level, start=x[0]))
 
 
 EXPERIMENT = Experiment(
