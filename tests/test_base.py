@@ -79,6 +79,12 @@ def test_unseen_items_are_luck_as_long_as_there_is_about_one():
     assert luck(np.r_[np.ones(67), 4.0], 8) > 1
 
 
+def test_the_first_place_at_a_level_lies_between_two_or_is_said_to_be_missing():
+    assert base.first_reached([1, 2, 4], [0.1, 0.8, 1.0], 0.9) == pytest.approx(3.0)
+    assert math.isnan(base.first_reached([1, 2], [0.1, 0.2], 0.9)) and math.isnan(base.first_reached([1], [1.0], 0.9))
+    assert base.first_reached([1, 2], [0.95, 1.0], 0.9, start=1) == 1
+
+
 def test_a_judge_is_given_arrays():
     record = {"a": [1, None], "b": {"c": [[1.5], [2.5]]}, "d": None, "e": ["x"], "f": [[1], [2, 3]], "g": True}
     found = arrays(record)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -98,3 +99,16 @@ def test_a_judge_may_say_a_claim_a_statement(tmp_path):
     }
     seen = STUDY.verdicts(replace(Sizes(), first_seed=0), record["measured"], {})
     assert word(seen["rises"]) == "undecided"
+
+
+def test_a_part_is_named_once():
+    config = SimpleNamespace(sgd_dim=8, sgd_lr=0.1, first_dim=2, parts=("sgd", "first"))
+    assert study.of_part(config, "sgd", "dim", step="lr") == {"dim": 8, "step": 0.1}
+    claims = {"sgd": lambda *_: {"online": 1}, "first": lambda *_: [("first", 2)], "floor": lambda *_: {"floor": 3}}
+    assert study.claims_by_part(config, {}, {}, claims) == {"online": 1, "first": 2}
+
+
+def test_means_have_their_errors_beside_them():
+    means = study.means({"small": DRAWS["small"], "large": DRAWS["large"]}, 0)
+    assert list(means) == ["small", "small_error", "large", "large_error"]
+    assert list(means.values()) == pytest.approx([MEANS[0], ERRORS[0], MEANS[1], ERRORS[1]])

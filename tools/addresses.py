@@ -37,8 +37,8 @@ def redirects(book: Path) -> list[tuple[str, str]]:
 def places(page: str) -> list[str]:
     """The ids of a built page's text, a place a line: a heading's own one has a `#`, labels have none."""
     text = (HTML / f"{page}.html").read_text(encoding="utf-8")
-    found = PLACE.findall(text[text.find("<article") : text.rfind("</article>")])
-    lines = ([f"#{own}", *SPAN.findall(labels)] if own else [one] for own, labels, one in found)
+    ids = PLACE.findall(text[text.find("<article") : text.rfind("</article>")])
+    lines = ([f"#{own}", *SPAN.findall(labels)] if own else [one] for own, labels, one in ids)
     kept = (" ".join(one for one in line if not COUNTED.fullmatch(one.strip("#"))) for line in lines)
     return list(filter(None, kept))
 
@@ -50,11 +50,11 @@ def standing() -> dict[str, list[str]]:
 
 def known() -> dict[str, list[str]]:
     """The places that pages have had."""
-    found: dict[str, list[str]] = {}
+    places: dict[str, list[str]] = {}
     with LIST.open(encoding="utf-8", newline="") as file:
         for line in csv.DictReader(file):
-            found.setdefault(line["page"], []).append(line["place"])
-    return found
+            places.setdefault(line["page"], []).append(line["place"])
+    return places
 
 
 def moved() -> dict[str, str]:
@@ -67,7 +67,7 @@ def lost(known: dict, standing: dict, moved: dict[str, str]) -> dict[str, dict[s
     here = {page: set(" ".join(lines).replace("#", "").split()) for page, lines in standing.items()}
     # many pages have a heading of the same name: only a label is looked for on all of them
     label_on = {one: page for page, lines in standing.items() for one in " ".join(lines).split() if one[0] != "#"}
-    found = {page: {} for page in {**known, **moved}}
+    leads = {page: {} for page in {**known, **moved}}
     for page, lines in known.items():
         home = moved.get(page, page)
         above = f"{home}.html"
@@ -76,28 +76,28 @@ def lost(known: dict, standing: dict, moved: dict[str, str]) -> dict[str, dict[s
             ways = [(to, one) for one in ids for to in (page, home)]
             ways += [(label_on.get(one), one) for one in line.split()]
             above = next((f"{to}.html#{one}" for to, one in ways if one in here.get(to, ())), above)
-            found[page] |= {one: above for one in ids if one not in here.get(page, ())}
-    return found
+            leads[page] |= {one: above for one in ids if one not in here.get(page, ())}
+    return leads
 
 
 def lead_on() -> None:
     """Write the pages that lead on, and into each book's scripts where the places stand that its other pages lost."""
-    found, gone = lost(known(), standing(), moved()), moved()
+    leads, gone = lost(known(), standing(), moved()), moved()
     for page, new in gone.items():
-        places = {one: relpath(to, dirname(page)) for one, to in found[page].items()}
+        places = {one: relpath(to, dirname(page)) for one, to in leads[page].items()}
         text = LEADS_ON.format(to=relpath(f"{new}.html", dirname(page)), places=json.dumps(places))
         (HTML / f"{page}.html").parent.mkdir(parents=True, exist_ok=True)
         (HTML / f"{page}.html").write_text(text, encoding="utf-8")
     for name in BOOKS:
-        own, at = {page: found[page] for page in Book(ROOT, name).pages() if found.get(page)}, name or "."
+        own, at = {page: leads[page] for page in Book(ROOT, name).pages() if leads.get(page)}, name or "."
         near = {relpath(page, at): {one: relpath(to, at) for one, to in ids.items()} for page, ids in own.items()}
         (HTML / name / "_static" / "moved.js").write_text(f"amemMoved = {json.dumps(near)};\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    found = known()
+    known_places = known()
     for page, lines in standing().items():
-        found[page] = list(dict.fromkeys([*found.get(page, []), *lines]))
-    rows = ((page, line) for page, lines in found.items() for line in lines)
+        known_places[page] = list(dict.fromkeys([*known_places.get(page, []), *lines]))
+    rows = ((page, line) for page, lines in known_places.items() for line in lines)
     with LIST.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([("page", "place"), *rows])

@@ -112,13 +112,13 @@ def link_names(app: Sphinx, doctree) -> None:
         inside = literal.parent
         if not match or "." not in literal.astext() or isinstance(inside, nodes.reference | pending_xref | nodes.title):
             continue
-        found = laws if match[1].startswith("amembook.laws.") else amemlib
+        member = laws if match[1].startswith("amembook.laws.") else amemlib
         for part in match[1].removeprefix("amembook.laws.").split("."):
-            found = getattr(found, part, None)
-        home = getattr(found, "__module__", "") if inspect.isfunction(found) or inspect.isclass(found) else ""
+            member = getattr(member, part, None)
+        home = getattr(member, "__module__", "") if inspect.isfunction(member) or inspect.isclass(member) else ""
         package, module = (home.split(".") + [""])[:2]
         if package == "amemlib" and module in amemlib.__all__ or (package, module) == ("amembook", "laws"):
-            target = f"{package}.{module}.{found.__name__}"
+            target = f"{package}.{module}.{member.__name__}"
             if PAGE in app.env.found_docs:
                 link = pending_xref("", refdomain="py", reftype="obj", reftarget=target, refexplicit=True)
                 link["refdoc"], link["refwarn"] = app.env.docname, False

@@ -73,7 +73,7 @@ MEASURE = """() => {
 # The inside of a formula is MathJax's own, and tens of thousands of elements: it is taken out first.
 AXE = """(() => {
   document.querySelectorAll('mjx-math, mjx-assistive-mml').forEach((inside) => inside.replaceChildren());
-  return axe.run(document, {resultTypes: ['violations'], preload: false}).then((found) => found.violations);
+  return axe.run(document, {resultTypes: ['violations'], preload: false}).then((report) => report.violations);
 })()"""
 
 
@@ -132,17 +132,17 @@ def accessibility(page: Page) -> list[str]:
 
 def faults(page: Page, view: str, equations: Counter) -> list[str]:
     """What is wrong with the open page; adds its equations, and those that scroll, to `equations`."""
-    found = page.evaluate(MEASURE)
+    measured = page.evaluate(MEASURE)
     on_phone = VIEWS[view][0] == PHONE
-    equations.update({(on_phone, "all"): found["equations"], (on_phone, "wide"): len(found["wide"])})
+    equations.update({(on_phone, "all"): measured["equations"], (on_phone, "wide"): len(measured["wide"])})
     lines = ["scrolls sideways"] if page.evaluate(SIDEWAYS) > 0 else []
-    cut = found["unsigned"] if on_phone else found["wide"]
+    cut = measured["unsigned"] if on_phone else measured["wide"]
     lines += [f"equation wider than its column: {name}" for name in cut]
-    lines += [f"equation broken far narrower than its column: {name}" for name in found["narrow"]]
-    lines += [f"formula leaves its line: {name}" for name in found["inline"]]
-    lines += [f"the Tab key stops at {name!r}, which does not scroll" for name in found["focus"]]
-    lines += [fault for source, width in found["pictures"] for fault in too_small(source, width)]
-    return lines + [f"picture is missing: {address}" for address in found["broken"]]
+    lines += [f"equation broken far narrower than its column: {name}" for name in measured["narrow"]]
+    lines += [f"formula leaves its line: {name}" for name in measured["inline"]]
+    lines += [f"the Tab key stops at {name!r}, which does not scroll" for name in measured["focus"]]
+    lines += [fault for source, width in measured["pictures"] for fault in too_small(source, width)]
+    return lines + [f"picture is missing: {address}" for address in measured["broken"]]
 
 
 def too_small(source: str, width: float) -> list[str]:

@@ -21,8 +21,8 @@ class Shares(string.Formatter):
     """`str.format` with quotients, `{a / b:.0%}`."""
 
     def get_field(self, field_name, args, kwargs):
-        found = [super(Shares, self).get_field(one, args, kwargs)[0] for one in field_name.split(" / ")]
-        return (found[0] / found[1] if len(found) == 2 else found[0]), field_name
+        values = [super(Shares, self).get_field(one, args, kwargs)[0] for one in field_name.split(" / ")]
+        return (values[0] / values[1] if len(values) == 2 else values[0]), field_name
 
 
 def rules(root: Path) -> list[dict]:
@@ -37,18 +37,18 @@ def filled(rule: dict, root: Path) -> dict:
 
     def fill(text: str) -> str:
         text = re.sub(r"(?<=\d)%", "\u00a0%", ledger.filled(text, records, Shares().format))
-        link = lambda told: f'<a href="../all-statements.html#{places[told[2]]}">{told[1]}</a>'
+        link = lambda match: f'<a href="../all-statements.html#{places[match[2]]}">{match[1]}</a>'
         return re.sub(r"\[([^]]+)\]\(((?!https?:)[^)#.]+)\)", link, text)
 
-    told = {key: fill(rule[key]) for key in ("do", "why")}
-    return told | {key: (rule[key][0], fill(rule[key][1])) for key in ("practice", "book")}
+    texts = {key: fill(rule[key]) for key in ("do", "why")}
+    return texts | {key: (rule[key][0], fill(rule[key][1])) for key in ("practice", "book")}
 
 
 def page(root: Path) -> str:
     """chapters/practice/cheat-sheet.md."""
-    told = lambda name, grade, text: f"*{name}{', ' * (grade != 'none')}{grade * (grade != 'none')}:* {text}."
+    line = lambda name, grade, text: f"*{name}{', ' * (grade != 'none')}{grade * (grade != 'none')}:* {text}."
     lines = [
-        f"1. **{one['do']}** {one['why']} {told('Practice', *one['practice'])} {told('Book', *one['book'])}"
+        f"1. **{one['do']}** {one['why']} {line('Practice', *one['practice'])} {line('Book', *one['book'])}"
         for one in rules(root)
     ]
     return TEMPLATE.read_text(encoding="utf-8").replace("{rules}", "\n".join(lines))

@@ -30,10 +30,10 @@ def chapter(root: Path, page: str) -> tuple[str, str, str, int]:
 
 def pages(root: Path) -> dict[Path, str]:
     """What the guide should hold."""
-    path, found, number = root / "chapters" / "guide.md", {}, 0
+    path, tables, number = root / "chapters" / "guide.md", {}, 0
     for caption, entries in chapters(root).items():
         lines = []
         for number, (page, title, needs, minutes) in enumerate(entries, number + 1):  # noqa: B020
             lines.append([f"{number} [{title}]({relpath(page, 'chapters')}.md)", f"{minutes}\u00a0min", needs])
-        found[caption.split()[-1].lower()] = table("chapter | takes | needs", lines)
-    return {path: marked(path.read_text(encoding="utf-8"), found)}
+        tables[caption.split()[-1].lower()] = table("chapter | takes | needs", lines)
+    return {path: marked(path.read_text(encoding="utf-8"), tables)}

@@ -25,8 +25,8 @@ ASSETS = Path(__file__).resolve().parents[1] / "assets"
 
 def record() -> dict:
     """The counts of one step against d."""
-    [found] = read_records("one-step", "confirm-alpha-1.5")
-    return found
+    [one] = read_records("one-step", "confirm-alpha-1.5")
+    return one
 
 
 PICTURES = {

@@ -23,13 +23,13 @@ DRAWN = ("counts", "sharp")
 def counts(alpha: float, dim: int, n_items: int, seeds: range) -> dict[str, list[int]]:
     """Items that one step on the whole population recovers, by optimizer, a number for each seed."""
     problem = am.Problem.power_law(n_items, dim, alpha)
-    found = {name: [] for name in OPTIMIZERS}
+    items = {name: [] for name in OPTIMIZERS}
     for seed in seeds:
         emb = am.sample_embeddings(problem, seed)
         G = am.initial_gradient(emb, problem.frequencies)
-        found["sgd"].append(am.capacity(G, emb))
-        found["polar"].append(am.capacity(am.polar(G, am.gradient_rank(emb, problem.frequencies)), emb))
-    return found
+        items["sgd"].append(am.capacity(G, emb))
+        items["polar"].append(am.capacity(am.polar(G, am.gradient_rank(emb, problem.frequencies)), emb))
+    return items
 
 
 @cache
@@ -40,21 +40,21 @@ def laws(alpha: float, dim: int, n_items: int) -> dict[str, float]:
     """
     muon = am.equivalents.capacity_constant("polar", n_items, alpha) * dim ** am.theory.recovery_exponent("muon", alpha)
     sgd = am.equivalents.sgd_capacity_constant(alpha) * dim ** am.theory.recovery_exponent("sgd", alpha)
-    found = {"sgd": min(sgd, n_items), "polar": min(muon, n_items), "dims": dim, "all": n_items}
-    return {name: round(value, 1) for name, value in found.items()}
+    values = {"sgd": min(sgd, n_items), "polar": min(muon, n_items), "dims": dim, "all": n_items}
+    return {name: round(value, 1) for name, value in values.items()}
 
 
 def draw() -> list[dict]:
     """Every setting with its draws and its sharp counts."""
-    found, seeds = [], range(FIRST_SEED, FIRST_SEED + DRAWS)
+    rows, seeds = [], range(FIRST_SEED, FIRST_SEED + DRAWS)
     for alpha, dim, n_items in product(ALPHAS, DIMS, ITEMS):
         drawn, problem = counts(alpha, dim, n_items, seeds), am.Problem.power_law(n_items, dim, alpha)
         for name in OPTIMIZERS:
             sharp = round(am.expected_capacity(problem, name), 1)
             keys = {"alpha": alpha, "dim": dim, "nItems": n_items, "optimizer": name}
-            found.append(keys | {"counts": drawn[name], "sharp": sharp})
+            rows.append(keys | {"counts": drawn[name], "sharp": sharp})
         print(alpha, dim, n_items, file=sys.stderr, flush=True)
-    return found
+    return rows
 
 
 def stored(root: Path) -> list[dict]:

@@ -22,12 +22,12 @@ TEXTS = (appendix, ledger, contents, cheat_sheet, explorer_data, game_data)
 
 def stale_texts(root: Path) -> dict[Path, str]:
     """The text that each outdated file should hold."""
-    found = {}
+    outdated = {}
     for tool in TEXTS:
         for path, text in tool.pages(root).items():
             if not path.exists() or path.read_text(encoding="utf-8") != text:
-                found[path] = text
-    return found
+                outdated[path] = text
+    return outdated
 
 
 def main(command: str) -> int:

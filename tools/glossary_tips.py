@@ -41,11 +41,11 @@ def entries(book: Book) -> dict[str, tuple[str, str]]:
     """The glossary's terms in small letters: what an entry says, and its anchor."""
     path = ROOT / book.name / "chapters" / "glossary.md"
     [body] = re.findall(r"^```\{glossary\}\n(.*?)^```$", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    told = {}
+    tips = {}
     for term, text in _definitions(body):
         said = ROLE.sub(r"\1", PLACES.sub("", " ".join(text.split())))
-        told[term.lower()] = plain(said), book.targets[f"term:{term.lower()}"].anchor
-    return {term: one for term, one in told.items() if term not in {name.lower() for name in COMMON}}
+        tips[term.lower()] = plain(said), book.targets[f"term:{term.lower()}"].anchor
+    return {term: one for term, one in tips.items() if term not in {name.lower() for name in COMMON}}
 
 
 def plain(text: str) -> str:
@@ -77,12 +77,12 @@ def mark(book: Book, known: dict, app: Sphinx, doctree: nodes.document, docname:
         if "You need" in text.parent.astext():
             continue
         pattern = re.compile(rf"\b({'|'.join(map(re.escape, sorted(left, key=len, reverse=True)))})s?\b", re.IGNORECASE)
-        found = pattern.search(text) if left else None
-        if found:
-            said, anchor = left.pop(found[1].lower())
+        match = pattern.search(text) if left else None
+        if match:
+            said, anchor = left.pop(match[1].lower())
             address = f"{relpath('chapters/glossary.html', docname.rpartition('/')[0] or '.')}#{anchor}"
-            link = nodes.reference("", found[0], refuri=address, internal=True, classes=["tip"], reftitle=said)
-            before, after = text[: found.start()], text[found.end() :]
+            link = nodes.reference("", match[0], refuri=address, internal=True, classes=["tip"], reftitle=said)
+            before, after = text[: match.start()], text[match.end() :]
             text.parent.replace(text, [nodes.Text(before), link, nodes.Text(after)])
 
 

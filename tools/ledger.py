@@ -53,7 +53,7 @@ def rows(root: Path, book: str = "") -> list[dict]:
     texts = {name: (root / LEDGERS[book] / f"{name}.yml").read_text(encoding="utf-8") for name in GROUPS[book]}
     # in C: Python's own loader takes seconds
     read = {name: yaml.load(text, yaml.CSafeLoader) for name, text in texts.items()}
-    return [row | {"book": book, "group": name} for name, found in read.items() for row in found]
+    return [row | {"book": book, "group": name} for name, listed in read.items() for row in listed]
 
 
 def load(root: Path, book: str = "") -> list[dict]:
@@ -153,7 +153,7 @@ def log(root: Path) -> list[dict]:
         return list(csv.DictReader(file))
 
 
-# A judged number, and what is told of it.
+# A judged number, and what is said of it.
 
 
 def worst(numbers: list[dict]) -> dict | None:
@@ -183,16 +183,16 @@ def judged(verdict: dict) -> list[dict]:
 
 def fails(numbers: list[dict]) -> dict[str, float]:
     """By how many standard errors a rival fails at the number that tells it best, the nearest rival first."""
-    found = {}
+    errors_of = {}
     for one in numbers:
         for name, value in one["rivals"].items():
             gap, width = (off(one["measured"], to, one["scale"]) for to in (value, one["low"]))
             errors = abs(gap) * claims.multiplier(one["draws"]) / width if width else math.inf
-            found[name] = max(found.get(name, 0.0), errors)
-    return dict(sorted(found.items(), key=lambda item: item[1]))
+            errors_of[name] = max(errors_of.get(name, 0.0), errors)
+    return dict(sorted(errors_of.items(), key=lambda item: item[1]))
 
 
-def told(value: float | None) -> str:
+def shown(value: float | None) -> str:
     """A number as a table has it, four digits at most."""
     if value is None:
         return ""
@@ -204,12 +204,13 @@ def noticed(verdict: dict) -> str:
     """The error of its law that a verdict would notice: a share, or where only differences are judged a number."""
     shares = any(one["scale"] == claims.RATIO for one in claims.decisive(verdict["numbers"]) if not one.get("guard"))
     value = claims.noticed(verdict)
-    return told(value) if value is None or not shares else f"{value:.1%}".replace("%", "\u00a0%")
+    return shown(value) if value is None or not shares else f"{value:.1%}".replace("%", "\u00a0%")
 
 
 def interval(one: dict) -> str:
     """A number with its 95 % interval."""
-    return told(one["measured"]) + (f" [{told(one['low'])}, {told(one['high'])}]" if one["low"] != one["high"] else "")
+    ends = f" [{shown(one['low'])}, {shown(one['high'])}]" if one["low"] != one["high"] else ""
+    return shown(one["measured"]) + ends
 
 
 def deviation(one: dict) -> str:
@@ -249,12 +250,12 @@ def doubt(verdict: dict, row: dict) -> str:
         return f"{draws} draws, {claims.FEWEST_DRAWS} are asked for"
     if kind == claims.LEANING:
         one = max(claims.decisive(verdict["numbers"]), key=beyond)
-        return f"{one['name']} {told(one['measured'])} of {told(base(one))}"
+        return f"{one['name']} {shown(one['measured'])} of {shown(base(one))}"
     count, one, rival = most_draws(verdict)
-    told_of = f"{one['name']}{f', to refuse {rivals([rival])}' if rival else ''}"
+    shown_of = f"{one['name']}{f', to refuse {rivals([rival])}' if rival else ''}"
     if count >= MOST_DRAWS:
-        return f"{told_of}: at the edge of its band"
-    return f"{told_of}: {count:,.0f} draws, {verdict['seconds'] * count / draws / 60:,.0f} minutes"
+        return f"{shown_of}: at the edge of its band"
+    return f"{shown_of}: {count:,.0f} draws, {verdict['seconds'] * count / draws / 60:,.0f} minutes"
 
 
 MOST_DRAWS = 10_000
@@ -274,20 +275,20 @@ def most_draws(verdict: dict) -> tuple[float, dict, str]:
     """The draws at which intervals as they shrink would be inside, above their bounds, or refuse every rival: the most
     of any number, that number, and the rival if it is one.
     """
-    found = []
+    ways_out = []
     for one in claims.decisive(verdict["numbers"]):
         if one["low"] is None or not one["draws"] or one.get("guard"):
             continue
         low, mean, high = (off(one[key], base(one), one["scale"] if one["band"] else DIFFERENCE) for key in ENDS)
         left = reach(one) - abs(mean) if one["band"] else mean
-        found.append((needed((high - low) / 2, left, one["draws"]), one, ""))
+        ways_out.append((needed((high - low) / 2, left, one["draws"]), one, ""))
     for name in [name for name in verdict["surviving"] if name not in verdict["near"]]:
         ways = []
         for one in (one for one in verdict["numbers"] if name in one["rivals"] and one["draws"] and one["low"]):
             low, mean, high = (off(one[key], one["rivals"][name], one["scale"]) for key in ENDS)
             ways.append((needed((high - low) / 2, abs(mean) - reach(one), one["draws"]), one, name))
-        found += [min(ways, key=lambda way: way[0])] if ways else []
-    return max(found, key=lambda way: way[0], default=(math.inf, verdict["numbers"][0], ""))
+        ways_out += [min(ways, key=lambda way: way[0])] if ways else []
+    return max(ways_out, key=lambda way: way[0], default=(math.inf, verdict["numbers"][0], ""))
 
 
 ENDS = "low", "measured", "high"
@@ -375,10 +376,10 @@ def regions(rows: list[dict], root: Path) -> dict[str, list[str]]:
 
 def by_claim(row: dict) -> dict[str, list[dict]]:
     """A row's verdicts by what its `claims` call them, several of one name together."""
-    found = {}
+    by_name = {}
     for part in row["parts"]:
-        found.setdefault(part["claim"], []).append(part)
-    return found
+        by_name.setdefault(part["claim"], []).append(part)
+    return by_name
 
 
 def outcomes(row: dict) -> list[str]:
@@ -402,7 +403,7 @@ def hardest(rows: list[dict], root: Path) -> list[list[str]]:
             rival, errors = next(item for item in fails(verdict["numbers"]).items() if item[0] in verdict["refused"])
             name = f"{link(row, root)}{' ★' * ('fresh' in row)}: {one['name']}{f', worst of {many}' * (many > 1)}"
             away = deviation(one) + f", {word(verdict)}" * (word(verdict) == claims.UNDECIDED)
-            cells = [name, told(base(one)), interval(one), away, told(verdict["draws"]) or "exact"]
+            cells = [name, shown(base(one)), interval(one), away, shown(verdict["draws"]) or "exact"]
             left = f"; not {rivals(verdict['surviving'])}" if verdict["surviving"] else ""
             far = f", by {errors:.0f} errors" if errors < math.inf else ""
             lines.append((verdict["power"], [*cells, f"{rivals([rival])}{far}{left}".replace("_", " ")]))
@@ -422,7 +423,7 @@ def missed(rows: list[dict], root: Path) -> list[list[str]]:
                 dims = f"$d$ {'to' if config['dims'][1:] else '='} {max(config['dims'])}"
                 where = f", $\\alpha$ = {config['alpha']}, {dims}"
             measured = f"{row.get('missed', {}).get(one['name'], one['name'])}{where}: {interval(one)}"
-            lines.append([*first, measured, told(base(one)), deviation(one)])
+            lines.append([*first, measured, shown(base(one)), deviation(one)])
             first = ["", "", ""]
     return lines
 
@@ -437,7 +438,7 @@ def anew(rows: list[dict], root: Path) -> list[list[str]]:
             named = f"{link(row, root)}: {part_of(part, row)}{one['name']} (`{part['record']}`)"
             missed = ", missed" * (word(part["then"]) == claims.NOT_REPRODUCED)
             lines.append(
-                [named, interval(one), f"{told(base(one))}{missed}", told(base(now)), f"`{part['commit'][:12]}`"]
+                [named, interval(one), f"{shown(base(one))}{missed}", shown(base(now)), f"`{part['commit'][:12]}`"]
             )
     return lines
 
@@ -448,30 +449,30 @@ def limits(rows: list[dict], root: Path) -> list[list[str]]:
     for row in (row for row in rows if row["verdict"] == claims.PREDICTED):
         numbers = [one | {"law": one["limit"], "sizes": one["law"]} for part in row["parts"] for one in judged(part)]
         if one := worst(numbers):
-            lines.append([f"{link(row, root)}: {one['name']}", interval(one), told(one["sizes"]), told(one["limit"])])
+            lines.append([f"{link(row, root)}: {one['name']}", interval(one), shown(one["sizes"]), shown(one["limit"])])
     return lines
 
 
 def dropped(rows: list[dict], root: Path) -> list[list[str]]:
     """The first attempts that were never stored, as the log has them."""
-    named, found = {row["statement"] for row in rows}, {}
+    named, statements_of = {row["statement"] for row in rows}, {}
     for line in log(root):
         for attempt, why in zip(line["dropped"].split(";"), line["why"].split(";"), strict=False):
             if why.endswith(". Never stored") and line["statement"] in named:
                 key = attempt.split(" ")[1].replace("-", "–"), why.removesuffix(". Never stored")
-                found.setdefault(key, {})[line["statement"]] = None
-    return [[*key, "; ".join(statements)] for key, statements in found.items()]
+                statements_of.setdefault(key, {})[line["statement"]] = None
+    return [[*key, "; ".join(statements)] for key, statements in statements_of.items()]
 
 
 def eased(rows: list[dict], root: Path) -> list[str]:
     """Why a rule was made easier after draws had been seen, and for which statements, as the log has it."""
-    named, found = {row["statement"] for row in rows}, {}
+    named, statements_of = {row["statement"] for row in rows}, {}
     for line in log(root):
         for why in line["why"].split(";"):
             if EASED.search(why) and line["statement"] in named:
                 said = re.sub(r" \([0-9a-f]{12}\)", "", why.partition(". Kept")[0])
-                found.setdefault(said, {})[line["statement"]] = None
-    return [f"- {', '.join(statements)}: {why}." for why, statements in found.items()]
+                statements_of.setdefault(said, {})[line["statement"]] = None
+    return [f"- {', '.join(statements)}: {why}." for why, statements in statements_of.items()]
 
 
 def group(rows: list[dict], name: str, root: Path) -> list[str]:
@@ -545,12 +546,12 @@ def status(rows: list[dict], folder: str = "") -> list[str]:
 
 def agreeing(row: dict) -> list[str]:
     """Of how many judged numbers of each claim the formula lies inside the 95 % interval."""
-    found = {}
+    shares = {}
     for name, parts in by_claim(row).items():
         good, number = map(sum, zip(*map(claims.inside, parts), strict=True))
         if number:
-            found[name] = f"{good} of {number}"
-    return [f"{name} {told_of}" if len(found) > 1 else told_of for name, told_of in found.items()]
+            shares[name] = f"{good} of {number}"
+    return [f"{name} {shown_of}" if len(shares) > 1 else shown_of for name, shown_of in shares.items()]
 
 
 def totals(rows: list[dict]) -> list[str]:
@@ -654,21 +655,21 @@ def scaled(one: dict, value: float | None, key: str = "") -> str:
     return f"{value:.12g}"
 
 
-def marked(text: str, found: dict[str, list[str]]) -> str:
+def marked(text: str, texts: dict[str, list[str]]) -> str:
     """A page with what stands between its marks brought up to date; `KeyError` for a mark of another name."""
     marks = r"(<!-- (\w+): tools/\w+.py writes what follows -->\n).*?(<!-- end of \2 -->)"
-    fill = lambda mark: "\n".join([mark[1], *found[mark[2]]]).rstrip() + f"\n\n{mark[3]}"
+    fill = lambda mark: "\n".join([mark[1], *texts[mark[2]]]).rstrip() + f"\n\n{mark[3]}"
     return re.sub(marks, fill, text, flags=re.S)
 
 
 def pages(root: Path) -> dict[Path, str]:
     """What the generated files should hold."""
-    found = {}
+    contents = {}
     for book, folder in LEDGERS.items():
         rows = load(root, book)
         texts = regions(rows, root) | {"headline": headline(root)}
         for name in ("README.md", "chapters/evidence.md", "chapters/all-statements.md"):
             path = root / book / name
-            found[path] = marked(path.read_text(encoding="utf-8"), texts)
-        found[root / folder / "evidence.csv"] = csv_text(rows, root)
-    return found
+            contents[path] = marked(path.read_text(encoding="utf-8"), texts)
+        contents[root / folder / "evidence.csv"] = csv_text(rows, root)
+    return contents

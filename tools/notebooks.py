@@ -193,22 +193,22 @@ def pins(root: Path) -> dict[str, str]:
 
 def faults(notebook: NotebookNode, root: Path) -> list[str]:
     """Why the stored outputs cannot be trusted; nothing if they can."""
-    found, run = [], notebook.metadata.get("amemlib", {})
+    reasons, run = [], notebook.metadata.get("amemlib", {})
     if any(cell.execution_count is None for cell in code_cells(notebook)):
         return ["never executed"]
     if run.get("records") != records_hash(notebook, root):
-        found.append("stale: a record that it reads changed since it ran")
+        reasons.append("stale: a record that it reads changed since it ran")
     if run.get("versions") != pins(root):
-        found.append(f"stale: ran with {run.get('versions')}, pinned are {pins(root)}")
+        reasons.append(f"stale: ran with {run.get('versions')}, pinned are {pins(root)}")
     if run.get("profile") != PROFILE:
-        found.append(f"ran with the profile {run.get('profile')!r}, not {PROFILE!r}")
+        reasons.append(f"ran with the profile {run.get('profile')!r}, not {PROFILE!r}")
     for cell in code_cells(notebook):
         for output in cell.outputs:
             if output.output_type == "error":
-                found.append(f"cell {cell.execution_count} stores an error: {output.ename}: {output.evalue}")
+                reasons.append(f"cell {cell.execution_count} stores an error: {output.ename}: {output.evalue}")
             elif output.get("name") == "stderr":
-                found.append(f"cell {cell.execution_count} writes to stderr: {output.text.strip().splitlines()[-1]}")
-    return found
+                reasons.append(f"cell {cell.execution_count} writes to stderr: {output.text.strip().splitlines()[-1]}")
+    return reasons
 
 
 def execute(path: Path, root: Path) -> list[str]:
@@ -255,18 +255,18 @@ def run(root: Path, workers: int, everything: bool, only: list[str]) -> list[str
     """Write all, execute what is stale (of `only`, if given), at most `workers` at once; the faults that are left."""
     chosen = [path for path in write(root) if not only or path.stem in only]
     stale = [path for path in chosen if everything or faults(read(path), root)]
-    found = []
+    lines = []
     with ProcessPoolExecutor(max_workers=workers) as pool:
         jobs = {pool.submit(execute, path, root): path for path in stale}
         for i, job in enumerate(as_completed(jobs), 1):
             print(f"[{i}/{len(stale)}] {jobs[job].relative_to(root)}", file=sys.stderr, flush=True)
-            found += job.result()
-    if stale and not found:
+            lines += job.result()
+    if stale and not lines:
         # a text that another machine would not print is told here, where it can still be mended
         command = [sys.executable, Path(__file__).with_name("rounding.py"), "--noise", "1", *stale]
         differ = subprocess.run(command, stdout=subprocess.PIPE, text=True)
-        found = differ.stdout.splitlines()[:-1] if differ.returncode else []
-    return found
+        lines = differ.stdout.splitlines()[:-1] if differ.returncode else []
+    return lines
 
 
 # -- checking
@@ -274,29 +274,29 @@ def run(root: Path, workers: int, everything: bool, only: list[str]) -> list[str
 
 def check(root: Path) -> list[str]:
     """One line per way in which a notebook is not what its source and the library make of it."""
-    found = []
+    lines = []
     for book, source in chapters(root):
         path = source.with_suffix(".ipynb")
         name = path.relative_to(root)
         if not path.exists():
-            found.append(f"{name}: missing; run `make notebooks`")
+            lines.append(f"{name}: missing; run `make notebooks`")
             continue
         stored = read(path)
         if text_of(stored) != text_of(portable_notebook(source, book)):
-            found.append(f"{name}: differs from its source; run `make notebooks`")
-        found += [f"{name}: {fault}" for fault in faults(stored, root)]
+            lines.append(f"{name}: differs from its source; run `make notebooks`")
+        lines += [f"{name}: {fault}" for fault in faults(stored, root)]
         for cell in stored.cells:
             if cell.cell_type == "markdown":
-                found += [f"{name}: raw MyST in a cell: {raw}" for raw in leftovers(cell.source)]
+                lines += [f"{name}: raw MyST in a cell: {raw}" for raw in leftovers(cell.source)]
     orphans = set(files(root, ".ipynb")) - {source.with_suffix(".ipynb") for source in sources(root)}
     for path in sorted(orphans):
         source = path.with_suffix(".md")
         lost = f"{source.relative_to(root)} has no `file_format: mystnb` in its front matter, which makes it a notebook"
-        found.append(f"{path.relative_to(root)}: {lost if source.exists() else 'has no source'}")
+        lines.append(f"{path.relative_to(root)}: {lost if source.exists() else 'has no source'}")
     for readme in (root / name / "README.md" for name in BOOKS):
         raw = leftovers(readme.read_text()) if readme.exists() else []
-        found += [f"{readme.relative_to(root)}: GitHub shows this MyST raw: {one}" for one in raw]
-    return found
+        lines += [f"{readme.relative_to(root)}: GitHub shows this MyST raw: {one}" for one in raw]
+    return lines
 
 
 def main() -> int:
@@ -311,13 +311,13 @@ def main() -> int:
     try:
         if args.command == "write":
             write(ROOT)
-            found = []
+            lines = []
         else:
-            found = check(ROOT) if args.command == "check" else run(ROOT, args.workers, args.all, args.only)
+            lines = check(ROOT) if args.command == "check" else run(ROOT, args.workers, args.all, args.only)
     except Unportable as error:
-        found = [str(error)]
-    print(*found, sep="\n", end="\n" if found else "", file=sys.stderr)
-    return 1 if found else 0
+        lines = [str(error)]
+    print(*lines, sep="\n", end="\n" if lines else "", file=sys.stderr)
+    return 1 if lines else 0
 
 
 if __name__ == "__main__":

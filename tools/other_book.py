@@ -27,8 +27,8 @@ def elsewhere(book: Book, node: pending_xref) -> Target | None:
     if label in book.targets:
         return None
     page = book.find(f"term:{label.lower()}" if role == "term" else label)
-    found = book.find(anchor) if page and anchor else page
-    return found if found and found.page == page.page else None
+    place = book.find(anchor) if page and anchor else page
+    return place if place and place.page == page.page else None
 
 
 def lead_over(book: Book, app: Sphinx, doctree: nodes.document) -> None:

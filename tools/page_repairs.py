@@ -43,7 +43,7 @@ SIGNATURE = re.compile(r'<dt class="sig .*?</dt>', re.DOTALL)
 SIGNATURE_PIECE = re.compile(r'<span class="pre">([^<]*)</span>')
 VERDICT = re.compile(r'(<span class="verdict [^>]*)>([^<]+)<')
 EVIDENCE = (ROOT / "chapters" / "evidence.md").read_text(encoding="utf-8")
-MEANING = {word.lower(): told for word, told in re.findall(r"^- \*([\w ]+)\*: (.+)$", EVIDENCE, re.MULTILINE)}
+MEANING = {word.lower(): meaning for word, meaning in re.findall(r"^- \*([\w ]+)\*: (.+)$", EVIDENCE, re.MULTILINE)}
 """What a verdict's word means."""
 FORMULA = re.compile(r'[(“]?<span class="math notranslate nohighlight">[^<]*</span>[,.;:!?)”’–-]+')
 
@@ -242,23 +242,23 @@ def letter_appendices(app: Sphinx) -> None:
     letters = {relpath(page, book.name or "."): letter for page, letter in book.pages().items() if letter.isalpha()}
     numbered = TocTreeCollector.assign_section_numbers
 
-    def number(entries: nodes.Element, found: dict, *above) -> None:
+    def number(entries: nodes.Element, numbers: dict, *above) -> None:
         items = [one for one in entries.children if isinstance(one, nodes.list_item)]
         for k, item in enumerate(items, 1):
             reference, here = item[0][0], (*above, k)
-            reference["secnumber"] = found[reference["anchorname"]] = here
+            reference["secnumber"] = numbers[reference["anchorname"]] = here
             for deeper in item.children[1:]:
-                number(deeper, found, *here)
+                number(deeper, numbers, *here)
 
     def assigned(self, env) -> list[str]:
         changed = numbered(self, env)
         for doc in letters.keys() & env.tocs.keys():
             letter = letters[doc]
-            reference, found = env.tocs[doc][0][0][0], {"": (letter,)}
+            reference, numbers = env.tocs[doc][0][0][0], {"": (letter,)}
             reference["secnumber"] = env.titles[doc]["secnumber"] = (letter,)
             for entries in env.tocs[doc][0].children[1:]:
-                number(entries, found, letter)
-            env.toc_secnumbers[doc] = found
+                number(entries, numbers, letter)
+            env.toc_secnumbers[doc] = numbers
         return [*changed, *(letters.keys() & env.tocs.keys())]
 
     TocTreeCollector.assign_section_numbers = assigned

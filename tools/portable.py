@@ -356,15 +356,15 @@ class Cell:
     def inline(self, text: str, line: int) -> str:
         def replace(match: re.Match) -> str:
             here = line + text.count("\n", 0, match.start())
-            found = match.groupdict()
-            if found["role"]:
-                return self.role(found["role"], found["content"], here)
-            if found["math"]:
-                return self.expand(found["math"])
-            if found["comment"]:
+            groups = match.groupdict()
+            if groups["role"]:
+                return self.role(groups["role"], groups["content"], here)
+            if groups["math"]:
+                return self.expand(groups["math"])
+            if groups["comment"]:
                 return ""
-            if found["href"] is not None:
-                return self.link(found, here)
+            if groups["href"] is not None:
+                return self.link(groups, here)
             return match[0]
 
         return INLINE.sub(replace, text)
@@ -386,8 +386,8 @@ class Cell:
             raise self.fail(line, f"{label!r} has no number: write {{prf:ref}}`its name <{label}>`")
         return f"[{self.inline(target.shown(name, words), line)}]({self.book.url(target.page, target.anchor)})"
 
-    def link(self, found: dict, line: int) -> str:
-        words, href = self.inline(found["words"], line), found["href"]
+    def link(self, groups: dict, line: int) -> str:
+        words, href = self.inline(groups["words"], line), groups["href"]
         if re.match(r"[a-z]+:", href):
             return f"[{words}]({href})"
         path, _, label = href.partition("#")
@@ -445,7 +445,7 @@ def _parser(extensions: frozenset[str]) -> MarkdownIt:
 
 @cache
 def _blocks(text: str, parser: MarkdownIt) -> list[Block]:
-    tokens, found = parser.parse(text + "\n"), []
+    tokens, blocks = parser.parse(text + "\n"), []
     for i, token in enumerate(tokens):
         if token.map is None:
             continue
@@ -453,23 +453,23 @@ def _blocks(text: str, parser: MarkdownIt) -> list[Block]:
         if token.type in ("fence", "colon_fence"):
             directive = re.match(r"\{([^}]+)\}\s*(.*)", token.info.strip())
             if directive is None:
-                found.append(Block("verbatim", start, end))
+                blocks.append(Block("verbatim", start, end))
                 continue
             options, body, offset = _options(token.content)
-            found.append(Block("directive", start, end, *directive.groups(), options, body, start + 1 + offset))
+            blocks.append(Block("directive", start, end, *directive.groups(), options, body, start + 1 + offset))
         elif token.type in ("math_block", "math_block_label", "amsmath"):
-            found.append(Block("math", start, end, token.type, token.info, body=token.content))
+            blocks.append(Block("math", start, end, token.type, token.info, body=token.content))
         elif token.type == "myst_target":
-            found.append(Block("label", start, end, token.content))
+            blocks.append(Block("label", start, end, token.content))
         elif token.type == "heading_open":
-            found.append(Block("heading", start, start, token.tag, tokens[i + 1].content))
+            blocks.append(Block("heading", start, start, token.tag, tokens[i + 1].content))
         elif token.type == "front_matter" or token.type == "myst_line_comment":
-            found.append(Block("drop", start, end))
+            blocks.append(Block("drop", start, end))
         elif token.type == "html_block" and token.content.lstrip().startswith("<!--"):
-            found.append(Block("drop", start, end))
+            blocks.append(Block("drop", start, end))
         elif token.type == "code_block":
-            found.append(Block("verbatim", start, end))
-    return found
+            blocks.append(Block("verbatim", start, end))
+    return blocks
 
 
 def _updated(settings: dict, own: dict) -> dict:

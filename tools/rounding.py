@@ -240,14 +240,14 @@ def differences(path: Path, noise: Noise | None) -> tuple[int, list[str]]:
 
     plt.show = lambda *_, **__: plt.close("all")
     os.chdir(path.parent)
-    sys.modules["__main__"], found = types.ModuleType("__main__"), []
+    sys.modules["__main__"], differing = types.ModuleType("__main__"), []
     for i, cell in enumerate(cells := code_cells(path), 1):
         with noise if noise and "exact" not in cell.metadata.get("tags", []) else contextlib.nullcontext():
             printed = printed_text(cell.source, vars(sys.modules["__main__"]))
         if printed != (stored := stored_text(cell)):
             lines = [(a, b) for a, b in zip_longest(stored.splitlines(), printed.splitlines()) if a != b]
-            found.append(f"cell {i} stores {[a for a, _ in lines]}, prints {[b for _, b in lines]}")
-    return len(cells), found
+            differing.append(f"cell {i} stores {[a for a, _ in lines]}, prints {[b for _, b in lines]}")
+    return len(cells), differing
 
 
 def in_a_child(*args) -> tuple[int, list[str]]:
@@ -321,9 +321,9 @@ def main() -> int:
     cells, differ = 0, 0
     for path in (bar := tqdm(paths)):
         bar.set_description(path.stem)
-        number, found = in_a_child(path, noise)
-        cells, differ = cells + number, differ + len(found)
-        for line in found:
+        number, differing = in_a_child(path, noise)
+        cells, differ = cells + number, differ + len(differing)
+        for line in differing:
             tqdm.write(f"{path.relative_to(ROOT) if path.is_relative_to(ROOT) else path}: {line}")
     print(f"{cells} cells, {differ} differ")
     if args.log:

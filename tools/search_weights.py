@@ -39,24 +39,24 @@ def stems(language: SearchEnglish, text: str) -> list[str]:
 
 def places(doctree: nodes.document, count) -> Counter:
     """The weight of every word of one page by the places where it stands."""
-    found: Counter = Counter()
+    weights: Counter = Counter()
     for section in doctree.findall(nodes.section):
         title = section.next_node(nodes.title)
         if title is not None:
             top = isinstance(section.parent, nodes.document)
-            found.update(dict.fromkeys(count(title.astext()), TITLE if top else HEADING))
+            weights.update(dict.fromkeys(count(title.astext()), TITLE if top else HEADING))
     first = next(doctree.findall(nodes.section), doctree)
     for child in first.children:
         if isinstance(child, nodes.section):
             break
         if isinstance(child, nodes.paragraph) and not child.astext().startswith("You need"):
-            found.update(dict.fromkeys(count(child.astext()), SCREEN))
+            weights.update(dict.fromkeys(count(child.astext()), SCREEN))
     for sheet in doctree.findall(lambda node: isinstance(node, nodes.container) and "cheat-sheet" in node["classes"]):
         rules = count(" ".join(rule.astext() for rule in sheet.findall(nodes.strong)))
         # below the rules it says where the rest is answered
         others = count(" ".join(line.astext() for line in sheet.children[1:]))
-        found.update(dict.fromkeys(others, DEFINED) | dict.fromkeys(rules, SCREEN))
-    return found
+        weights.update(dict.fromkeys(others, DEFINED) | dict.fromkeys(rules, SCREEN))
+    return weights
 
 
 def elsewhere(here: str) -> list[tuple[str, str]]:
@@ -73,10 +73,10 @@ def numbered(here: str) -> dict[str, tuple[str, str]]:
     """What this book numbers and the ledger's statements of the paper, by name, `lemma 16`: title and address."""
     address = lambda page, anchor: f"{relpath(f'{page}.html', here or '.')}#{anchor}"
     own = [one for one in Book(ROOT, here).targets.values() if one.kind in NAMED and one.number]
-    found = [(f"{one.kind.capitalize()} {one.number}", address(one.page, one.anchor)) for one in own]
+    named = [(f"{one.kind.capitalize()} {one.number}", address(one.page, one.anchor)) for one in own]
     rows = [(row["statement"], row["chapter"].split("#")) for row in ledger.rows(ROOT) if row["of"] == "paper"]
-    found += [(name, address(f"chapters/{place[0].removesuffix('.md')}", place[-1])) for name, place in rows]
-    return {name.lower(): (name, where) for name, where in found}
+    named += [(name, address(f"chapters/{place[0].removesuffix('.md')}", place[-1])) for name, place in rows]
+    return {name.lower(): (name, where) for name, where in named}
 
 
 def weigh(app: Sphinx, error: Exception | None) -> None:
@@ -102,10 +102,10 @@ def weigh(app: Sphinx, error: Exception | None) -> None:
         for word in {**often, **where}:
             weights[word][doc] = weights[word].get(doc, 0) + less * (where.get(word, 0) + often.get(word, 0))
     rare = {word: math.log2(1 + len(app.env.found_docs) / len(pages)) for word, pages in weights.items()}
-    told = {w: {page: round(x * rare[w], 1) for page, x in pages.items()} for w, pages in sorted(weights.items())}
+    rounded = {w: {page: round(x * rare[w], 1) for page, x in pages.items()} for w, pages in sorted(weights.items())}
     # before the index, which answers a query as soon as it is there
     here = relpath(app.srcdir, ROOT).removeprefix(".")
-    known = {"weights": told, "elsewhere": elsewhere(here), "numbered": numbered(here)}
+    known = {"weights": rounded, "elsewhere": elsewhere(here), "numbered": numbered(here)}
     text = "".join(f"Scorer.{name}={json.dumps(one, separators=(',', ':'))};\n" for name, one in known.items())
     index.write_text(text + index.read_text(encoding="utf-8"), encoding="utf-8")
 

@@ -22,9 +22,9 @@ def write(app: Sphinx, error: Exception | None) -> None:
     for deck in (ROOT / "extras" / "slides").glob("*.md"):
         # what stands before the second line is for Marp
         _, _, *slides = deck.read_text(encoding="utf-8").split("---\n")
-        told = {"title": slides[0].strip().partition("\n")[0].removeprefix("# "), "math": math}
-        told["slides"] = "\n".join(f"<section>\n{markdown.render(slide)}</section>" for slide in slides)
-        page = app.builder.templates.render("slides.html", told | {"mathjax": app.config.mathjax_path})
+        fields = {"title": slides[0].strip().partition("\n")[0].removeprefix("# "), "math": math}
+        fields["slides"] = "\n".join(f"<section>\n{markdown.render(slide)}</section>" for slide in slides)
+        page = app.builder.templates.render("slides.html", fields | {"mathjax": app.config.mathjax_path})
         (folder / f"{deck.stem}.html").write_text(page, encoding="utf-8")
 
 

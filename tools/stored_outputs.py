@@ -17,18 +17,18 @@ logger = logging.getLogger(__name__)
 def stored_client(notebook, source, nb_config, nb_logger, read_fmt=None) -> NotebookClientBase:
     """In the place of myst-nb's choice among executing clients: one that reads the chapter's notebook."""
     path = Path(source).with_suffix(".ipynb")
-    found = ["has no notebook"]
+    reasons = ["has no notebook"]
     if path.exists():
         stored = notebooks.read(path)
         cells, ran = notebooks.code_cells(notebook), notebooks.code_cells(stored, generated=False)
         if [cell.source for cell in cells] != [cell.source for cell in ran]:
-            found = ["its notebook holds other code"]
+            reasons = ["its notebook holds other code"]
         else:
-            found = notebooks.faults(stored, notebooks.ROOT)
+            reasons = notebooks.faults(stored, notebooks.ROOT)
             for cell, old in zip(cells, ran, strict=True):
                 cell.outputs, cell.execution_count = old.outputs, old.execution_count
             notebook.metadata["language_info"] = stored.metadata.language_info
-    for fault in found:
+    for fault in reasons:
         logger.warning("%s: run `make notebooks`", fault, location=f"{source}:1")
     return NotebookClientBase(notebook, Path(source), nb_config, nb_logger)
 

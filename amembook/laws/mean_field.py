@@ -130,8 +130,8 @@ def _solve(frequency_at, n_items, dim, lr_over_root_dim, steps, momentum, batch_
 
     def solutions(edges: np.ndarray, numbers: range) -> list:
         generators = (np.random.default_rng([number, n_items, dim]) for number in numbers)
-        given = frequency_at, edges, dim, matrix_dim, c
-        return [_Muon(*given, rng, momentum, batch_size).run(steps) for rng in generators]
+        memory = frequency_at, edges, dim, matrix_dim, c
+        return [_Muon(*memory, rng, momentum, batch_size).run(steps) for rng in generators]
 
     edges = strata(n_items, dim, matrix_dim)
     made = solutions(edges, range(1))

@@ -127,8 +127,8 @@ def expected_tiled_capacity(
     inwards = (coimages + (row_blocks - 1) * coherent**2) * column_blocks / columns
     rare = outwards[-1]
     excess, rivals = outwards[:-1] - rare, inwards[:-1] - inwards[-1]
-    room = 1 / min(rows, columns) - rare
-    overlap = 1 / room if row_blocks * column_blocks == 1 and room > 1e-3 * rare else 0.0
+    left = 1 / min(rows, columns) - rare
+    overlap = 1 / left if row_blocks * column_blocks == 1 and left > 1e-3 * rare else 0.0
     label = np.round((_RIVAL_CLASSES - 1) * (rivals - rivals.min()) / max(np.ptp(rivals), 1e-9 * rare)).astype(int)
     number = np.bincount(label, counts)
     classes = np.bincount(label, counts * rivals)[number > 0] / number[number > 0]

@@ -176,13 +176,13 @@ def train_matrices(
         value = loss(weights, batches(step))
         if not torch.isfinite(value):
             return None
-        found = dict(zip(learnt, torch.autograd.grad(value, [weights[name] for name in learnt]), strict=True))
+        gradients = dict(zip(learnt, torch.autograd.grad(value, [weights[name] for name in learnt]), strict=True))
         for name, optimizer in readers.items():
-            weights[name].grad = found.pop(name)
+            weights[name].grad = gradients.pop(name)
             optimizer.param_groups[0]["lr"] = vectors[name] * cooled(step, steps)
             optimizer.step()
         with torch.no_grad():
-            added = update(step, {name: -G for name, G in found.items()}) if found else {}
+            added = update(step, {name: -G for name, G in gradients.items()}) if gradients else {}
             for name, move in added.items():
                 m, n = move.shape
                 weights[name] += lr * cooled(step, steps) * math.sqrt(max(1, m / n)) * move

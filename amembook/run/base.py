@@ -157,11 +157,11 @@ class Grid:
         names = inspect.signature(self.function).parameters
         cells = []
         for point in itertools.product(*bundles):
-            given = known | {name: value for bundle in point for name, value in bundle.items()}
-            missing = [name for name in names if name not in given]
+            arguments = known | {name: value for bundle in point for name, value in bundle.items()}
+            missing = [name for name in names if name not in arguments]
             if missing:
                 raise TypeError(f"{self.function.__name__} needs {missing[0]}: no axis and no field of the config")
-            values = ((name, given[name]) for name in names)
+            values = ((name, arguments[name]) for name in names)
             cells.append(Cell(self.function, {k: list(v) if isinstance(v, (tuple, range)) else v for k, v in values}))
         return cells
 
@@ -257,9 +257,20 @@ def slope_error(x, y, error) -> float:
     return float(np.linalg.norm(weights * np.asarray(error, dtype=float) / np.asarray(y, dtype=float)))
 
 
-def scaled(shape: np.ndarray, found: np.ndarray | float) -> np.ndarray:
+def first_reached(x, values, level: float, start: float = math.nan) -> float:
+    """The first x at which values, linear between their points, reach a level; `start` where they do from the first on,
+    NaN where they never do."""
+    values = np.asarray(values, dtype=float)
+    above = np.flatnonzero(values >= level)
+    if not len(above) or above[0] == 0:
+        return start if len(above) else math.nan
+    k = above[0]
+    return float(x[k - 1] + (x[k] - x[k - 1]) * (level - values[k - 1]) / (values[k] - values[k - 1]))
+
+
+def scaled(shape: np.ndarray, measured: np.ndarray | float) -> np.ndarray:
     """A shape times the constant that suits the measured numbers best, as a rival may."""
-    return shape * np.exp(np.log(found / shape).mean())
+    return shape * np.exp(np.log(measured / shape).mean())
 
 
 def arrays(value):

@@ -108,8 +108,8 @@ def _elsewhere(missing, store: "CellStore", executor: Executor, budget: float) -
 
 def call(function: Callable[..., dict], code: str, checkpoints: Path, arguments: dict) -> dict:
     """The result of a cell, in whatever process it runs; `ValueError` if that has other code than the run."""
-    if (found := code_hash(function)) != code:
-        raise ValueError(f"workers must have the code of this run, {code}, got {found}: start them again")
+    if (here := code_hash(function)) != code:
+        raise ValueError(f"workers must have the code of this run, {code}, got {here}: start them again")
     token = _CHECKPOINTS.set(checkpoints)
     try:
         return function(**arguments)

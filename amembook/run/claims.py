@@ -128,9 +128,9 @@ def exponents(
     low, high = np.moveaxis(np.asarray(interval, dtype=float), -1, 0)
     shift = 0.0 if law is None or limit is None else np.asarray(law, dtype=float) - limit
     others = {rival: np.asarray(value, dtype=float) + shift for rival, value in rivals.items()}
-    given = {"law": law, "limit": limit, "band": band, "scale": DIFFERENCE, "low": low, "high": high}
-    given |= {"freedom": points * (draws - 1)} if points > 1 else {}
-    return numbers(name, slope, draws=draws, rivals=others, at=at, **given)
+    held_to = {"law": law, "limit": limit, "band": band, "scale": DIFFERENCE, "low": low, "high": high}
+    held_to |= {"freedom": points * (draws - 1)} if points > 1 else {}
+    return numbers(name, slope, draws=draws, rivals=others, at=at, **held_to)
 
 
 def growth(
@@ -162,9 +162,9 @@ def growth(
         width = stdtrit(freedom, 0.975) * math.sqrt(variance.sum())
         ratio, of_law = (values[row, ends[1]] / values[row, ends[0]] for values in (means, law))
         shifted = {rival: of_law * math.exp((values[row] - limit[row]) * length) for rival, values in rivals.items()}
-        given = {"law": of_law, "limit": math.exp(limit[row] * length), "band": math.expm1(reach_of_ratio)}
-        given |= {"low": ratio * math.exp(-width), "high": ratio * math.exp(width), "freedom": int(freedom)}
-        made += numbers(f"{name} {label}".strip(), ratio, draws=draws, rivals=shifted, **given)
+        held_to = {"law": of_law, "limit": math.exp(limit[row] * length), "band": math.expm1(reach_of_ratio)}
+        held_to |= {"low": ratio * math.exp(-width), "high": ratio * math.exp(width), "freedom": int(freedom)}
+        made += numbers(f"{name} {label}".strip(), ratio, draws=draws, rivals=shifted, **held_to)
     return made
 
 
@@ -208,12 +208,12 @@ def family(
     of_totals = np.where(of_totals > 0, of_totals, floor(total(law), fewest))
     labels = [label for label, kept in zip(at, some, strict=True) if kept]
     others = {rival: total(values) for rival, values in rivals.items()}
-    given = {"law": total(law), "band": narrowest, "rivals": others, "at": labels}
-    made = numbers(name, total(measured), of_totals, fewest, **given)
+    held_to = {"law": total(law), "band": narrowest, "rivals": others, "at": labels}
+    made = numbers(name, total(measured), of_totals, fewest, **held_to)
     error = np.fmax(error, floor(law, draws))
     cells = {rival: spread(values)[keep] for rival, values in rivals.items()}
-    given = {"law": law[keep], "band": spread(band)[keep], "rivals": cells, "guard": True}
-    return made + numbers(f"{name}, entry", measured[keep], error[keep], draws[keep], **given)
+    held_to = {"law": law[keep], "band": spread(band)[keep], "rivals": cells, "guard": True}
+    return made + numbers(f"{name}, entry", measured[keep], error[keep], draws[keep], **held_to)
 
 
 def standard_error(draws: np.ndarray, axis: int = 1) -> np.ndarray | np.floating:
@@ -491,8 +491,8 @@ def capacity_verdicts(config, measured: dict, predicted: dict, methods: Mapping[
             verdicts[name] = equivalence([])
             continue
         seed_counts, sharp = np.array(measured["seed_counts"][name], dtype=float), np.array(predicted["counts"][name])
-        given = {"law": sharp[None, judged], "band": SIZES, "at": [f"d = {at[judged][0]}…{at[-1]}"]}
-        made = family("items", seed_counts[None, judged], **given)
+        held_to = {"law": sharp[None, judged], "band": SIZES, "at": [f"d = {at[judged][0]}…{at[-1]}"]}
+        made = family("items", seed_counts[None, judged], **held_to)
         made += exponents(
             "exponent",
             measured["slope"][name],

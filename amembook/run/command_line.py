@@ -47,9 +47,9 @@ def _list(options) -> None:
     if options.json:
         print(json.dumps(named))
         return
-    for group, found in named.items():
+    for group, purposes in named.items():
         print(group)
-        for name, purpose in found.items():
+        for name, purpose in purposes.items():
             print(f"  {name:22s} {purpose}")
 
 
@@ -115,8 +115,8 @@ def _reproduce(options) -> None:
         print(json.dumps(minutes) if options.json else "\n".join(lines))
         return
     name = " ".join(options.statement)
-    found = reproduce.reproduce(name, options.seed, options.results, options.device, full=options.full)
-    print(json.dumps(found) if options.json else reproduce.table(found))
+    rerun = reproduce.reproduce(name, options.seed, options.results, options.device, full=options.full)
+    print(json.dumps(rerun) if options.json else reproduce.table(rerun))
 
 
 def _power(options) -> None:
@@ -135,7 +135,7 @@ def _power(options) -> None:
     from amembook.run import power
 
     rows = power.plans(options.experiment, options.profile)
-    tables = [power.table(f"{options.experiment}/{name}", found) for name, found in rows.items()]
+    tables = [power.table(f"{options.experiment}/{name}", plan) for name, plan in rows.items()]
     print(json.dumps(rows) if options.json else "\n\n".join(tables))
 
 

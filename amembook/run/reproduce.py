@@ -231,47 +231,48 @@ def _count(again: Again, record: dict, seed: int) -> tuple[dict, dict]:
         U, V = plain.embeddings(n_items, dim, draw)
         iterates = plain.muon_iterates(U, V, p, dim**0.5, len(law))
         counts.append([int(plain.recovered(W, U, V).sum()) for W in iterates])
-    given = {"law": law, "band": claims.count_band([dim]), "at": range(1, len(law) + 1)}
-    given["rivals"] = {rival: law * factor for rival, factor in LAWS.items()}
-    fresh = claims.numbers("items after step", np.mean(counts, 0), standard_error(np.array(counts), 0), draws, **given)
-    before = claims.numbers("items after step", stored, **given)
+    held_to = {"law": law, "band": claims.count_band([dim]), "at": range(1, len(law) + 1)}
+    held_to["rivals"] = {rival: law * factor for rival, factor in LAWS.items()}
+    error = standard_error(np.array(counts), 0)
+    fresh = claims.numbers("items after step", np.mean(counts, 0), error, draws, **held_to)
+    before = claims.numbers("items after step", stored, **held_to)
     return {"Muon": {"numbers": before}}, {"Muon": claims.equivalence(fresh)}
 
 
-def table(found: dict) -> str:
+def table(rerun: dict) -> str:
     """Stored, fresh and predicted, a line a number with its band and outcome; then rivals, verdict and its reasons."""
     form = lambda value: "–" if value is None else f"{value:.4g}"
     head = f"{'':44s} {'stored':>9s} {'fresh':>9s}   95 % interval    predicted  band     outcome"
-    lines = [str(found["config"]), "", head]
-    unnamed = {name for name in found["measured"] if re.search(r", entry \d+$", name)}
-    for name, fresh in found["measured"].items():
+    lines = [str(rerun["config"]), "", head]
+    unnamed = {name for name in rerun["measured"] if re.search(r", entry \d+$", name)}
+    for name, fresh in rerun["measured"].items():
         if name in unnamed:
             continue
-        low, high = map(form, found["interval"][name])
-        stored, predicted = form(found["stored"][name]), form(found["predicted"][name])
-        band, scale = found["band"][name]
+        low, high = map(form, rerun["interval"][name])
+        stored, predicted = form(rerun["stored"][name]), form(rerun["predicted"][name])
+        band, scale = rerun["band"][name]
         wide = "–" if band is None else f"± {band:.3g}" if scale == claims.DIFFERENCE else f"± {band:.1%}"
         interval = f"[{low}, {high}]"
         line = f"{name:44s} {stored:>9s} {form(fresh):>9s}   {interval:16s} {predicted:>9s}  {wide:8s} "
-        lines.append(f"{line}{found['outcome'][name]}")
+        lines.append(f"{line}{rerun['outcome'][name]}")
     if unnamed:
-        missed = sum(found["outcome"][name] == "missed" for name in unnamed)
+        missed = sum(rerun["outcome"][name] == "missed" for name in unnamed)
         lines.append(f"and {len(unnamed)} single entries, of which {missed} miss")
     lines.append("")
-    for key, rivals in found["rivals"].items():
+    for key, rivals in rerun["rivals"].items():
         said = [f"{of} {', '.join(names)}" for of, names in rivals.items() if names]
         lines.append(f"{key}: rivals {'; '.join(said) or 'none'}")
-    kept = lambda word: [name for name, one in found["outcome"].items() if one == word]
+    kept = lambda word: [name for name, one in rerun["outcome"].items() if one == word]
     for word in ("missed", "leans out", "too wide"):
         if names := kept(word):
             lines.append(f"{word}: {', '.join(names[:6])}{' …' if len(names) > 6 else ''}")
     if kept("too wide"):
         lines.append("too wide: the mean lies in its band, and more draws would narrow the interval")
-    lines.append(f"verdict: {found['verdict']}")
-    again = STATEMENTS[found["statement"]]
-    same = f"the sizes and the number of draws are those of the record {found['record']}, which the book quotes"
-    other = f"the book quotes the record {found['record']}, which has other sizes or draws"
-    if again.keys and not found["reruns_the_record"]:
+    lines.append(f"verdict: {rerun['verdict']}")
+    again = STATEMENTS[rerun["statement"]]
+    same = f"the sizes and the number of draws are those of the record {rerun['record']}, which the book quotes"
+    other = f"the book quotes the record {rerun['record']}, which has other sizes or draws"
+    if again.keys and not rerun["reruns_the_record"]:
         other += "; --full draws these again"
-    lines.append(same if found["reruns_the_record"] else other)
-    return "\n".join([*lines, f"device: {found['device']}, {found['seconds']} s"])
+    lines.append(same if rerun["reruns_the_record"] else other)
+    return "\n".join([*lines, f"device: {rerun['device']}, {rerun['seconds']} s"])

@@ -46,8 +46,8 @@ PAPER = {
 
 def names() -> dict[str, list[str]]:
     """The names of all studies by group: paper, practice, companions."""
-    found = lambda group: pkgutil.iter_modules([str(_HOUSE / group)])
-    folders = lambda group: sorted(one.name.replace("_", "-") for one in found(group) if one.ispkg)
+    modules = lambda group: pkgutil.iter_modules([str(_HOUSE / group)])
+    folders = lambda group: sorted(one.name.replace("_", "-") for one in modules(group) if one.ispkg)
     return {"paper": list(PAPER), "practice": folders("practice"), "companions": folders("companions")}
 
 

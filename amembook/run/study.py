@@ -38,6 +38,12 @@ def fixed(config, *varying: str) -> SimpleNamespace:
     return SimpleNamespace(**{name: plain(value) for name, value in fields.items() if name not in left_out})
 
 
+def of_part(config, part: str, *names: str, **others: str) -> dict:
+    """The fields `<part>_<name>` of a config, which a grid of that part holds fixed; under `key` for `key=name`."""
+    names = {name: name for name in names} | others
+    return {key: getattr(config, f"{part}_{name}") for key, name in names.items()}
+
+
 def by_part(config, results: Results, summaries: Mapping[str, Callable]) -> tuple[dict, dict]:
     """Measured and predicted numbers of the parts that a config measures, from the summary of each part."""
     measured, predicted = {}, {}
@@ -46,6 +52,20 @@ def by_part(config, results: Results, summaries: Mapping[str, Callable]) -> tupl
             of_part, law_of_part = summary(config, results)
             measured, predicted = measured | of_part, predicted | law_of_part
     return measured, predicted
+
+
+def claims_by_part(config, measured: dict, predicted: dict, claims: Mapping[str, Callable]) -> dict[str, dict]:
+    """The verdicts on the parts that a config measures, from the claims of each part: a dict, or pairs."""
+    own = [dict(of_part(config, measured, predicted)) for part, of_part in claims.items() if part in config.parts]
+    return {name: verdict for verdicts in own for name, verdict in verdicts.items()}
+
+
+def means(draws: Mapping[str, np.ndarray], axis: int = 1) -> dict[str, np.ndarray]:
+    """Means over an axis of draws by name, each with its standard error as `<name>_error`."""
+    pairs = {name: (values.mean(axis), standard_error(values, axis)) for name, values in draws.items()}
+    return {
+        key: value for name, pair in pairs.items() for key, value in zip((name, f"{name}_error"), pair, strict=True)
+    }
 
 
 def law(name: str, draws: Draws, *, scale: str = RATIO, **held_to) -> dict:

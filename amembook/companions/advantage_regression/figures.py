@@ -16,8 +16,8 @@ def floor_figure(record: dict) -> Figure:
     figure, axes = new_axes(2)
     offline = [str(count) for count in config["offline"]]
     error = np.sqrt([predicted["squared_error"][name] for name in offline])
-    told = measured["floor"], measured["floor_error"], predicted["first"], predicted["next"]
-    gap, doubt, first, following = (np.array([one[name] for name in offline]) for one in told)
+    numbers = measured["floor"], measured["floor_error"], predicted["first"], predicted["next"]
+    gap, doubt, first, following = (np.array([one[name] for name in offline]) for one in numbers)
     for k, (look, _) in enumerate(series(config["rates"], r"$\eta = {}$")):
         order = np.argsort(error[:, k])
         at = error[order, k]

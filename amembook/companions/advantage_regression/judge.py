@@ -8,11 +8,10 @@ from scipy.stats import binomtest
 from amembook.companions.advantage_regression.teachers import RISES, TEACHERS
 from amembook.run.base import Results, scaled, standard_error
 from amembook.run.claims import DIFFERENCE, SMALL, check, equivalence, numbers, order
-from amembook.run.study import by_part
+from amembook.run.study import above, by_part, claims_by_part, means
 
 PARTS = ("identity", "floor", "variance", "race", "memory", "teachers")
-IDENTITY = 1e-12
-"""Rounding: how far the two gradients may lie apart, per unit of the larger."""
+IDENTITY = 1e-12  # rounding: how far the two gradients may lie apart, per unit of the larger
 
 
 def summarise(config, results: Results) -> tuple[dict, dict]:
@@ -32,39 +31,31 @@ def _identity(config, results: Results) -> tuple[dict, dict]:
 def _floor(config, results: Results) -> tuple[dict, dict]:
     names, kinds = list(results.grids["floor"].axes["baseline"]), ("first", "next", "filled", "error")
     gaps, laws = results.array("floor", "gap"), {key: results.array("floor", key) for key in kinds}
-    measured = {"floor": {name: gaps[:, k].mean(1) for k, name in enumerate(names)}}
-    measured["floor_error"] = {name: standard_error(gaps[:, k]) for k, name in enumerate(names)}
-    predicted = {
-        "squared_error" if key == "error" else key: {name: laws[key][:, k].mean(1) for k, name in enumerate(names)}
-        for key in kinds
-    }
+    by_name = lambda values, moment=np.mean: {name: moment(values[:, k], 1) for k, name in enumerate(names)}
+    measured = {"floor": by_name(gaps), "floor_error": by_name(gaps, standard_error)}
+    predicted = {"squared_error" if key == "error" else key: by_name(law) for key, law in laws.items()}
     # the scatter of V̂ is in both: their ratio has less
     places = [names.index(str(count)) for count in config.offline]
     for label, key in (("floor_ratio", "next"), ("filled_ratio", "filled")):
-        ratio = gaps[:, places] / laws[key][:, places]
-        measured[label], measured[f"{label}_error"] = ratio.mean(2), standard_error(ratio, 2)
+        measured |= means({label: gaps[:, places] / laws[key][:, places]}, 2)
     return measured, predicted
 
 
 def _variance(config, results: Results) -> tuple[dict, dict]:
     sampled, exact = results.array("variance", "sampled"), results.array("variance", "exact")
-    ratio = sampled[..., 0] / sampled[..., 1]
     rule = (results.array("variance", "gap") / results.array("variance", "allowed")).mean(2)
-    return {"variance": ratio.mean(2), "variance_error": standard_error(ratio, 2)}, {
-        "variance": (exact[..., 0] / exact[..., 1]).mean(2),
-        "rule": rule,
-    }
+    law = {"variance": (exact[..., 0] / exact[..., 1]).mean(2), "rule": rule}
+    return means({"variance": sampled[..., 0] / sampled[..., 1]}, 2), law
 
 
 def _race(config, results: Results) -> tuple[dict, dict]:
     racers, measured = list(results.grids["race"].axes["racer"]), {"race": {}, "race_rate": {}, "race_edge": {}}
     ends = results.array("race", "gaps")
-    for i, beta in enumerate(config.race_betas):
+    for i, beta in enumerate(f"{beta:g}" for beta in config.race_betas):
         best = {name: int(ends[i, k].mean(0).argmin()) for k, name in enumerate(racers)}
-        measured["race"][f"{beta:g}"] = {name: ends[i, k, :, best[name]] for k, name in enumerate(racers)}
-        measured["race_rate"][f"{beta:g}"] = {name: config.race_rates[place] for name, place in best.items()}
-        last = len(config.race_rates) - 1
-        measured["race_edge"][f"{beta:g}"] = [name for name, place in best.items() if place in (0, last)]
+        measured["race"][beta] = {name: ends[i, k, :, best[name]] for k, name in enumerate(racers)}
+        measured["race_rate"][beta] = {name: config.race_rates[place] for name, place in best.items()}
+        measured["race_edge"][beta] = [n for n, place in best.items() if place in (0, len(config.race_rates) - 1)]
     return measured, {}
 
 
@@ -89,26 +80,22 @@ def _teachers(config, results: Results) -> tuple[dict, dict]:
 def _teacher(results: Results, policy: str, name: str) -> dict:
     """Times over all tables, their median, the share that never arrives, mean variance and accuracy."""
     times = results.array("teachers", policy, name, "time").ravel()
-    told = {key: results.array("teachers", policy, name, key).mean() for key in ("variance", "accuracy")}
-    return {"time": np.median(times), "lost": np.isinf(times).mean(), "times": times} | told
+    mean = {key: results.array("teachers", policy, name, key).mean() for key in ("variance", "accuracy")}
+    return {"time": np.median(times), "lost": np.isinf(times).mean(), "times": times} | mean
 
 
 def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     """Of the parts that were measured. identity: the two gradients are one. floor: V* − J is the law's to next order in
     η at all rates and errors, in the limit its first order, at the smallest rate; it is nothing for V* and for a group.
-    filled: it is that law's at the times of the run, where the record has it. variance: the ratio at the
-    start is the exact one. oracle: at every β exact V* ends ahead of the best group; realizable: V* of 64 samples does.
-    memory: Muon ahead after 16 generations, and hurt more by the errors of V* after 256; no law is known. limit: no
-    reward rises faster than its limit. accuracy: on more than half of the tables the accurate teacher of low variance
-    is slower than coarse tiers for one policy, and faster than the exact reward for the other. enough: two teachers of
-    more variance than the exact reward fail on tables on which it does not.
+    filled: it is that law's at the times of the run. variance: the ratio at the start is the exact one. oracle: at
+    every β exact V* ends ahead of the best group; realizable: V* of 64 samples does. memory: Muon ahead after 16
+    generations, and hurt more by the errors of V* after 256; no law is known. limit: no reward rises faster than its
+    limit. accuracy: on more than half of the tables the accurate teacher of low variance is slower than coarse tiers
+    for one policy, and faster than the exact reward for the other. enough: two teachers of more variance than the exact
+    reward fail on tables on which it does not.
     """
-    judges = dict(
-        zip(PARTS, (_judge_identity, _judge_floor, _judge_variance, _judge_race, _judge_memory), strict=False)
-    )
-    judges |= {"teachers": _judge_teachers}
-    found = [judges[part](config, measured, predicted) for part in PARTS if part in config.parts]
-    return {name: verdict for one in found for name, verdict in one.items()}
+    claims = (_judge_identity, _judge_floor, _judge_variance, _judge_race, _judge_memory, _judge_teachers)
+    return claims_by_part(config, measured, predicted, dict(zip(PARTS, claims, strict=True)))
 
 
 def _judge_identity(config, measured: dict, predicted: dict) -> dict[str, dict]:
@@ -117,20 +104,19 @@ def _judge_identity(config, measured: dict, predicted: dict) -> dict[str, dict]:
 
 def _judge_floor(config, measured: dict, predicted: dict) -> dict[str, dict]:
     draws, offline = config.seeds, [str(count) for count in config.offline]
-    by_name = lambda told: np.stack([told[name] for name in offline], 1)
+    by_name = lambda values: np.stack([values[name] for name in offline], 1)
     gap, first, following = by_name(measured["floor"]), by_name(predicted["first"]), by_name(predicted["next"])
     rates, at = np.array(config.rates)[:, None], [f"{rate:g}, {name}" for rate in config.rates for name in offline]
     shapes = {"proportional to |δ|": by_name(predicted["squared_error"]) ** -0.5}
     shapes |= {"as η^(3/4)": rates**-0.25 * np.ones_like(gap)}
     rivals = {name: scaled(shape, 1.0) for name, shape in shapes.items()}
-    given = {"law": 1, "band": SMALL, "at": at}
+    held_to = {"law": 1, "band": SMALL, "at": at}
     ratio, error = measured["floor_ratio"], measured["floor_ratio_error"]
     others = rivals | {"first order, at every rate": first / following}
-    floor = numbers("V* − J over the law at η, samples =", ratio, error, draws, rivals=others, **given)
+    floor = numbers("V* − J over the law at η, samples =", ratio, error, draws, rivals=others, **held_to)
     slow = following[0] / first[0]
-    floor += numbers(
-        "over its first order at samples =", ratio[0] * slow, error[0] * slow, draws, limit=1, band=SMALL, at=offline
-    )
+    ratio, error = ratio[0] * slow, error[0] * slow
+    floor += numbers("over its first order at samples =", ratio, error, draws, limit=1, band=SMALL, at=offline)
     largest = max(np.abs(measured["floor"][name]).max() for name in ("exact", "group"))
     nothing = {"law": 0, "band": 0.01 * gap.min(), "scale": DIFFERENCE, "guard": True}
     nothing = numbers("largest V* − J for exact V* or a group", largest, **nothing)
@@ -138,7 +124,7 @@ def _judge_floor(config, measured: dict, predicted: dict) -> dict[str, dict]:
     if "filled_ratio" in measured:
         ratio, error, law = measured["filled_ratio"], measured["filled_ratio_error"], by_name(predicted["filled"])
         others = rivals | {"first order, at every rate": first / law, "the floor at once": following / law}
-        filled = numbers("V* − J over the law in time at η, samples =", ratio, error, draws, rivals=others, **given)
+        filled = numbers("V* − J over the law in time at η, samples =", ratio, error, draws, rivals=others, **held_to)
         verdicts["filled"] = equivalence(filled + nothing)
     return verdicts
 
@@ -146,21 +132,20 @@ def _judge_floor(config, measured: dict, predicted: dict) -> dict[str, dict]:
 def _judge_variance(config, measured: dict, predicted: dict) -> dict[str, dict]:
     groups, at = np.array(config.groups, dtype=float), [f"{b:g}, {K}" for b in config.betas for K in config.groups]
     rivals = {"(K − 1)/K at every β": np.broadcast_to((groups - 1) / groups, measured["variance"].shape), "even": 1.0}
-    given = {"law": predicted["variance"], "band": SMALL, "at": at, "rivals": rivals}
+    held_to = {"law": predicted["variance"], "band": SMALL, "at": at, "rivals": rivals}
     ratio, error = measured["variance"], measured["variance_error"]
     name = "variance over that of a group at β, K ="
-    return {"variance": equivalence(numbers(name, ratio, error, config.seeds, **given))}
+    return {"variance": equivalence(numbers(name, ratio, error, config.seeds, **held_to))}
 
 
 def _judge_race(config, measured: dict, predicted: dict) -> dict[str, dict]:
     verdicts = {}
     for key, racer in (("oracle", "star 0"), ("realizable", "star 64")):
-        leads = []
-        for beta, told in measured["race"].items():
-            groups = np.stack([gaps for name, gaps in told.items() if name.startswith("group")])
-            best = groups[groups.mean(1).argmin()]
-            leads += _lead(f"best group's distance less {racer}'s, β = {beta}", best - told[racer])
-        verdicts[key] = order(leads)
+        leads = {}
+        for beta, race in measured["race"].items():
+            groups = np.stack([gaps for name, gaps in race.items() if name.startswith("group")])
+            leads[f"less {racer}'s, β = {beta}"] = groups[groups.mean(1).argmin()] - race[racer]
+        verdicts[key] = above("best group's distance", leads)
     return verdicts
 
 
@@ -168,9 +153,11 @@ def _judge_memory(config, measured: dict, predicted: dict) -> dict[str, dict]:
     memory = measured["memory"]
     ahead = memory["exact"]["polar"][0] - memory["exact"]["sgd"][0]
     hurt = {name: memory["exact"][name][-1] - memory["8"][name][-1] for name in ("sgd", "polar")}
-    more = hurt["polar"] - hurt["sgd"]
-    leads = _lead("Muon less SGD, early", ahead) + _lead("Muon's loss by errors less SGD's, late", more)
-    return {"memory": order(leads)}
+    leads = {"Muon less SGD, early": ahead, "Muon's loss by errors less SGD's, late": hurt["polar"] - hurt["sgd"]}
+    judged = []
+    for name, lead in leads.items():
+        judged += numbers(name, lead.mean(), standard_error(lead, 0), len(lead), limit=0, scale=DIFFERENCE)
+    return {"memory": order(judged)}
 
 
 def _judge_teachers(config, measured: dict, predicted: dict) -> dict[str, dict]:
@@ -200,10 +187,5 @@ def _slower(rows: dict, slow: str, fast: str) -> np.ndarray:
 def _share(name: str, on: np.ndarray, limit: float) -> list[dict]:
     """The share of tables, with the exact interval of a binomial, that is to be above a limit."""
     interval = binomtest(int(on.sum()), len(on)).proportion_ci()
-    given = {"limit": limit, "scale": DIFFERENCE, "low": interval.low, "high": interval.high}
-    return numbers(f"share of tables, {name}", on.mean(), draws=len(on), **given)
-
-
-def _lead(name: str, lead: np.ndarray) -> list[dict]:
-    """A difference by draws that is to be above 0."""
-    return numbers(name, lead.mean(), standard_error(lead, 0), len(lead), limit=0, scale=DIFFERENCE)
+    held_to = {"limit": limit, "scale": DIFFERENCE, "low": interval.low, "high": interval.high}
+    return numbers(f"share of tables, {name}", on.mean(), draws=len(on), **held_to)

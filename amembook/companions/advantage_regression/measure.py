@@ -49,9 +49,9 @@ def measure_floor(
             gaps.append((best - policies.objective(logits, log_ref, reward, beta)).mean())
         baseline = value if group == 1 else None
         logits = policies.ascend(logits, log_ref, reward, beta, rate, baseline, group, generator)
-    told = {"gap": np.mean(gaps), "first": laws[0].mean(), "next": laws[1].mean(), "filled": (laws[1] * share).mean()}
-    told |= {"error": ((value - best) ** 2).mean()}
-    return {key: float(number) for key, number in told.items()}
+    values = {"gap": np.mean(gaps), "first": laws[0].mean(), "next": laws[1].mean(), "filled": (laws[1] * share).mean()}
+    values |= {"error": ((value - best) ** 2).mean()}
+    return {key: float(number) for key, number in values.items()}
 
 
 def measure_variance(n_prompts: int, n_answers: int, beta: float, group: int, seed: int) -> dict:
@@ -86,15 +86,9 @@ def measure_variance(n_prompts: int, n_answers: int, beta: float, group: int, se
 
 
 def measure_race(
-    n_prompts: int,
-    n_answers: int,
-    beta: float,
-    n_offline: int,
-    group: int,
-    race_rates: list[float],
-    budget: int,
+    n_prompts: int, n_answers: int, beta: float, n_offline: int, group: int, race_rates: list[float], budget: int,
     seed: int,
-) -> dict:
+) -> dict:  # fmt: skip
     """Mean V* − J after `budget` generations a prompt from π_ref, by rate; those for V̂ are taken off the budget."""
     log_ref, reward = policies.sample_table(n_prompts, n_answers, seed)
     generator = np.random.default_rng([seed, 3])
@@ -115,17 +109,9 @@ def measure_race(
 
 
 def measure_memory(
-    n_items: int,
-    dim: int,
-    alpha: float,
-    labels: int,
-    memory_beta: float,
-    memory_steps: int,
-    sgd_rates: list[float],
-    polar_rates: list[float],
-    n_offline: int,
-    seed: int,
-) -> dict:
+    n_items: int, dim: int, alpha: float, labels: int, memory_beta: float, memory_steps: int, sgd_rates: list[float],
+    polar_rates: list[float], n_offline: int, seed: int,
+) -> dict:  # fmt: skip
     """J of the memory as a policy over `labels` answers, one of them right, after 16, 64 and 256 generations a prompt.
 
     By map and rate; J* beside it. V̂ from n_offline answers of the uniform policy, 0 for V*.
@@ -142,7 +128,7 @@ def measure_memory(
     rates = torch.tensor([*sgd_rates, *polar_rates], dtype=torch.float64)[:, None, None]
     n_sgd, total = len(sgd_rates), len(sgd_rates) + len(polar_rates)
     W = torch.zeros(total, dim, dim, dtype=torch.float64)
-    told = {"sgd": [], "polar": []}
+    returns = {"sgd": [], "polar": []}
     for t in range(1, memory_steps + 1):
         log_policy = (V @ W.transpose(1, 2) @ U.T).log_softmax(2)
         policy = log_policy.exp()
@@ -156,6 +142,6 @@ def measure_memory(
             policy = log_policy.exp()
             J = policy[:, items, right] - memory_beta * (policy * (log_policy + uniform)).sum(2)
             for name, rows in (("sgd", J[:n_sgd]), ("polar", J[n_sgd:])):
-                told[name].append((rows @ p).tolist())
+                returns[name].append((rows @ p).tolist())
     best = memory_beta * np.log1p(np.expm1(1 / memory_beta) / labels)
-    return told | {"best": float(best)}
+    return returns | {"best": float(best)}

@@ -47,15 +47,9 @@ def draw(policy: np.ndarray, count: int, generator: np.random.Generator) -> np.n
 
 
 def ascend(
-    logits: np.ndarray,
-    log_ref: np.ndarray,
-    reward: np.ndarray,
-    beta: float,
-    rate,
-    baseline: np.ndarray | None,
-    group: int,
-    generator: np.random.Generator,
-) -> np.ndarray:
+    logits: np.ndarray, log_ref: np.ndarray, reward: np.ndarray, beta: float, rate, baseline: np.ndarray | None,
+    group: int, generator: np.random.Generator,
+) -> np.ndarray:  # fmt: skip
     """One step θ + η A (e_a − π) with A = r − β log(π/π_ref) − b, from `group` answers of each prompt.
 
     baseline: b (X,); None for the mean of the group's other answers. rate: η, or one for each leading axis.

@@ -77,17 +77,17 @@ def measure_teachers(n_arms: int, lean: float, tables: int, horizon: float, seed
 
     above: the largest ratio of the true reward's speed at the start and its limit.
     """
-    told = {policy: {name: {"time": [], "variance": [], "accuracy": []} for name in TEACHERS} for policy in RISES}
+    rows = {policy: {name: {"time": [], "variance": [], "accuracy": []} for name in TEACHERS} for policy in RISES}
     above = -math.inf
     for table in range(tables):
         generator = np.random.default_rng([seed, 5, table])
         reward, policies = sample_arms(n_arms, lean, generator)
         for name, taught in teachers(reward, generator).items():
             for label, rise in RISES.items():
-                policy, row = softmax(policies[label]), told[label][name]
+                policy, row = softmax(policies[label]), rows[label][name]
                 row["time"].append(rise_time(policies[label], taught, reward, rise, horizon))
                 row["variance"].append(variance(policy, taught))
                 row["accuracy"].append(accuracy(taught, reward))
                 speed = policy**2 @ ((taught - policy @ taught) * (reward - policy @ reward))
                 above = max(above, float(speed / speed_limit(policy, taught, reward)))
-    return told | {"above": above}
+    return rows | {"above": above}

@@ -24,8 +24,8 @@ def test_the_optimal_policy_has_the_optimal_value_and_none_has_more():
 
 
 def test_regression_is_policy_gradient_at_a_fixed_baseline():
-    told = measure.measure_identity(4, 6, 0.3, 0)
-    assert told["error"] < 1e-14 and told["size"] > 0.1
+    measured = measure.measure_identity(4, 6, 0.3, 0)
+    assert measured["error"] < 1e-14 and measured["size"] > 0.1
 
 
 @pytest.mark.parametrize("group", [1, 3])
@@ -80,11 +80,11 @@ def test_variances_at_the_start_are_those_of_sampled_estimates():
 
 
 def test_every_method_of_the_memory_climbs():
-    told = measure.measure_memory(8, 8, 1.0, 4, 0.2, 64, [16.0], [1.0], 0, 0)
+    measured = measure.measure_memory(8, 8, 1.0, 4, 0.2, 64, [16.0], [1.0], 0, 0)
     uniform = 1 / 4
     for name in ("sgd", "polar"):
-        early, late = (rows[0] for rows in told[name])
-        assert uniform < early < late < told["best"]
+        early, late = (rows[0] for rows in measured[name])
+        assert uniform < early < late < measured["best"]
 
 
 def test_the_flow_is_the_gradient_of_the_expected_reward():

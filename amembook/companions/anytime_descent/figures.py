@@ -40,14 +40,9 @@ def certificate_figure(record: dict) -> Figure:
     figure, (axis,) = new_axes()
     times = np.arange(1, len(measured["certified"]["silver"]) + 1)
     labels = {"anytime": "blocks joined, $c=5$", "one repeat": "blocks joined, $c=1$", "silver": "silver"}
-    for name in labels:
-        points(
-            axis,
-            times,
-            measured["certified"][name],
-            _LOOKS[name]._replace(label=labels[name]),
-            law=predicted["certified"][name],
-        )
+    for name, label in labels.items():
+        bound, law = measured["certified"][name], predicted["certified"][name]
+        points(axis, times, bound, _LOOKS[name]._replace(label=label), law=law)
     axis.axhline(predicted["bounce"], color=GREY, ls="--", lw=1, label=r"$1/(2\rho^2)$")
     frame(axis, "stopping time $T$", "worst case at $T$", log="y")
     axis.legend()
@@ -60,16 +55,9 @@ def memory_figure(record: dict) -> Figure:
     figure, axes = new_axes(2, sharey=True)
     times = 2 ** np.arange(1, config["memory_levels"] + 1) - 1
     within = {name: _NAMES[name] for name in ("constant", "silver", "anytime")} | {"nesterov": "Nesterov"}
-    for name in within:
-        points(
-            axes[0],
-            times,
-            measured["items"][name],
-            _LOOKS[name]._replace(label=within[name]),
-            error=np.array(measured["items_error"][name]),
-            ls="-",
-            lw=0.8,
-        )
+    for name, label in within.items():
+        items, error = measured["items"][name], np.array(measured["items_error"][name])
+        points(axes[0], times, items, _LOOKS[name]._replace(label=label), error=error, ls="-", lw=0.8)
     # the rate that is there soonest, on the mean
     needed = {name: count for name, count in measured["needed"].items() if count is not None}
     factor, rate = (

@@ -40,12 +40,10 @@ def measure_family(schedule: str, levels: int, repeats: float) -> dict:
 def measure_certificate(schedule: str, n_steps: int, repeats: float) -> dict:
     """The certified bound on f(x_T) − f* over all smooth convex f, its residuals, and what the family reaches."""
     rates = steps.schedule_of(schedule, n_steps, repeats)
-    found = certificate.certify(rates)
+    proof = certificate.certify(rates)
     right = np.concatenate([np.geomspace(1e-3, 1, 2000), 1 / (2 * np.cumsum(rates) + 1)])
-    return {
-        "bound": found.bound,
-        "family": float(_worst(rates, right, np.geomspace(1e-2, 10, 40))[-1]),
-    } | certificate.residuals(rates, found)
+    family = float(_worst(rates, right, np.geomspace(1e-2, 10, 40))[-1])
+    return {"bound": proof.bound, "family": family} | certificate.residuals(rates, proof)
 
 
 def measure_random(functions: int, random_levels: int, repeats: float, seed: int) -> dict:
@@ -82,15 +80,9 @@ def measure_random(functions: int, random_levels: int, repeats: float, seed: int
 
 
 def measure_memory(
-    n_items: int,
-    dim: int,
-    alpha: float,
-    memory_levels: int,
-    repeats: float,
-    factors: list[int],
-    muon_rates: list[float],
-    seed: int,
-) -> dict:
+    n_items: int, dim: int, alpha: float, memory_levels: int, repeats: float, factors: list[int],
+    muon_rates: list[float], seed: int,
+) -> dict:  # fmt: skip
     """Loss and recovered items of the memory by method, after 2^k − 1 steps; and steps to nine tenths of the items.
 
     Rates of gradient descent are in units of 1/L, L = ‖Σ p v vᵀ‖ max |u_j − u_k|²/4, which bounds the curvature of the
@@ -111,7 +103,7 @@ def measure_memory(
     rates = torch.from_numpy(np.stack(list(plans.values()))) / lipschitz
     polar_rates = torch.tensor(muon_rates, dtype=torch.float64)[:, None, None]
     W = torch.zeros(len(names), dim, dim, dtype=torch.float64)
-    before, inertia, told = W[descent], 1.0, {"loss": [], "items": []}
+    before, inertia, curves = W[descent], 1.0, {"loss": [], "items": []}
     needed = [math.nan] * len(names)
     for t in range(n_steps + 1):
         scores = V @ W.transpose(1, 2) @ U.T
@@ -119,8 +111,8 @@ def measure_memory(
         items = (scores.argmax(2) == torch.arange(n_items)).sum(1)
         needed = [t if math.isnan(n) and c >= _ALL * n_items else n for n, c in zip(needed, items, strict=True)]
         if (t + 1) & t == 0 and t:
-            told["loss"].append(((scores.logsumexp(2) - own) @ q).tolist())
-            told["items"].append(items.tolist())
+            curves["loss"].append(((scores.logsumexp(2) - own) @ q).tolist())
+            curves["items"].append(items.tolist())
         if t == n_steps:
             break
         G = (U - scores.softmax(2) @ U).transpose(1, 2) @ (q[:, None] * V)
@@ -128,14 +120,9 @@ def measure_memory(
         point, grown = W[descent] + G[descent] / lipschitz, (1 + math.sqrt(1 + 4 * inertia**2)) / 2
         ahead = point + (inertia - 1) / grown * (point - before)
         before, inertia = point, grown
-        W = torch.cat(
-            [
-                W[:descent] + rates[:, t, None, None] * G[:descent],
-                ahead[None],
-                W[descent + 1 :] + polar_rates * polar(G[descent + 1 :]),
-            ]
-        )
-    by_name = {key: dict(zip(names, np.transpose(rows).tolist(), strict=True)) for key, rows in told.items()}
+        planned = W[:descent] + rates[:, t, None, None] * G[:descent]
+        W = torch.cat([planned, ahead[None], W[descent + 1 :] + polar_rates * polar(G[descent + 1 :])])
+    by_name = {key: dict(zip(names, np.transpose(rows).tolist(), strict=True)) for key, rows in curves.items()}
     return by_name | {"needed": dict(zip(names, needed, strict=True)), "looseness": lipschitz / at_zero}
 
 

@@ -70,17 +70,17 @@ def test_the_exponent_is_that_of_the_paper_and_the_best_of_its_kind():
 
 def test_a_certificate_is_a_proof_and_cannot_be_lowered():
     rates = steps.anytime(3, 5.0)
-    found = certificate.certify(rates)
-    assert found.bound == pytest.approx(steps.slope_bound(rates)[-1], rel=1e-6)
-    told = certificate.residuals(rates, found)
-    assert told["multiplier"] >= 0 and told["eigenvalue"] >= 0 and told["flow"] < 1e-9
-    low = dataclasses.replace(found, bound=found.bound * 0.99)
+    proof = certificate.certify(rates)
+    assert proof.bound == pytest.approx(steps.slope_bound(rates)[-1], rel=1e-6)
+    left = certificate.residuals(rates, proof)
+    assert left["multiplier"] >= 0 and left["eigenvalue"] >= 0 and left["flow"] < 1e-9
+    low = dataclasses.replace(proof, bound=proof.bound * 0.99)
     assert certificate.residuals(rates, low)["eigenvalue"] < 0
 
 
 def test_a_certificates_identity_holds_for_a_function_of_many_variables():
     rates = np.array([1.5, 1.8])
-    found = certificate.certify(rates)
+    proof = certificate.certify(rates)
     generator = np.random.default_rng(0)
     H = generator.standard_normal((4, 4))
     H = H @ H.T / np.linalg.eigvalsh(H @ H.T)[-1]
@@ -92,10 +92,10 @@ def test_a_certificates_identity_holds_for_a_function_of_many_variables():
     values = np.array([point @ H @ point / 2 for point in x])
     slacks = values @ weights - (forms * (basis @ basis.T)).sum((1, 2))
     assert (slacks >= -1e-12).all()
-    form = np.tensordot(found.multipliers, forms, 1)
-    form[0, 0] += found.bound
-    left = found.bound * x[0] @ x[0] - values[-1]
-    assert left == pytest.approx(found.multipliers @ slacks + (form * (basis @ basis.T)).sum(), abs=1e-9) and left >= 0
+    form = np.tensordot(proof.multipliers, forms, 1)
+    form[0, 0] += proof.bound
+    left = proof.bound * x[0] @ x[0] - values[-1]
+    assert left == pytest.approx(proof.multipliers @ slacks + (form * (basis @ basis.T)).sum(), abs=1e-9) and left >= 0
 
 
 def test_random_functions_stay_below_the_bound():
@@ -104,7 +104,7 @@ def test_random_functions_stay_below_the_bound():
 
 
 def test_the_memorys_constant_is_a_bound_and_its_steps_are_the_librarys():
-    told = measure.measure_memory(12, 6, 1.5, 3, 5.0, [1], [1.0], 0)
+    measured = measure.measure_memory(12, 6, 1.5, 3, 5.0, [1], [1.0], 0)
     problem = Problem.power_law(12, 6, 1.5)
     emb = sample_embeddings(problem, 0, dtype=torch.float64)
     q = problem.frequencies
@@ -115,7 +115,7 @@ def test_the_memorys_constant_is_a_bound_and_its_steps_are_the_librarys():
         W = W + gradient(W, emb, q) / L
     scores = emb.V @ W.T @ emb.U.T
     loss = ((scores.logsumexp(1) - scores.diagonal()) @ q).item()
-    assert told["loss"]["constant"][-1] == pytest.approx(loss)
+    assert measured["loss"]["constant"][-1] == pytest.approx(loss)
     generator = torch.Generator().manual_seed(0)
     for _ in range(20):
         W, change = (torch.randn(6, 6, generator=generator, dtype=torch.float64) * s for s in (2.0, 1e-4))

@@ -34,8 +34,8 @@ def exact_scores_figure(record: dict) -> Figure:
     graphs, measured, predicted = record["config"]["graphs"], record["measured"], record["predicted"]
     for look, name in kinds(graphs, "{}"):
         places = np.tril_indices(record["config"]["length"])
-        exact, found = (np.array(told[name])[places] for told in (predicted["exact_scores"], measured["scores"]))
-        axes[0].plot(exact, found, look.marker, color=look.colour, ms=4, alpha=0.6, label=look.label)
+        exact, sampled = (np.array(scores[name])[places] for scores in (predicted["exact_scores"], measured["scores"]))
+        axes[0].plot(exact, sampled, look.marker, color=look.colour, ms=4, alpha=0.6, label=look.label)
     ends = np.array(axes[0].get_xlim())
     axes[0].plot(ends, ends, color=GREY, lw=1, label="equal")
     frame(axes[0], "exact mean", "score in a sample")
@@ -62,8 +62,8 @@ def recovery_figure(record: dict) -> Figure:
     measured, predicted = arrays(record["measured"]), record["predicted"]
     for axis, graph in zip(axes, graphs, strict=True):
         for step in ("sgd", "polar"):
-            found, law = (told["recovered"][step][graph] for told in (measured, predicted))
-            points(axis, n, found, optimizer(step), error=measured["recovered_error"][step][graph], law=law)
+            share, law = (part["recovered"][step][graph] for part in (measured, predicted))
+            points(axis, n, share, optimizer(step), error=measured["recovered_error"][step][graph], law=law)
         axis.axhline(predicted["population"]["polar"][graph], color=optimizer("polar").colour, ls=":", lw=1)
         frame(axis, "sequences $n$", "" if axis in axes[1::2] else "share of edges found", graph, log="x", base=2)
     key(axes[0], {"Muon, infinite sample": ":"}, below=2)
@@ -76,10 +76,10 @@ def needed_figure(record: dict) -> Figure:
     predicted, measured = record["predicted"], record["measured"]
     names = sorted(predicted["gap"], key=predicted["gap"].get)
     gaps = np.array([predicted["gap"][name] for name in names])
-    found, expected = (arrays([told["needed"]["sgd"][name] for name in names]) for told in (measured, predicted))
+    needed, expected = (arrays([part["needed"]["sgd"][name] for name in names]) for part in (measured, predicted))
     error = np.array([measured["needed_log_error"][name] for name in names], dtype=float)
-    ends = np.transpose([found * np.exp(-2 * error), found * np.exp(2 * error)])
-    points(axis, gaps, found, optimizer("sgd", "measured"), interval=ends)
+    ends = np.transpose([needed * np.exp(-2 * error), needed * np.exp(2 * error)])
+    points(axis, gaps, needed, optimizer("sgd", "measured"), interval=ends)
     axis.plot(gaps, expected, "x", color="black", ms=8, label="expected")
     for slope, style in ((-1.0, "--"), (-2.0, "-"), (-4.0, ":")):
         line = expected[0] * (gaps / gaps[0]) ** slope

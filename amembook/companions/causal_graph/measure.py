@@ -24,7 +24,7 @@ LAWS = {
     "ours": expected.limit_score,
     "χ² of the pair": expected.pair_chi2,
     "Shannon information of the pair": expected.pair_information,
-    "nothing off the edges": lambda *given: expected.limit_score(*given) * (given[2:] == (0, 1)),
+    "nothing off the edges": lambda *pair: expected.limit_score(*pair) * (pair[2:] == (0, 1)),
 }
 """Laws for the score of a pair in long contexts, by name: kernels, stationary laws, steps up, steps down ↦ (n,)."""
 SAMPLES = 4
@@ -57,15 +57,9 @@ def measure_recovery(
 
 
 def expect_recovery(
-    graph: str,
-    n_states: int,
-    length: int,
-    alpha: float,
-    n_sequences: list[int],
-    n_kernels: int,
-    n_noise: int,
+    graph: str, n_states: int, length: int, alpha: float, n_sequences: list[int], n_kernels: int, n_noise: int,
     seed: int,
-) -> dict:
+) -> dict:  # fmt: skip
     """The same from one sequence's mean, exact for each of many kernels, and covariance; nothing comes from the curves.
 
     scores_variance: of the kernels' mean. sequence_variance: of one sequence's scores. population: the share of edges
@@ -81,20 +75,14 @@ def expect_recovery(
     covariance = torch.cov((child[:, :, None] * parent[:, None])[:, places].T)
     variance = torch.zeros_like(mean)
     variance[places] = covariance.diagonal()
-    recovered = {name: [] for name in MAPS}
-    for n in n_sequences:
-        updates = expected.sample_updates(mean, covariance, n, _GAUSSIANS, seed)
-        for name, step in MAPS.items():
-            recovered[name].append(network.recovered_edges(step(updates), task.parents).mean().item())
-    update = network.first_gradient(mean)
+    updates = [expected.sample_updates(mean, covariance, n, _GAUSSIANS, seed) for n in n_sequences]
+    share = lambda step, update: network.recovered_edges(step(update), task.parents).mean().item()
     return {
         "scores": mean.tolist(),
         "scores_variance": (exact.var(0) / n_kernels).tolist(),
         "sequence_variance": variance.tolist(),
-        "recovered": recovered,
-        "population": {
-            name: network.recovered_edges(step(update), task.parents).mean().item() for name, step in MAPS.items()
-        },
+        "recovered": {name: [share(step, update) for update in updates] for name, step in MAPS.items()},
+        "population": {name: share(step, network.first_gradient(mean)) for name, step in MAPS.items()},
         "spread": _spreads(mean, task),
         "gap": _mean_gap(mean, task),
         "guesses": {
@@ -114,22 +102,15 @@ def measure_profile(n_states: int, length: int, alpha: float, profile_sequences:
         drawn = sample_causal(task, n, seed, start // _BATCH)
         matrix += network.scores(*network.score_factors(drawn)) * n / profile_sequences
         if not laws:
-            given = drawn.kernels, drawn.stationary
-            laws = {name: [law(*given, 0, lag).mean().item() for lag in LAGS] for name, law in LAWS.items()}
+            chain = drawn.kernels, drawn.stationary
+            laws = {name: [law(*chain, 0, lag).mean().item() for lag in LAGS] for name, law in LAWS.items()}
     return {"scores": [matrix.diagonal(-lag).mean().item() for lag in LAGS], "laws": laws}
 
 
 def measure_training(
-    graph: str,
-    n_states: int,
-    length: int,
-    alpha: float,
-    ood_alpha: float,
-    steps: int,
-    batch_size: int,
-    lr: float,
+    graph: str, n_states: int, length: int, alpha: float, ood_alpha: float, steps: int, batch_size: int, lr: float,
     seed: int,
-) -> dict:
+) -> dict:  # fmt: skip
     """A network trained from scratch: edges found, attention on them, and how well it and its peers predict.
 
     inside: on kernels as in training; outside: on kernels of concentration `ood_alpha`.

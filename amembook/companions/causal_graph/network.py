@@ -76,8 +76,8 @@ def recovered_edges(update: Float[Tensor, "*batch T T"], parents: tuple[int, ...
     """1 for each edge whose entry is the largest of its row's places j ≤ i, in the order of the children; float64."""
     edges = [(child, parent) for child, parent in enumerate(parents) if parent >= 0]
     allowed = update.masked_fill(~causal_mask(update.shape[-1]), -torch.inf)
-    found = allowed[..., [child for child, _ in edges], :].argmax(-1)
-    return (found == torch.tensor([parent for _, parent in edges])).double()
+    largest = allowed[..., [child for child, _ in edges], :].argmax(-1)
+    return (largest == torch.tensor([parent for _, parent in edges])).double()
 
 
 def train_network(task: CausalTask, steps: int, batch_size: int, lr: float, seed: int) -> tuple[Tensor, Tensor]:

@@ -15,13 +15,13 @@ def thinking_figure(record: dict) -> Figure:
     figure, axes = new_axes(2)
     ((look, _),) = kinds([""])
     ratios = np.array(config["contexts"]) / config["dim"]
-    told = measured["answer"]
-    points(axes[0], ratios, told["error"], look, error=_errors(told["spread"]), law=predicted["answer"]["error"])
+    answer = measured["answer"]
+    points(axes[0], ratios, answer["error"], look, error=_errors(answer["spread"]), law=predicted["answer"]["error"])
     frame(axes[0], "examples a dimension, $n/d$", "relative squared error", "without thoughts", log="xy", base=2)
-    told = measured["thinking"]
+    thinking = measured["thinking"]
     for k, (look, _) in enumerate(series(config["dims"], "$d = {}$")):
         law = predicted["thinking"]["errors"][k]
-        points(axes[1], config["kept"], told["errors"][k], look, error=_errors(told["spread"][k]), law=law)
+        points(axes[1], config["kept"], thinking["errors"][k], look, error=_errors(thinking["spread"][k]), law=law)
     limit = predicted["thinking"]["limit"]
     axes[1].plot(config["kept"], limit, "--", color=GREY, lw=1.2, label=r"$d\to\infty$")
     frame(axes[1], "thoughts $k$", "", f"$n = {config['ratio']}d$", log="y")

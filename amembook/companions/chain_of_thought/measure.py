@@ -32,18 +32,9 @@ def measure_answer(
 
 
 def measure_thinking(
-    dim: int,
-    ratio: int,
-    rate: float,
-    thoughts: int,
-    kept: Sequence[int],
-    steps: int,
-    batch_size: int,
-    lr: float,
-    scale: float,
-    n_prompts: int,
-    seed: int,
-) -> dict:
+    dim: int, ratio: int, rate: float, thoughts: int, kept: Sequence[int], steps: int, batch_size: int, lr: float,
+    scale: float, n_prompts: int, seed: int,
+) -> dict:  # fmt: skip
     """A network trained on the teacher's chain: its weights, and its errors on fresh prompts when it thinks alone.
 
     apart: the largest relative distance of an error from that of gradient descent on the same prompts.
@@ -53,27 +44,20 @@ def measure_thinking(
     n_examples = ratio * dim
     loss = network.thinking_loss(rate, thoughts)
     V, W = network.train(loss, dim, n_examples, steps, batch_size, lr, scale, generator)
-    told = network.construction(V, W)
+    measured = network.construction(V, W)
     for name, length in (("", n_examples), ("_longer", 4 * n_examples)):
         fresh = sample_prompts(n_prompts, length, dim, generator)
         own = network.relative_errors(fresh, network.think(V, W, fresh, max(kept)))[list(kept)]
         exact = network.relative_errors(fresh, teacher_path(fresh, rate, max(kept)))[list(kept)]
         unit = 1 if name else exact
-        told |= {f"errors{name}": own.tolist(), f"apart{name}": ((own - exact).abs() / unit).max().item()}
-    return told
+        measured |= {f"errors{name}": own.tolist(), f"apart{name}": ((own - exact).abs() / unit).max().item()}
+    return measured
 
 
 def measure_step(
-    step_dim: int,
-    step_examples: int,
-    step_rate: float,
-    exponent: float,
-    thoughts: int,
-    step_batch: int,
-    step_kept: Sequence[int],
-    n_prompts: int,
-    seed: int,
-) -> dict:
+    step_dim: int, step_examples: int, step_rate: float, exponent: float, thoughts: int, step_batch: int,
+    step_kept: Sequence[int], n_prompts: int, seed: int,
+) -> dict:  # fmt: skip
     """One step of V₃₁ from 0, W by hand, and the errors of the chain that follows: by map, and of gradient descent.
 
     The rate of the SGD step is the best of twelve, in hindsight, at `step_kept[-2]` thoughts; that of the polar step is
@@ -88,14 +72,14 @@ def measure_step(
     fresh = draw(n_prompts)
     at = [k - 1 for k in step_kept]
     eye = torch.eye(step_dim, dtype=torch.float64)
-    told = {"exact": {"errors": descend(fresh, step_rate * eye, max(step_kept))[at].tolist()}}
+    steps = {"exact": {"errors": descend(fresh, step_rate * eye, max(step_kept))[at].tolist()}}
     for name, spectral_map in MAPS.items():
         M = spectral_map(G)
         top = torch.linalg.matrix_norm(M, 2).item()
         scales = _SCALES / top if name == "sgd" else [step_rate]
         errors = min((descend(fresh, s * M, max(step_kept))[at].tolist() for s in scales), key=lambda e: e[-2])
-        told[name] = {"cosine": (M.trace() / M.norm() / step_dim**0.5).item(), "errors": errors}
-    return told
+        steps[name] = {"cosine": (M.trace() / M.norm() / step_dim**0.5).item(), "errors": errors}
+    return steps
 
 
 def measure_rank(step_dim: int, step_examples: int, few: int, seed: int) -> dict:

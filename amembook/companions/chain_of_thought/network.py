@@ -72,15 +72,9 @@ def answer_loss(V: Matrix, W: Matrix, prompts: Prompts) -> Tensor:
 
 
 def train(
-    loss: Callable[[Matrix, Matrix, Prompts], Tensor],
-    dim: int,
-    n_examples: int,
-    steps: int,
-    batch_size: int,
-    lr: float,
-    scale: float,
-    generator: np.random.Generator,
-) -> tuple[Matrix, Matrix]:
+    loss: Callable[[Matrix, Matrix, Prompts], Tensor], dim: int, n_examples: int, steps: int, batch_size: int,
+    lr: float, scale: float, generator: np.random.Generator,
+) -> tuple[Matrix, Matrix]:  # fmt: skip
     """V and W after Adam on fresh prompts, from random weights, at a rate that falls by thousand."""
     weights = list(draw_weights(dim, scale, generator))
 

@@ -41,8 +41,8 @@ def test_the_layer_is_that_of_all_tokens_written_out():
 def test_weights_by_hand_are_gradient_descent():
     task, (V, W) = some_prompts(), by_hand(3, 0.3)
     assert torch.allclose(network.think(V, W, task, 5), prompts.teacher_path(task, 0.3, 5), atol=1e-12)
-    told = network.construction(V, W)
-    assert told["rate"] == pytest.approx(0.3) and told["deviation"] < 1e-12 and told["others"] < 1e-12
+    measured = network.construction(V, W)
+    assert measured["rate"] == pytest.approx(0.3) and measured["deviation"] < 1e-12 and measured["others"] < 1e-12
 
 
 def test_moments_are_those_of_examples():

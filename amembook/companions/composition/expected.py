@@ -43,17 +43,6 @@ def leading_constant(k, n_things):
     return (np.euler_gamma + np.log((1 - 1 / k) / 2)) / np.log(n_things) + 0.5
 
 
-def crossing(answers, shares, level: float) -> float:
-    """At how many answers a rising share is `level`, linear in between; NaN if it is not reached, or from the start."""
-    shares = np.array(shares, dtype=float)
-    above = np.flatnonzero(shares >= level)
-    if not len(above) or above[0] == 0:
-        return math.nan
-    high = above[0]
-    part = (level - shares[high - 1]) / (shares[high] - shares[high - 1])
-    return float(answers[high - 1] + part * (answers[high] - answers[high - 1]))
-
-
 def _answers(k: int, n_things: int, per_place: float) -> tuple[np.ndarray, np.ndarray]:
     """Numbers of answers that a place may have, and their chances."""
     n = round(per_place * k * n_things)

@@ -82,7 +82,9 @@ def samples_figure(record: dict) -> Figure:
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
     figure, axes = new_axes(2)
     k, N = np.array(measured["needed_sizes"], dtype=float).T
-    needed, error, law = (arrays(told) for told in (measured["needed"], measured["needed_error"], predicted["needed"]))
+    needed, error, law = (
+        arrays(values) for values in (measured["needed"], measured["needed_error"], predicted["needed"])
+    )
     for look, things in series(sorted(set(N.tolist())), "$N = {:g}$"):
         here = np.flatnonzero(things == N)
         here = here[np.argsort(k[here])]

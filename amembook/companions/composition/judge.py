@@ -3,55 +3,45 @@
 import numpy as np
 
 from amembook.companions.composition import expected
-from amembook.run.base import Results, standard_error
+from amembook.run.base import MAPS, Results, first_reached, standard_error
 from amembook.run.claims import DIFFERENCE, SMALL, check, equivalence, numbers, order
+from amembook.run.study import by_part, claims_by_part, means
 
-CHANCE_BAND = 0.1
-"""How far one layer less may lie from 1/N for the k-hop: it writes another permutation of N = 8 things."""
-NEEDED_BAND = 0.02
-"""The band of a mean number of samples, which is an expectation computed exactly."""
-SHARE_BAND = 0.01
-"""The band of a share, computed exactly: about half of what independent keys would make it wrong by, at most."""
+CHANCE_BAND, NEEDED_BAND, SHARE_BAND = 0.1, 0.02, 0.01
 PARTS = ("networks", "step")
 """The network by hand, correlations and training; samples that one step needs."""
-LEVEL = 0.9
-"""The share of places at which optimizers are compared."""
+LEVEL = 0.9  # the share of places at which optimizers are compared
 
 
 def summarise(config, results: Results) -> tuple[dict, dict]:
     """Of the parts that were measured. measured: `built`; `square` by size; `needed` by size; `share[map]`, (sizes,
     answers), and the answers a place at which it is `LEVEL`, `answers[map]`; of training `easy`, `alone` and `net` what
     `measure` gives, draws last but hops. predicted: the laws of the same."""
-    measured, predicted = {}, {}
-    if "networks" in config.parts:
-        built = {key: results.array("built", key) for key in ("all", "one less")}
-        measured["built"] = {**built, "layers": results.array("built", "layers")[:, 0]}
-        sizes = list(results.grids["correlation"].axes["size"].values())
-        square = results.array("correlation", "square")
-        measured |= {"square": square.mean(1), "square_error": standard_error(square)}
-        measured["square_sizes"] = [[size["k"], size["n_things"]] for size in sizes]
-        predicted["square"] = [expected.mean_square(**size) for size in sizes]
-        for name, grid in (("easy", "easy"), ("alone", "alone"), ("net", "transformer")):
-            measured[name] = {key: results.array(grid, key) for key in ("learnt", "accuracy", "steps")}
-    if "step" not in config.parts:
-        return measured, predicted
+    return by_part(config, results, {"networks": _read_networks, "step": _read_step})
 
+
+def _read_networks(config, results: Results) -> tuple[dict, dict]:
+    built = {key: results.array("built", key) for key in ("all", "one less")}
+    measured = {"built": built | {"layers": results.array("built", "layers")[:, 0]}}
+    sizes = list(results.grids["correlation"].axes["size"].values())
+    measured |= means({"square": results.array("correlation", "square")})
+    measured["square_sizes"] = [[size["k"], size["n_things"]] for size in sizes]
+    for name, grid in (("easy", "easy"), ("alone", "alone"), ("net", "transformer")):
+        measured[name] = {key: results.array(grid, key) for key in ("learnt", "accuracy", "steps")}
+    return measured, {"square": [expected.mean_square(**size) for size in sizes]}
+
+
+def _read_step(config, results: Results) -> tuple[dict, dict]:
     sizes = list(results.grids["dense"].axes["size"].values())
-    needed = results.array("dense", "needed")
-    measured |= {"needed": needed.mean(1), "needed_error": standard_error(needed)}
+    measured = means({"needed": results.array("dense", "needed")})
     measured["needed_sizes"] = [[size["k"], size["n_things"]] for size in sizes]
-    predicted["needed"] = [expected.samples_needed(**size) for size in sizes]
-
-    for name in ("sgd", "polar"):
-        share = results.array("sparse", name)
-        measured.setdefault("share", {})[name] = share.mean(1)
-        measured.setdefault("share_error", {})[name] = standard_error(share)
-        at = [expected.crossing(config.per_place, one, LEVEL) for one in share.mean(1)]
-        measured.setdefault("answers", {})[name] = at
-    law = results.array("expected sparse", "sgd")
-    predicted["share"] = {"sgd": law}
-    predicted["answers"] = {"sgd": [expected.crossing(config.per_place, one, LEVEL) for one in law]}
-    return measured, predicted
+    shares, law = {name: results.array("sparse", name) for name in MAPS}, results.array("expected sparse", "sgd")
+    level = lambda curves: [first_reached(config.per_place, curve, LEVEL) for curve in curves]
+    measured["share"] = {name: share.mean(1) for name, share in shares.items()}
+    measured["share_error"] = {name: standard_error(share) for name, share in shares.items()}
+    measured["answers"] = {name: level(share.mean(1)) for name, share in shares.items()}
+    needed = [expected.samples_needed(**size) for size in sizes]
+    return measured, {"needed": needed, "share": {"sgd": law}, "answers": {"sgd": level(law)}}
 
 
 def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
@@ -59,11 +49,10 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     correlation: the mean square is (N − 1)^(−2k). easy: all hops are learnt, 1, 2, 4 in this order. alone: the k-hop
     alone is right less often at its end than with the easy hops, though it had more steps. muon: the same by Muon.
     transformer: the same of an ordinary transformer. dense: samples as the law says, and as its expansion,
-    2 log(kN)/log N and a constant. sparse: shares of places as the law says, and not as if keys were independent, which
-    the first record was judged by. muon_sparse: a polar step finds more of them; no law is known.
+    2 log(kN)/log N and a constant. sparse: shares of places as the law says, and not as if keys were independent.
+    muon_sparse: a polar step finds more of them.
     """
-    verdicts = _networks(config, measured, predicted) if "networks" in config.parts else {}
-    return verdicts | _step(config, measured, predicted) if "step" in config.parts else verdicts
+    return claims_by_part(config, measured, predicted, {"networks": _networks, "step": _step})
 
 
 def _networks(config, measured: dict, predicted: dict) -> dict[str, dict]:
@@ -74,10 +63,9 @@ def _networks(config, measured: dict, predicted: dict) -> dict[str, dict]:
     k, N = np.transpose(measured["square_sizes"])
     rivals = {"N^−2k": N ** (-2 * k), "(N − 1)^−k": (N - 1) ** -k, "N^−k": N**-k}
     at = [f"{k:g}, {N:g}" for k, N in measured["square_sizes"]]
-    given = {"law": predicted["square"], "band": SMALL, "at": at, "rivals": rivals}
-    verdicts["correlation"] = equivalence(
-        numbers("mean square at k, N =", measured["square"], measured["square_error"], draws, **given)
-    )
+    held_to = {"law": predicted["square"], "band": SMALL, "at": at, "rivals": rivals}
+    judged = numbers("mean square at k, N =", measured["square"], measured["square_error"], draws, **held_to)
+    verdicts["correlation"] = equivalence(judged)
 
     easy, alone = measured["easy"], measured["alone"]
     verdicts["easy"] = order(_hops(easy["learnt"][:, 0].reshape(-1, easy["learnt"].shape[-1])))
@@ -99,43 +87,37 @@ def _step(config, measured: dict, predicted: dict) -> dict[str, dict]:
     main, constant = 2 * np.log(k * N) / np.log(N), expected.leading_constant(k, N)
     rivals = {"one log": main / 2 + constant, "5/4 of the log": 1.25 * main + constant, "without a constant": main}
     at = [f"{k:g}, {N:g}" for k, N in measured["needed_sizes"]]
-    given = {"law": predicted["needed"], "limit": main + constant, "band": NEEDED_BAND, "at": at, "rivals": rivals}
-    verdicts["dense"] = equivalence(
-        numbers("samples at k, N =", measured["needed"], measured["needed_error"], draws, **given)
-    )
+    held_to = {"law": predicted["needed"], "limit": main + constant, "band": NEEDED_BAND, "at": at, "rivals": rivals}
+    judged = numbers("samples at k, N =", measured["needed"], measured["needed_error"], draws, **held_to)
+    verdicts["dense"] = equivalence(judged)
 
     per_place = np.array(config.per_place, dtype=float)
     pairs = [tuple(map(int, size.split())) for size in config.sparse_sizes]
     sizes = np.array(pairs, dtype=float)[:, :, None]
-    share = {name: measured["share"][name] for name in ("sgd", "polar")}
+    share, error = measured["share"], measured["share_error"]
     rivals = {
         "every place seen": np.broadcast_to(1 - np.exp(-per_place), share["sgd"].shape),
         "equally many answers": (1 - sizes[:, 1] ** (1 - per_place)) ** (sizes[:, 0] - 1),
         "independent keys": [[expected.share_independent(k, N, per) for per in config.per_place] for k, N in pairs],
     }
     at = [f"{size.replace(' ', ', ')}, {count}" for size in config.sparse_sizes for count in config.per_place]
-    given = {"law": predicted["share"]["sgd"], "band": SHARE_BAND, "scale": DIFFERENCE, "at": at, "rivals": rivals}
-    verdicts["sparse"] = equivalence(
-        numbers("share at k, N, answers =", share["sgd"], measured["share_error"]["sgd"], draws, **given)
-    )
+    held_to = {"law": predicted["share"]["sgd"], "band": SHARE_BAND, "scale": DIFFERENCE, "at": at, "rivals": rivals}
+    judged = numbers("share at k, N, answers =", share["sgd"], error["sgd"], draws, **held_to)
+    verdicts["sparse"] = equivalence(judged)
     # where SGD has some places and not yet all
     at_half = np.abs(share["sgd"] - 0.5).argmin(1)
-    rows, error = np.arange(len(at_half)), np.hypot(*measured["share_error"].values())
-    more = (share["polar"] - share["sgd"])[rows, at_half]
-    given = {"limit": 0, "scale": DIFFERENCE, "at": config.sparse_sizes}
-    verdicts["muon_sparse"] = order(
-        numbers("Muon's share less SGD's near a half, at k, N =", more, error[rows, at_half], draws, **given)
-    )
-    return verdicts
+    place = np.arange(len(at_half)), at_half
+    more, error = (share["polar"] - share["sgd"])[place], np.hypot(*error.values())[place]
+    held_to = {"limit": 0, "scale": DIFFERENCE, "at": config.sparse_sizes}
+    judged = numbers("Muon's share less SGD's near a half, at k, N =", more, error, draws, **held_to)
+    return verdicts | {"muon_sparse": order(judged)}
 
 
 def _lead(lead: np.ndarray, more: float, things) -> list[dict]:
     """How much more often the longest hop is right with the easy ones, (sizes, draws), and how many steps fewer it took
     at least."""
-    given = {"limit": 0, "scale": DIFFERENCE, "at": things}
-    judged = numbers(
-        "accuracy with easy hops less alone, N =", lead.mean(1), standard_error(lead), lead.shape[1], **given
-    )
+    held_to, error = {"limit": 0, "scale": DIFFERENCE, "at": things}, standard_error(lead)
+    judged = numbers("accuracy with easy hops less alone, N =", lead.mean(1), error, lead.shape[1], **held_to)
     return judged + numbers("least steps alone less with easy hops", more, limit=0, scale=DIFFERENCE)
 
 

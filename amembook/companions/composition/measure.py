@@ -28,15 +28,15 @@ def measure_correlation(k: int, n_things: int, n_pairs: int, n_inputs: int, seed
     of its estimates from two independent halves of the inputs."""
     generator = np.random.default_rng([seed, k, n_things, 11])
     tuples = permutations.sample_permutations(2 * n_pairs, k, n_things, generator).reshape(2, n_pairs, k, n_things)
-    rows, found = np.arange(n_pairs)[:, None], []
+    rows, halves = np.arange(n_pairs)[:, None], []
     for _ in range(2):
         at = np.broadcast_to(generator.integers(n_things, size=(n_pairs, n_inputs)), (2, n_pairs, n_inputs))
         for i in range(k):
             sigma = permutations.sample_permutations(n_pairs, n_inputs, n_things, generator)
             moved = [one[:, i][rows, place] for one, place in zip(tuples, at, strict=True)]
             at = np.stack([np.take_along_axis(sigma, one[..., None], 2)[..., 0] for one in moved])
-        found.append(((at[0] == at[1]).mean(1) - 1 / n_things) / (1 - 1 / n_things))
-    return {"square": float((found[0] * found[1]).mean())}
+        halves.append(((at[0] == at[1]).mean(1) - 1 / n_things) / (1 - 1 / n_things))
+    return {"square": float((halves[0] * halves[1]).mean())}
 
 
 def measure_dense(k: int, n_things: int, n_repeats: int, seed: int) -> dict:
@@ -61,34 +61,26 @@ def measure_sparse(k: int, n_things: int, per_place: Sequence[int], n_repeats: i
     generator = np.random.default_rng([seed, k, n_things, 13])
     shares: dict[str, list] = {"sgd": [], "polar": []}
     for per in per_place:
-        found = []
+        repeats = []
         for _ in range(n_repeats):
             pi = permutations.sample_permutations(1, k, n_things, generator)[0]
             counts = permutations.one_answer(per * k * n_things, pi, generator)
             steps = counts, polar(torch.from_numpy(counts)).numpy()
-            found.append([permutations.alone(W, pi).mean() for W in steps])
-        for name, share in zip(shares, np.mean(found, 0), strict=True):
+            repeats.append([permutations.alone(W, pi).mean() for W in steps])
+        for name, share in zip(shares, np.mean(repeats, 0), strict=True):
             shares[name].append(float(share))
     return shares
 
 
 def measure_training(
-    k: int,
-    n_things: int,
-    regime: str,
-    optimizer: str,
-    steps: int,
-    n_samples: int,
-    lr: float,
-    muon_lr: float,
-    spread: float,
-    seed: int,
-) -> dict:
+    k: int, n_things: int, regime: str, optimizer: str, steps: int, n_samples: int, lr: float, muon_lr: float,
+    spread: float, seed: int,
+) -> dict:  # fmt: skip
     """By hop the step at which it was learnt, and the accuracies at the end; how many steps were made."""
     pi = permutations.sample_permutations(1, k, n_things, np.random.default_rng([seed, k, n_things, 14]))[0]
     rate = {"adam": lr, "muon": muon_lr}[optimizer]
     history = network.train(pi, regime, optimizer, steps, n_samples, rate, spread, seed)
-    return _told(history, steps)
+    return _ends(history, steps)
 
 
 def measure_transformer(
@@ -96,7 +88,7 @@ def measure_transformer(
 ) -> dict:
     """The same of an ordinary transformer, trained with AdamW."""
     pi = permutations.sample_permutations(1, k, n_things, np.random.default_rng([seed, k, n_things, 16]))[0]
-    return _told(transformer.train(pi, regime, steps, n_samples, dim, layers, lr, seed), steps)
+    return _ends(transformer.train(pi, regime, steps, n_samples, dim, layers, lr, seed), steps)
 
 
 def expected_sparse(k: int, n_things: int, per_place: Sequence[int]) -> dict:
@@ -124,7 +116,7 @@ def products(ks: tuple[int, ...], things: tuple[int, ...]) -> dict[str, dict]:
     return {f"{k} {N}": {"k": k, "n_things": N} for N, k in itertools.product(things, ks)}
 
 
-def _told(history: list[list[float]], steps: int) -> dict:
+def _ends(history: list[list[float]], steps: int) -> dict:
     """By hop the first step at which it was learnt, NaN without one, and the accuracy at the end, of a run that was not
     ended early the mean over its last steps; how many steps were made."""
     last = history[-_LAST:] if len(history) == steps else history[-1:]

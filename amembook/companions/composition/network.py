@@ -70,15 +70,9 @@ def accuracies(written: list[Tensor], labels: list[Tensor]) -> list[float]:
 
 
 def train(
-    pi: Int[np.ndarray, "k N"],
-    regime: str,
-    optimizer: str,
-    steps: int,
-    n_samples: int,
-    lr: float,
-    spread: float,
+    pi: Int[np.ndarray, "k N"], regime: str, optimizer: str, steps: int, n_samples: int, lr: float, spread: float,
     seed: int,
-) -> list[list[float]]:
+) -> list[list[float]]:  # fmt: skip
     """Accuracies by step and hop, on fresh samples at each step; ends once all hops are at 0.99.
 
     regime: the sum of all hops' losses; one hop after the other, each until it is at 0.99; the k-hop alone.

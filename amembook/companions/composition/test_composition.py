@@ -19,18 +19,18 @@ def test_hops_are_compositions_one_by_one():
     k, N = 4, 5
     sigma, pi = draw(k, N, 0, n=3), draw(k, N, 1)[0]
     for length in (1, 2, 3, 4):
-        found = permutations.hops(sigma, pi, length)
+        hops = permutations.hops(sigma, pi, length)
         for s, i, j in itertools.product(range(3), range(k), range(N)):
             at = j
             for step in range(length):
                 at = sigma[s, (i + step) % k, pi[(i + step) % k, at]]
-            assert found[s, i, j] == at
+            assert hops[s, i, j] == at
 
 
 @pytest.mark.parametrize("k", [2, 4, 8])
 def test_the_network_by_hand_is_exact_and_needs_its_last_layer(k):
-    told = measure.measure_built(k, 4, 20, seed=0)
-    assert told["all"] == 1 and told["one less"] < 0.5 and told["layers"] == math.log2(k) + 1
+    built = measure.measure_built(k, 4, 20, seed=0)
+    assert built["all"] == 1 and built["one less"] < 0.5 and built["layers"] == math.log2(k) + 1
     with pytest.raises(ValueError, match="power of two"):
         network.depth(6)
 
@@ -68,17 +68,17 @@ def test_keys_are_told_apart_when_no_two_were_always_equal_by_any_step():
     for seed in range(6):
         pi, sigma = draw(k, N, seed)[0], draw(k, N, 100 + seed, n=3)
         counts = permutations.all_answers(sigma, pi)
-        found = permutations.alone(counts, pi)
+        right = permutations.alone(counts, pi)
         held = sigma.reshape(len(sigma), -1).T
         unique = np.array([(held == column).all(1).sum() == 1 for column in held[permutations.right_keys(pi)]])
-        assert (found == unique).all()
+        assert (right == unique).all()
         step = polar(torch.from_numpy(counts - len(sigma) / N)).numpy()
-        assert (permutations.alone(step, pi) == found).all()
+        assert (permutations.alone(step, pi) == right).all()
 
 
 def test_samples_needed_and_shares_against_simulation():
-    told = [measure.measure_dense(4, 4, 100, seed)["needed"] for seed in range(4)]
-    assert np.mean(told) == pytest.approx(expected.samples_needed(4, 4), rel=0.04)
+    needed = [measure.measure_dense(4, 4, 100, seed)["needed"] for seed in range(4)]
+    assert np.mean(needed) == pytest.approx(expected.samples_needed(4, 4), rel=0.04)
     main = 2 * math.log(64 * 16) / math.log(16)
     assert expected.samples_needed(64, 16) == pytest.approx(main + expected.leading_constant(64, 16), rel=0.02)
     shares = measure.measure_sparse(4, 6, (2, 6), 6, seed=0)
@@ -105,11 +105,6 @@ def test_the_transformer_learns_one_hop():
         weights = transformer.initial_weights(2, 3, 8, 1, np.random.default_rng(0))
         logits = transformer.forward(weights, torch.from_numpy(draw(2, 3, 7, n=5)), 1)
     assert logits.shape == (5, 2, 6, 3)
-
-
-def test_a_crossing_lies_between_its_ends():
-    assert expected.crossing([1, 2, 4], [0.1, 0.8, 1.0], 0.9) == pytest.approx(3.0)
-    assert math.isnan(expected.crossing([1, 2], [0.1, 0.2], 0.9))
 
 
 def test_the_right_key_is_alone_unless_a_key_of_another_block_held_every_answer():

@@ -26,7 +26,7 @@ def learning_times(squared_overlap, mass, degree: int) -> np.ndarray:
     that follow the slow escape of a small y.
     """
     y, log_mass = np.broadcast_arrays(np.asarray(squared_overlap, dtype=float), np.log(mass))
-    k, time, found = degree, np.zeros(y.shape), np.full(y.shape, np.nan)
+    k, time, crossings = degree, np.zeros(y.shape), np.full(y.shape, np.nan)
 
     def velocity(y, log_mass):
         power = y ** (k / 2)
@@ -41,12 +41,12 @@ def learning_times(squared_overlap, mass, degree: int) -> np.ndarray:
         four = velocity(y + h * three[0], log_mass + h * three[1])
         y, log_mass = (x + h / 6 * (one[i] + 2 * two[i] + 2 * three[i] + four[i]) for i, x in enumerate((y, log_mass)))
         before, captured = captured, np.exp(log_mass) * y ** (k / 2)
-        crossed = np.isnan(found) & (captured >= 0.5)
+        crossed = np.isnan(crossings) & (captured >= 0.5)
         part = (0.5 - before) / np.where(captured > before, captured - before, 1)
-        found, time = np.where(crossed, time + h * part, found), time + h
-        if not np.isnan(found).any():
+        crossings, time = np.where(crossed, time + h * part, crossings), time + h
+        if not np.isnan(crossings).any():
             break
-    return found
+    return crossings
 
 
 def emergence_times(a: np.ndarray, dim: int, width: int, init: float, degree: int) -> np.ndarray:

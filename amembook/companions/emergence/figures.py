@@ -16,13 +16,13 @@ def emergence_figure(record: dict) -> Figure:
     ranks = np.arange(1, config["n_teachers"] + 1)
     for look, beta in series(config["exponents"], r"$\beta = {}$"):
         case, a = f"{beta} {WIDE}", expected.amplitudes(beta, len(ranks))
-        told = measured["times"], measured["times_error"], predicted["times"]
-        times, error, law = (arrays(one[case]) / a for one in told)
+        of_times = measured["times"], measured["times_error"], predicted["times"]
+        times, error, law = (arrays(one[case]) / a for one in of_times)
         points(axes[0], ranks, times, look, error=error, law=law, ms=4)
-        found, law = (told["curves"]["loss"][case] for told in (measured, predicted))
+        losses, law = (part["curves"]["loss"][case] for part in (measured, predicted))
         shown = np.array(law) > 0
         time = np.array(measured["curves"]["time"][case])
-        axes[1].plot(time[shown], np.array(found)[shown], look.marker, color=look.colour, ms=4)
+        axes[1].plot(time[shown], np.array(losses)[shown], look.marker, color=look.colour, ms=4)
         axes[1].plot(time[shown], np.array(law)[shown], "-", color=look.colour, lw=1.2)
     frame(axes[0], "direction $p$", "learnt at time $T_p$", log="xy")
     frame(axes[1], "time $t$", "loss", log="xy")
@@ -37,8 +37,8 @@ def sizes_figure(record: dict, first: dict) -> Figure:
     figure, axes = new_axes(2)
     for look, k in kinds(config["degrees"], "$k = {}$"):
         parts = (("measured", "first"), ("measured", "first_error"), ("predicted", "first"))
-        found, error, law = (first[part][name][str(k)] for part, name in parts)
-        points(axes[0], config["dims"], found, look, error=error, law=law)
+        first_times, error, law = (first[part][name][str(k)] for part, name in parts)
+        points(axes[0], config["dims"], first_times, look, error=error, law=law)
         reference_line(axes[0], config["dims"], k / 2 - 1, (config["dims"][-1], law[-1]))
     axes[0].plot([], [], ":", color=GREY, lw=1.2, label="$d^{k/2-1}$")
     frame(axes[0], "dimension $d$", "first direction at $T_1$", log="xy", base=2)
@@ -61,8 +61,8 @@ def samples_figure(record: dict, batches: dict) -> Figure:
     config, measured, predicted = (record[part] for part in ("config", "measured", "predicted"))
     figure, axes = new_axes(2)
     ranks = np.arange(1, batches["config"]["sgd_teachers"] + 1)
-    found, law = batches["measured"]["sgd"], batches["predicted"]["sgd"]["times"]
-    points(axes[0], ranks, found["times"], optimizer("sgd", "online SGD"), error=np.array(found["times_error"]))
+    sgd, law = batches["measured"]["sgd"], batches["predicted"]["sgd"]["times"]
+    points(axes[0], ranks, sgd["times"], optimizer("sgd", "online SGD"), error=np.array(sgd["times_error"]))
     axes[0].plot(ranks, law, "-", color=GREY, lw=1.2, label="flow, same starts")
     frame(axes[0], "direction $p$", "$T_p\\,a_p$", zero=True)
     axes[0].legend()

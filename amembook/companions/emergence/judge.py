@@ -1,14 +1,15 @@
 """Measured numbers beside predicted ones, and the verdicts."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from amembook.companions.emergence import expected
 from amembook.run.base import Results, slope, slope_error, standard_error
 from amembook.run.claims import DIFFERENCE, EXPONENT, NETWORK, SIZES, count_band, equivalence, numbers
-from amembook.run.study import by_part
+from amembook.run.study import by_part, means
 
-MISSED = 0.02
-"""Share of directions that may be left unlearnt in the wide student's runs: half a direction of 24."""
+MISSED = 0.02  # share of directions that may be left unlearnt in the wide student's runs
 PARTS = ("flow", "first", "floor", "sgd", "samples", "muon")
 WIDE = 8
 """The width over the number of directions at which the exponents are judged."""
@@ -17,10 +18,8 @@ WIDE = 8
 def lines(config) -> dict[str, list[tuple[float, int]]]:
     """Amplitudes and dimensions of the one neuron's samples, along either; the lines meet in their first point."""
     amplitude, dim = config.chain_amplitudes[0], config.chain_dims[0]
-    return {
-        "amplitude": [(a, dim) for a in config.chain_amplitudes],
-        "dim": [(amplitude, d) for d in config.chain_dims],
-    }
+    along = [(a, dim) for a in config.chain_amplitudes]
+    return {"amplitude": along, "dim": [(amplitude, d) for d in config.chain_dims]}
 
 
 def summarise(config, results: Results) -> tuple[dict, dict]:
@@ -36,8 +35,8 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
 
 def _flow(config, results: Results) -> tuple[dict, dict]:
     measured, predicted = {}, {}
-    for (case, given), runs in zip(results.grids["flow"].axes["case"].items(), results.draws["flow"], strict=True):
-        for part, own in zip((measured, predicted), _flow_case(config, given, runs), strict=True):
+    for (case, flow), runs in zip(results.grids["flow"].axes["case"].items(), results.draws["flow"], strict=True):
+        for part, own in zip((measured, predicted), _flow_case(config, flow, runs), strict=True):
             for name, value in own.items():
                 part.setdefault(name, {})[case] = value
     measured["curves"] = {"time": measured.pop("curve_time"), "loss": measured.pop("curve_loss")}
@@ -45,12 +44,12 @@ def _flow(config, results: Results) -> tuple[dict, dict]:
     return measured, predicted
 
 
-def _flow_case(config, given: dict, runs) -> tuple[dict, dict]:
+def _flow_case(config, flow: dict, runs) -> tuple[dict, dict]:
     """Measured and predicted numbers of the runs at one exponent and width."""
     P, ranks = config.n_teachers, np.arange(1, config.n_teachers + 1)
-    a = expected.amplitudes(given["exponent"], P)
-    law = expected.emergence_times(a, config.dim, given["width"], config.init, config.degree)
-    mean, tail = law @ expected.quantile_weights(), expected.loss_tail(given["exponent"], P)
+    a = expected.amplitudes(flow["exponent"], P)
+    law = expected.emergence_times(a, config.dim, flow["width"], config.init, config.degree)
+    mean, tail = law @ expected.quantile_weights(), expected.loss_tail(flow["exponent"], P)
 
     def loss_slope(at, losses, tail=0.0) -> float:
         """The loss's exponent in time while the second to the P/2-th direction are learnt."""
@@ -73,29 +72,21 @@ def _flow_case(config, given: dict, runs) -> tuple[dict, dict]:
     measured = {
         "times": scaled.sum(0) / count,
         "times_error": np.sqrt(np.square(centred).sum(0) / count / np.maximum(count - 1, 1)),
-        "exponent": exponents.mean(),
-        "exponent_error": standard_error(exponents, 0),
-        "loss": losses.mean(),
-        "loss_error": standard_error(losses, 0),
+        **means({"exponent": exponents, "loss": losses}, 0),
         "raw": np.mean([loss_slope(run["loss_times"], run["losses"]) for run in runs]),
         "missed": 1 - known.mean(),
         "sharing": np.mean([run["sharing"] for run in runs]),
         "curve_time": at,
         "curve_loss": np.mean([run["losses"][:common] for run in runs], 0),
     }
-    return measured, {
-        "times": mean * a,
-        "exponent": slope(ranks[1:], mean[1:]),
-        "loss": loss_slope(at, additive, tail),
-        "curve_loss": additive,
-    }
+    laws = {"times": mean * a, "exponent": slope(ranks[1:], mean[1:]), "loss": loss_slope(at, additive, tail)}
+    return measured, laws | {"curve_loss": additive}
 
 
 def _first(config, results: Results) -> tuple[dict, dict]:
     a = expected.amplitudes(config.first_exponent, config.first_teachers)
     measured, predicted = {"first": {}, "first_error": {}, "dim_exponent": {}}, {"first": {}, "dim_exponent": {}}
     for k in config.degrees:
-        # T_1 has a heavy tail, from starts without a good neuron: geometric means
         logs = np.log(results.array("first", "times", degree=k))[..., 0]
         laws = [expected.emergence_times(a, d, config.first_width, config.init, k)[0] for d in config.dims]
         law = np.exp([np.log(times) @ expected.quantile_weights() for times in laws])
@@ -111,17 +102,12 @@ def _floor(config, results: Results) -> tuple[dict, dict]:
     losses, sharing = (results.array("floor", key).mean(1) for key in ("loss", "sharing"))
     races = [expected.race(a, config.floor_dim, m, config.init, config.degree) for m in config.widths]
     floor, shared = np.transpose(races)
+    left = lambda losses: slope(config.widths, losses + expected.loss_tail(config.first_exponent, config.n_teachers))
     ideal = np.array([(a[m:] ** 2).sum() / 2 for m in config.widths])
-    tail = expected.loss_tail(config.first_exponent, config.n_teachers)
     measured = {"floor": losses, "floor_error": standard_error(results.array("floor", "loss"))}
-    measured |= {"floor_sharing": sharing, "floor_exponent": slope(config.widths, losses + tail)}
-    return measured, {
-        "floor": floor,
-        "floor_sharing": shared,
-        "floor_exponent": slope(config.widths, floor + tail),
-        "ideal": ideal,
-        "ideal_exponent": slope(config.widths, ideal + tail),
-    }
+    measured |= {"floor_sharing": sharing, "floor_exponent": left(losses)}
+    predicted = {"floor": floor, "floor_sharing": shared, "floor_exponent": left(floor)}
+    return measured, predicted | {"ideal": ideal, "ideal_exponent": left(ideal)}
 
 
 def _sgd(config, results: Results) -> tuple[dict, dict]:
@@ -129,9 +115,7 @@ def _sgd(config, results: Results) -> tuple[dict, dict]:
     a = expected.amplitudes(config.first_exponent, config.sgd_teachers)
     exponents, laws = (np.array([slope(np.arange(2, len(a) + 1), row[1:]) for row in rows]) for rows in (times, flow))
     gaps = np.log(times / flow)
-    measured = {"times": (times * a).mean(0), "times_error": standard_error(times * a, 0), "gap": gaps.mean()}
-    measured |= {"gap_error": standard_error(gaps.mean(1), 0), "exponent": exponents.mean()}
-    measured |= {"exponent_error": standard_error(exponents, 0)}
+    measured = means({"times": times * a, "gap": gaps.mean(1), "exponent": exponents}, 0)
     return {"sgd": measured}, {"sgd": {"times": (flow * a).mean(0), "exponent": laws.mean()}}
 
 
@@ -143,13 +127,8 @@ def _samples(config, results: Results) -> tuple[dict, dict]:
         n, edge = (np.array([results.array("samples", name, point=one) for one in points]) for name in ("n", "edge"))
         exponents = np.array([slope(sizes[key], column) for column in n.T])
         law = [expected.samples_needed(a, d, config.chain_degree, config.chain_overlap) for a, d in line]
-        measured[key] = {
-            "n": n.mean(1),
-            "error": standard_error(n),
-            "exponent": exponents.mean(),
-            "exponent_error": standard_error(exponents, 0),
-            "edge": edge.mean(),
-        }
+        measured[key] = {"n": n.mean(1), "error": standard_error(n), "exponent": exponents.mean()}
+        measured[key] |= {"exponent_error": standard_error(exponents, 0), "edge": edge.mean()}
         predicted[key] = {"n": law, "exponent": slope(sizes[key], law)}
     return {"samples": measured}, {"samples": predicted}
 
@@ -168,52 +147,52 @@ def _muon(config, results: Results) -> tuple[dict, dict]:
     return {"muon": measured}, {"muon": {"times": np.sqrt(a / 2), "exponent": -config.first_exponent / 2}}
 
 
-def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
+def judge(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
     """Of the parts that were measured. times, loss: exponents of the wide student at every β, beside the decoupled
     law's for these sizes and the limit. dimension: T_1 by d at every degree. floor: the exponent of narrow students'
     final loss in the width is 1 − 2β. sgd: online SGD learns when the flow does. samples: at the best learning rate,
-    for labels whose noise does not fall, n grows as 1/a² and d^{k−1}. muon: T_p = √(a_p/2), at every d; the record may
-    lack its error.
+    for labels whose noise does not fall, n grows as 1/a² and d^{k−1}. muon: T_p = √(a_p/2), at every d.
     """
-    judges = {"flow": {"times": _judge_times, "loss": _judge_loss}, "first": {"dimension": _judge_dimension}}
-    judges |= {"floor": {"floor": _judge_floor}, "sgd": {"sgd": _judge_sgd}, "samples": {"samples": _judge_samples}}
-    judges |= {"muon": {"muon": _judge_muon}}
-    own = {name: one for part in PARTS if part in config.parts for name, one in judges[part].items()}
-    return {name: equivalence(one(config, measured, predicted)) for name, one in own.items()}
+    claims = {"times": ("flow", _times), "loss": ("flow", _loss), "dimension": ("first", _dimension)}
+    claims |= {"floor": ("floor", _width), "sgd": ("sgd", _online), "samples": ("samples", _needed)}
+    claims |= {"muon": ("muon", _lengths)}
+    for name, (part, claim) in claims.items():
+        if part in config.parts:
+            yield name, equivalence(claim(config, measured, predicted))
 
 
-def _of_wide(config, told: dict) -> np.ndarray:
+def _of_wide(config, by_case: dict) -> np.ndarray:
     """A number of the wide student's at every β."""
-    return np.array([told[f"{beta} {WIDE}"] for beta in config.exponents])
+    return np.array([by_case[f"{beta} {WIDE}"] for beta in config.exponents])
 
 
-def _exponents(name: str, found, error, draws: int, law, limit, rivals: dict, at=None) -> list[dict]:
+def _exponents(name: str, fits, error, draws: int, law, limit, rivals: dict, at=None) -> list[dict]:
     """Numbers of exponents; a rival, an exponent in the limit, is as far from the law at these sizes as there."""
-    given = {"law": law, "limit": limit, "band": EXPONENT, "scale": DIFFERENCE, "at": at}
+    held_to = {"law": law, "limit": limit, "band": EXPONENT, "scale": DIFFERENCE, "at": at}
     shifted = {rival: np.asarray(value) - limit + law for rival, value in rivals.items()}
-    return numbers(name, found, error, draws, rivals=shifted, **given)
+    return numbers(name, fits, error, draws, rivals=shifted, **held_to)
 
 
-def _judge_times(config, measured: dict, predicted: dict) -> list[dict]:
+def _times(config, measured: dict, predicted: dict) -> list[dict]:
     beta = np.array(config.exponents)
-    found, error, missed = (_of_wide(config, measured[key]) for key in ("exponent", "exponent_error", "missed"))
+    fits, error, missed = (_of_wide(config, measured[key]) for key in ("exponent", "exponent_error", "missed"))
     rivals = {"β/2": beta / 2, "2β − 1": 2 * beta - 1, "β + 1/4": beta + 0.25}
     law = _of_wide(config, predicted["exponent"])
-    judged = _exponents("exponent at β =", found, error, config.seeds, law, beta, rivals, config.exponents)
-    given = {"law": 0, "band": MISSED, "scale": DIFFERENCE, "at": config.exponents, "guard": True}
-    return judged + numbers("share not learnt at β =", missed, **given)
+    judged = _exponents("exponent at β =", fits, error, config.seeds, law, beta, rivals, config.exponents)
+    held_to = {"law": 0, "band": MISSED, "scale": DIFFERENCE, "at": config.exponents, "guard": True}
+    return judged + numbers("share not learnt at β =", missed, **held_to)
 
 
-def _judge_loss(config, measured: dict, predicted: dict) -> list[dict]:
+def _loss(config, measured: dict, predicted: dict) -> list[dict]:
     beta = np.array(config.exponents)
     limit = np.array([expected.loss_exponent(one) for one in config.exponents])
     rivals = {"(1 − 2β)/2β": limit / 2, "1 − 2β": 1 - 2 * beta, "−1": 0 * beta - 1, "1/4 less": limit - 0.25}
-    found, error = (_of_wide(config, measured[key]) for key in ("loss", "loss_error"))
+    fits, error = (_of_wide(config, measured[key]) for key in ("loss", "loss_error"))
     law = _of_wide(config, predicted["loss"])
-    return _exponents("exponent at β =", found, error, config.seeds, law, limit, rivals, config.exponents)
+    return _exponents("exponent at β =", fits, error, config.seeds, law, limit, rivals, config.exponents)
 
 
-def _judge_dimension(config, measured: dict, predicted: dict) -> list[dict]:
+def _dimension(config, measured: dict, predicted: dict) -> list[dict]:
     judged, draws = [], config.first_draws
     for k in config.degrees:
         key, limit = str(k), k / 2 - 1
@@ -221,47 +200,46 @@ def _judge_dimension(config, measured: dict, predicted: dict) -> list[dict]:
         band, at = count_band(config.dims), [f"{k}, {d}" for d in config.dims]
         judged += numbers("T_1 at k, d =", times, error, draws, law=predicted["first"][key], band=band, at=at)
         rivals = {"d^{(k−1)/2}": (k - 1) / 2, "d^{k/2}": k / 2, "d^{k/2 − 5/4}": limit - 0.25}
-        found, law = (told["dim_exponent"][key] for told in (measured, predicted))
+        fit, law = (part["dim_exponent"][key] for part in (measured, predicted))
         error = slope_error(config.dims, times, error)
-        judged += _exponents(f"exponent at k = {k}", found, error, draws, law, limit, rivals)
+        judged += _exponents(f"exponent at k = {k}", fit, error, draws, law, limit, rivals)
     return judged
 
 
-def _judge_floor(config, measured: dict, predicted: dict) -> list[dict]:
+def _width(config, measured: dict, predicted: dict) -> list[dict]:
     fall = 1 - 2 * config.first_exponent
     left = measured["floor"] + expected.loss_tail(config.first_exponent, config.n_teachers)
     error = slope_error(config.widths, left, measured["floor_error"])
     rivals = {"(1 − 2β)/2": fall / 2, "1/4 more": fall + 0.25, "2(1 − 2β)": 2 * fall}
-    given = {"limit": fall, "band": EXPONENT, "scale": DIFFERENCE, "rivals": rivals}
-    return numbers("exponent in the width", measured["floor_exponent"], error, config.seeds, **given)
+    held_to = {"limit": fall, "band": EXPONENT, "scale": DIFFERENCE, "rivals": rivals}
+    return numbers("exponent in the width", measured["floor_exponent"], error, config.seeds, **held_to)
 
 
-def _judge_sgd(config, measured: dict, predicted: dict) -> list[dict]:
-    beta, told, law = config.first_exponent, measured["sgd"], predicted["sgd"]["exponent"]
-    given = {"law": 0, "band": np.log1p(NETWORK), "scale": DIFFERENCE}
-    gap = numbers("mean log T_p less the flow's", told["gap"], told["gap_error"], config.seeds, **given)
+def _online(config, measured: dict, predicted: dict) -> list[dict]:
+    beta, sgd, law = config.first_exponent, measured["sgd"], predicted["sgd"]["exponent"]
+    held_to = {"law": 0, "band": np.log1p(NETWORK), "scale": DIFFERENCE}
+    gap = numbers("mean log T_p less the flow's", sgd["gap"], sgd["gap_error"], config.seeds, **held_to)
     rivals = {"β/2": beta / 2, "β + 1/4": beta + 0.25, "2β": 2 * beta}
-    return gap + _exponents("exponent", told["exponent"], told["exponent_error"], config.seeds, law, beta, rivals)
+    return gap + _exponents("exponent", sgd["exponent"], sgd["exponent_error"], config.seeds, law, beta, rivals)
 
 
-def _judge_samples(config, measured: dict, predicted: dict) -> list[dict]:
+def _needed(config, measured: dict, predicted: dict) -> list[dict]:
     k, keys = config.chain_degree, ("amplitude", "dim")
-    found, error, edge = (
-        np.array([measured["samples"][key][name] for key in keys]) for name in ("exponent", "exponent_error", "edge")
-    )
-    law = np.array([predicted["samples"][key]["exponent"] for key in keys])
+    read = lambda part, name: np.array([part["samples"][key][name] for key in keys])
+    fits, error, edge = (read(measured, name) for name in ("exponent", "exponent_error", "edge"))
+    law = read(predicted, "exponent")
     rivals = {"as the flow, 1 and k/2 − 1": np.array([1, k / 2 - 1]), "2 and k/2": np.array([2, k / 2])}
     rivals |= {"7/4 and k − 1": np.array([1.75, k - 1])}
-    judged = _exponents("exponent of the", found, error, config.seeds, law, np.array([2, k - 1]), rivals, keys)
-    given = {"law": 0, "band": 0, "scale": DIFFERENCE, "at": keys, "guard": True}
-    return judged + numbers("share at an end of the rates, of the", edge, **given)
+    judged = _exponents("exponent of the", fits, error, config.seeds, law, np.array([2, k - 1]), rivals, keys)
+    held_to = {"law": 0, "band": 0, "scale": DIFFERENCE, "at": keys, "guard": True}
+    return judged + numbers("share at an end of the rates, of the", edge, **held_to)
 
 
-def _judge_muon(config, measured: dict, predicted: dict) -> list[dict]:
+def _lengths(config, measured: dict, predicted: dict) -> list[dict]:
     times, law = measured["muon"]["times"], predicted["muon"]["times"]
     a, ranks = 2 * law**2, range(1, len(law) + 1)
     rivals = {"a^(1/4)": law[0] * (a / a[0]) ** 0.25, "a": law[0] * a / a[0]}
     at = [f"{d}, {p}" for d in config.muon_dims for p in ranks]
-    given = {"law": law, "band": SIZES, "at": at, "rivals": rivals}
+    held_to = {"law": law, "band": SIZES, "at": at, "rivals": rivals}
     error = measured["muon"].get("times_error", np.nan)
-    return numbers("length at d, p =", times, error, config.seeds, **given)
+    return numbers("length at d, p =", times, error, config.seeds, **held_to)

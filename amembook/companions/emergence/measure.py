@@ -16,17 +16,9 @@ _ALIGNED = 0.5
 
 
 def measure_flow(
-    exponent: float,
-    n_teachers: int,
-    dim: int,
-    width: int,
-    degree: int,
-    init: float,
-    step: float,
-    horizon: float,
-    until: int,
-    seed: int,
-) -> dict:
+    exponent: float, n_teachers: int, dim: int, width: int, degree: int, init: float, step: float, horizon: float,
+    until: int, seed: int,
+) -> dict:  # fmt: skip
     """The population flow in Euler steps, up to the time `horizon` or until the first `until` directions are learnt.
 
     times: T_p, when half of a_p is captured, NaN where it is not. loss_times, losses: the loss at times that grow by
@@ -34,24 +26,16 @@ def measure_flow(
     """
     a = torch.from_numpy(amplitudes(exponent, n_teachers))
     move = lambda W: teacher_student.flow_velocity(W, a, degree)
-    W, found = _run(teacher_student.start(width, dim, init, seed), move, a, degree, step, horizon, until)
+    W, run = _run(teacher_student.start(width, dim, init, seed), move, a, degree, step, horizon, until)
     u = W[:, :n_teachers] / W.norm(dim=1, keepdim=True)
     aligned = (u.square() > _ALIGNED).sum(0).double()
-    return found | {"sharing": (aligned.sum() / max(1, int((aligned > 0).sum()))).item()}
+    return run | {"sharing": (aligned.sum() / max(1, int((aligned > 0).sum()))).item()}
 
 
 def measure_sgd(
-    exponent: float,
-    n_teachers: int,
-    dim: int,
-    width: int,
-    degree: int,
-    init: float,
-    step: float,
-    horizon: float,
-    batch: int,
-    seed: int,
-) -> dict:
+    exponent: float, n_teachers: int, dim: int, width: int, degree: int, init: float, step: float, horizon: float,
+    batch: int, seed: int,
+) -> dict:  # fmt: skip
     """The same by online SGD from the same start, a fresh batch a step; `flow` holds the flow's own times."""
     a = torch.from_numpy(amplitudes(exponent, n_teachers))
     generator = torch.Generator().manual_seed(seed)
@@ -61,10 +45,9 @@ def measure_sgd(
         return teacher_student.sample_velocity(W, a, degree, x)
 
     W = teacher_student.start(width, dim, init, seed)
-    _, found = _run(W, move, a, degree, step, horizon, n_teachers)
     flow = lambda W: teacher_student.flow_velocity(W, a, degree)
-    _, law = _run(W, flow, a, degree, step, horizon, n_teachers)
-    return found | {"flow": law["times"]}
+    run, law = (_run(W, f, a, degree, step, horizon, n_teachers)[1] for f in (move, flow))
+    return run | {"flow": law["times"]}
 
 
 def measure_muon(
@@ -73,9 +56,7 @@ def measure_muon(
     """The same by polar factors of the population gradient, `lr` a step; times are total lengths of steps."""
     a = torch.from_numpy(amplitudes(exponent, n_teachers))
     move = lambda W: polar(teacher_student.flow_velocity(W, a, degree))
-    W = teacher_student.start(width, dim, init, seed)
-    _, found = _run(W, move, a, degree, lr, 1.0, n_teachers, least=0.02)
-    return found
+    return _run(teacher_student.start(width, dim, init, seed), move, a, degree, lr, 1.0, n_teachers, least=0.02)[1]
 
 
 def measure_samples(amplitude: float, dim: int, degree: int, overlap: float, chains: int, seed: int) -> dict:
@@ -90,9 +71,9 @@ def measure_samples(amplitude: float, dim: int, degree: int, overlap: float, cha
     rates = amplitude * dim ** (-degree / 2) * 2.0 ** np.arange(-1, 6.1, 0.5)
     m = np.full((len(rates), chains), math.sqrt(overlap / dim))
     rate, noise = rates[:, None], math.sqrt(1 - amplitude**2)
-    found, n = np.full(m.shape, np.inf), 0
+    arrival, n = np.full(m.shape, np.inf), 0
     most = int(8 * dim ** (degree - 1) / amplitude**2 / overlap ** (degree / 2))
-    while n < most and (np.isinf(found).mean(1) >= 0.5).all():
+    while n < most and (np.isinf(arrival).mean(1) >= 0.5).all():
         n += 1
         along, across, label = generator.standard_normal((3, *m.shape))
         rest = generator.chisquare(dim - 2, m.shape)
@@ -103,22 +84,16 @@ def measure_samples(amplitude: float, dim: int, degree: int, overlap: float, cha
         lower, value = _hermite_pair(z, degree)[0], _hermite_pair(along, degree)[1]
         pull = rate * (amplitude * value + noise * label) * math.sqrt(degree) * lower
         m = (m + pull * plane * side) / np.sqrt(1 + pull**2 * (plane**2 + rest))
-        found = np.where(np.isinf(found) & (m**2 >= _ALIGNED), n, found)
-    medians = np.median(found, axis=1)
+        arrival = np.where(np.isinf(arrival) & (m**2 >= _ALIGNED), n, arrival)
+    medians = np.median(arrival, axis=1)
     best = int(medians.argmin())
     return {"n": float(medians[best]), "rate": float(rates[best]), "edge": best in (0, len(rates) - 1)}
 
 
 def _run(
-    W: Tensor,
-    move: Callable[[Tensor], Tensor],
-    a: Tensor,
-    degree: int,
-    step: float,
-    horizon: float,
-    until: int,
+    W: Tensor, move: Callable[[Tensor], Tensor], a: Tensor, degree: int, step: float, horizon: float, until: int,
     least: float = 0.5,
-) -> tuple[Tensor, dict]:
+) -> tuple[Tensor, dict]:  # fmt: skip
     times, loss_times, losses = torch.full_like(a, math.nan), [], []
     taken, following = 0, least
     before = teacher_student.captured(W, len(a), degree)

@@ -35,17 +35,17 @@ def test_the_decoupled_time_is_that_of_one_neuron_and_one_direction(degree):
     W[0, 0], W[0, 1] = init * math.sqrt(y), init * math.sqrt(1 - y)
     a = torch.ones(1, dtype=torch.float64)
     move = lambda W: teacher_student.flow_velocity(W, a, degree)
-    _, found = measure._run(W, move, a, degree, 0.005, 100.0, 1)
-    assert found["times"][0] == pytest.approx(expected.learning_times(y, init**2, degree).item(), rel=0.01)
+    _, run = measure._run(W, move, a, degree, 0.005, 100.0, 1)
+    assert run["times"][0] == pytest.approx(expected.learning_times(y, init**2, degree).item(), rel=0.01)
 
 
 def test_half_times_are_linear_between_two_steps_and_stay_once_found():
     nan, of = math.nan, lambda *values: torch.tensor(values, dtype=torch.float64)
     before, now = of(0.1, 0.4, 0.2, 0.6, 0.1, 0.5, 0.0), of(0.6, 0.45, 0.9, 0.7, 0.5, 0.5, nan)
     times = of(nan, nan, 1.0, nan, nan, nan, nan)
-    found = teacher_student.half_times(times, torch.ones_like(times), before, now, 10.0, 2.0)
+    times_now = teacher_student.half_times(times, torch.ones_like(times), before, now, 10.0, 2.0)
     # inside, not reached, found before, passed before the step, at its end, a step that did not move, one that diverged
-    np.testing.assert_allclose(found, [11.6, nan, 1.0, 10.0, 12.0, 10.0, nan])
+    np.testing.assert_allclose(times_now, [11.6, nan, 1.0, 10.0, 12.0, 10.0, nan])
 
 
 def test_a_small_overlap_costs_the_search_time():
@@ -58,8 +58,8 @@ def test_a_small_overlap_costs_the_search_time():
 def test_the_additive_loss_is_half_the_squares_not_yet_learnt():
     a = expected.amplitudes(1.0, 3)
     times = np.tile(np.array([[1.0], [2.0], [3.0]]), (1, 24))
-    found = expected.additive_loss(a, times, [0.5, 1.5, 2.5, 3.5])
-    assert found == pytest.approx([0.5, (a[1:] ** 2).sum() / 2, a[2] ** 2 / 2, 0.0])
+    loss = expected.additive_loss(a, times, [0.5, 1.5, 2.5, 3.5])
+    assert loss == pytest.approx([0.5, (a[1:] ** 2).sum() / 2, a[2] ** 2 / 2, 0.0])
 
 
 def test_with_its_tail_a_truncated_power_law_has_its_exponent():
@@ -85,14 +85,14 @@ def test_samples_needed_are_inverse_squares_of_the_amplitude_and_tend_to_a_power
 
 
 def test_one_neurons_chain_has_the_drift_of_the_flow():
-    found = measure.measure_samples(0.125, 16, 3, 4.0, 41, 0)["n"]
-    assert found == pytest.approx(expected.samples_needed(0.125, 16, 3, 4.0), rel=0.6)
+    needed = measure.measure_samples(0.125, 16, 3, 4.0, 41, 0)["n"]
+    assert needed == pytest.approx(expected.samples_needed(0.125, 16, 3, 4.0), rel=0.6)
 
 
 def test_polar_steps_learn_the_rarest_first():
-    found = measure.measure_muon(1.0, 4, 8, 32, 4, 0.01, 0.004, 0)
+    run = measure.measure_muon(1.0, 4, 8, 32, 4, 0.01, 0.004, 0)
     law = np.sqrt(expected.amplitudes(1.0, 4) / 2)
-    assert found["times"] == pytest.approx(law, rel=0.05) and found["times"] == sorted(found["times"], reverse=True)
+    assert run["times"] == pytest.approx(law, rel=0.05) and run["times"] == sorted(run["times"], reverse=True)
 
 
 FLAWS = [

@@ -1,24 +1,26 @@
 """`factual-recall`: how many facts a memory holds for its parameters, and in which order a network learns them.
 
 A study of Nichani, Lee and Bietti, arXiv:2412.06538.
+
+Claim: linear and MLP associative memories store a number of facts proportional to their parameters; attention followed
+by an MLP recalls all facts once the parameters of either are proportional to the facts, up to logarithms; and gradient
+flow of linear attention learns in stages (abstract).
+
+Caveats: exponents are of N log N. In the flow nothing is random, and it is its reduction up to the rounding of
+thousands of steps; there is a plateau where one time is three times the other. A record may lack the error of Muon's
+ratio.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
-from amembook.companions.factual_recall.judge import judge, summarise
-from amembook.companions.factual_recall.measure import (
-    expect_flow,
-    expect_linear,
-    expect_uniform,
-    measure_flow,
-    measure_linear,
-    measure_mlp,
-    measure_recall,
-    measure_uniform,
-)
+import numpy as np
+
+from amembook.companions.factual_recall import measure
 from amembook.run.base import (
+    MAPS,
     Config,
     Count,
     Counts,
@@ -28,18 +30,19 @@ from amembook.run.base import (
     Natural,
     Positive,
     Positives,
+    Results,
     Several,
     Sizes,
     draws,
+    slope,
+    slope_error,
+    standard_error,
 )
+from amembook.run.claims import DIFFERENCE, EXPONENT, SIZES, count_band, equivalence, numbers, order
+from amembook.run.studies import headline
 from amemlib.checks import check_count
 
-PAPER = "arXiv:2412.06538"
-CLAIM = (
-    "linear and MLP associative memories store a number of facts proportional to their parameters; attention followed "
-    "by an MLP recalls all facts once the parameters of either are proportional to the facts, up to logarithms; and "
-    "gradient flow of linear attention learns in stages (abstract)"
-)
+LOGGED = {"band": EXPONENT, "scale": DIFFERENCE}
 
 
 def _check_from_zero(name: str, sizes: tuple[int, ...]) -> None:
@@ -100,41 +103,163 @@ def grids(config: FactualRecallConfig) -> dict[str, Grid]:
     uniform = {"dim": config.uniform_dims, "load": config.loads}
     flow = {"n_answers": config.n_answers, "n_subjects": config.n_subjects}
     return {
-        "linear": Grid(measure_linear, {"dim": config.dims} | seeds),
-        "expected linear": Grid(expect_linear, {"dim": config.dims}),
-        "mlp": Grid(measure_mlp, {"shape": shapes(config)} | seeds),
-        "uniform": Grid(measure_uniform, uniform | seeds),
-        "expected uniform": Grid(expect_uniform, uniform),
-        "recall": Grid(measure_recall, {"n_heads": config.heads, "width": config.widths} | seeds),
-        "flow": Grid(measure_flow, flow | seeds),
-        "expected flow": Grid(expect_flow, flow | seeds),
+        "linear": Grid(measure.measure_linear, {"dim": config.dims} | seeds),
+        "expected linear": Grid(measure.expect_linear, {"dim": config.dims}),
+        "mlp": Grid(measure.measure_mlp, {"shape": shapes(config)} | seeds),
+        "uniform": Grid(measure.measure_uniform, uniform | seeds),
+        "expected uniform": Grid(measure.expect_uniform, uniform),
+        "recall": Grid(measure.measure_recall, {"n_heads": config.heads, "width": config.widths} | seeds),
+        "flow": Grid(measure.measure_flow, flow | seeds),
+        "expected flow": Grid(measure.expect_flow, flow | seeds),
     }
+
+
+def summarise(config, results: Results) -> tuple[dict, dict]:
+    """measured: `linear` and `mlp` hold counts, their errors and exponents; `uniform[map]`, (dims, loads), and errors;
+    `accuracy`, (heads, widths), and `learnt`, the share of draws in which all facts are; `flow`, (answers, subjects).
+    predicted: the same where there is a prediction."""
+    accuracy, shares = results.array("recall", "accuracy"), {name: results.array("uniform", name) for name in MAPS}
+    linear, cone = _read_linear(config, results)
+    flow, reduced = _read_flow(results)
+    measured = {
+        "linear": linear,
+        "mlp": _read_mlp(config, results),
+        "uniform": {name: draws.mean(2) for name, draws in shares.items()},
+        "uniform_error": {name: standard_error(draws, 2) for name, draws in shares.items()},
+        "accuracy": accuracy.mean(2),
+        "learnt": (accuracy >= 0.99).mean(2),
+        "flow": flow,
+    }
+    core = {name: results.array("expected uniform", name) for name in MAPS}
+    return measured, {"linear": cone, "uniform": core, "flow": reduced}
+
+
+def judge(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
+    """linear, mlp: capacities. uniform: one step on equal items recovers the core's shares. either: attention that
+    stores, and an MLP, each recall more draws' facts than neither. sequence, plateau, muon: of the flow."""
+    yield "linear", _linear(config, measured["linear"], predicted["linear"])
+    yield "mlp", _mlp(config, measured["mlp"])
+    yield from _flow(config, measured["flow"], predicted["flow"])
+
+    shares, error = (np.array([measured[key][name] for name in MAPS]) for key in ("uniform", "uniform_error"))
+    law = np.array([predicted["uniform"][name] for name in MAPS])
+    rivals = {"as many as SGD": law[[0, 0]], "Muon ahead by as much": law[::-1]}
+    at = [f"{name}, {d}, {load:g}" for name in MAPS for d in config.uniform_dims for load in config.loads]
+    # the band is `SIZES` of two thirds of the items
+    held_to = {"law": law, "band": 0.02, "scale": DIFFERENCE, "at": at, "rivals": rivals}
+    yield "uniform", equivalence(numbers("share at map, d, N/d² =", shares, error, config.seeds, **held_to))
+
+    learnt, n = measured["learnt"], config.seeds
+    lead = np.array([learnt[-1, 0], learnt[0, -1]]) - learnt[0, 0]
+    # a share of a few draws of which all agree: its standard error is that of one draw that does not
+    error = np.sqrt(1 / n * (1 - 1 / n) / n) * np.sqrt(2)
+    held_to = {"limit": 0, "scale": DIFFERENCE, "at": ("attention", "MLP")}
+    yield "either", order(numbers("draws with all facts, more than with neither:", lead, error, n, **held_to))
+
+
+def _read_linear(config, results: Results) -> tuple[dict, dict]:
+    counts, cone = results.array("linear", "count"), results.array("expected linear", "count")
+    weights = np.square(config.dims)
+    measured = _counts(counts) | {"exponent": _exponent(weights, counts.mean(1))}
+    return measured, {"counts": cone, "exponent": _exponent(weights, cone)}
+
+
+def _linear(config, linear: dict, cone: dict) -> dict:
+    """The count is the cone's, and N log N grows as d²."""
+    counts, error, sharp, weights = linear["counts"], linear["error"], cone["exponent"], np.square(config.dims)
+    of_power = lambda power: _exponent(weights, counts[0] * (weights / weights[0]) ** power) - 1 + sharp
+    rivals = {"N ~ d² without the logarithm": of_power(1), "N ~ d³": of_power(1.5)}
+    held_to = {"law": cone["counts"], "band": count_band(config.dims), "at": config.dims}
+    judged = numbers("items at d =", counts, error, config.seeds, **held_to)
+    error, held_to = _exponent_error(weights, counts, error), {"law": sharp, "limit": 1, "rivals": rivals} | LOGGED
+    judged += numbers("exponent of N log N in d²", linear["exponent"], error, config.seeds, **held_to)
+    return equivalence(judged)
+
+
+def _read_mlp(config, results: Results) -> dict:
+    counts = results.array("mlp", "count")
+    shapes = np.array([[shape["dim"], shape["width"]] for shape in results.grids["mlp"].axes["shape"].values()])
+    measured = _counts(counts) | {"shapes": shapes}
+    for axis, (along, sizes) in _lines(config, shapes).items():
+        held = counts.mean(1)[along]
+        measured |= {f"{axis}_exponent": _exponent(sizes, held), f"{axis}_raw": slope(sizes, held)}
+    return measured
+
+
+def _mlp(config, mlp: dict) -> dict:
+    """N log N grows as m d, along both."""
+    counts, lines = mlp["counts"], _lines(config, mlp["shapes"])
+    errors = [_exponent_error(sizes, counts[along], mlp["error"][along]) for along, sizes in lines.values()]
+    without = [_exponent(sizes, counts[along][0] * sizes / sizes[0]) for along, sizes in lines.values()]
+    rivals = {"the width alone": (1.0, 0.0), "the dimension alone": (0.0, 1.0)}
+    rivals |= {"N ~ m d without the logarithm": without}
+    held_to = {"limit": 1, "at": ("width", "dimension"), "rivals": rivals} | LOGGED
+    exponents = [mlp[f"{axis}_exponent"] for axis in lines]
+    return equivalence(numbers("exponent of N log N in the", exponents, errors, config.seeds, **held_to))
+
+
+def _read_flow(results: Results) -> tuple[dict, dict]:
+    stages = ("ratio", "mixed", "relation", "answer")
+    means = lambda grid, who, keys=stages: {key: results.array(grid, who, key).mean(2) for key in keys}
+    measured = {name: means("flow", name) for name in ("sgd", "polar", "learnt")}
+    measured["polar"]["ratio_error"] = standard_error(results.array("flow", "polar", "ratio"), 2)
+    measured["plateau"] = results.array("flow", "plateau").mean(2)
+    measured["difference"] = results.array("flow", "difference").max((1, 2))
+    predicted = {name: means("expected flow", name) for name in ("sgd", "polar")}
+    return measured, predicted | {"learnt": means("expected flow", "learnt", ("ratio",))}
+
+
+def _flow(config, flow: dict, reduced: dict) -> Iterator[tuple[str, dict]]:
+    """sequence: relation and fact are learnt at times of the law's ratio, and the flow is its reduction. plateau: the
+    loss between the times is log D, to a band fixed with the design. muon: steps of constant pace give the ratio."""
+    S, D, R = np.array(config.n_subjects), np.array(config.n_answers)[:, None], config.n_relations
+    limit = reduced["learnt"]["ratio"]
+    at = np.array([[f"{d}, {s}" for s in config.n_subjects] for d in config.n_answers])
+    rivals = {"S/D, attention that does not learn": S / D, "S/R": S / R, "a tenth more": 1.1 * limit}
+    times, apart = flow["learnt"]["ratio"], max(flow["difference"])
+    judged = numbers("ratio of times at D, S =", times, limit=limit, band=SIZES, at=at, rivals=rivals)
+    judged += numbers("flow less its reduction", apart, limit=0, band=1e-9, scale=DIFFERENCE, guard=True)
+    yield "sequence", equivalence(judged)
+
+    long = S / np.sqrt(R * D) * np.sqrt((1 - 1 / R) / (1 - 1 / D)) >= 3
+    log = lambda x: np.log(np.broadcast_to(x, long.shape))[long]
+    held_to = {"limit": log(D), "band": 0.02, "rivals": {"log R": log(R), "log (D + 1)": log(D + 1)}}
+    yield "plateau", equivalence(numbers("plateau at D, S =", flow["plateau"][long], at=at[long], **held_to))
+
+    ratio, error = flow["polar"]["ratio"], flow["polar"].get("ratio_error", np.nan)
+    rivals = {"gradient descent's ratio": reduced["sgd"]["ratio"]}
+    held_to = {"law": reduced["polar"]["ratio"], "band": SIZES, "at": at, "rivals": rivals}
+    yield "muon", equivalence(numbers("Muon's ratio of times at D, S =", ratio, error, config.seeds, **held_to))
+
+
+def _lines(config, shapes: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Which shapes (d, m) differ in one size alone, and those sizes."""
+    dim, width = shapes.T
+    lines = {"width": (dim == config.mlp_dim, width), "dim": (width == config.mlp_width, dim)}
+    return {axis: (along, sizes[along]) for axis, (along, sizes) in lines.items()}
+
+
+def _counts(draws: np.ndarray) -> dict:
+    return {"counts": draws.mean(1), "error": standard_error(draws)}
+
+
+def _exponent(sizes: np.ndarray, counts: np.ndarray) -> float:
+    return slope(sizes, counts * np.log(counts))
+
+
+def _exponent_error(sizes: np.ndarray, counts: np.ndarray, error: np.ndarray) -> float:
+    """d log(N log N) = (1 + 1/log N) d log N."""
+    return slope_error(sizes, counts, error * (1 + 1 / np.log(counts)))
 
 
 EXPERIMENT = Experiment(
     name="factual-recall",
-    purpose="facts per parameter of linear and MLP memories and of attention; stages of learning, and Muon's",
+    purpose=headline(__doc__),
     profiles={
         "smoke": FactualRecallConfig(
-            dims=(4, 6),
-            mlp_dim=4,
-            mlp_widths=(8, 12),
-            mlp_width=8,
-            mlp_dims=(4, 5),
-            memory_steps=50,
-            uniform_dims=(16,),
-            loads=(0.2,),
-            recall_subjects=4,
-            recall_answers=2,
-            recall_dim=8,
-            heads=(0, 1),
-            head_dim=4,
-            widths=(0, 8),
-            recall_steps=10,
-            n_subjects=(4,),
-            n_relations=3,
-            n_answers=(2,),
-            seeds=2,
+            dims=(4, 6), mlp_dim=4, mlp_widths=(8, 12), mlp_width=8, mlp_dims=(4, 5), memory_steps=50,
+            uniform_dims=(16,), loads=(0.2,), recall_subjects=4, recall_answers=2, recall_dim=8, heads=(0, 1),
+            head_dim=4, widths=(0, 8), recall_steps=10, n_subjects=(4,), n_relations=3, n_answers=(2,), seeds=2,
         ),
         "cpu": FactualRecallConfig(),
     },
@@ -142,4 +267,4 @@ EXPERIMENT = Experiment(
     summarise=summarise,
     judge=judge,
     unseen_from=3000,
-)
+)  # fmt: skip

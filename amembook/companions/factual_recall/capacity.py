@@ -60,8 +60,8 @@ def is_stored(n_items: int, dim: int, width: int, steps: int, lr: float, seed: i
     with torch.no_grad():
         descent = adam(weights, lambda step, weights: gradients(weights, V, U), lr)
         # looking at every tenth step costs a tenth of the scores
-        for found in islice(descent, 9, check_count("steps", steps, least=10), 10):
-            if (memory_scores(found, V, U).argmax(1) == own).all():
+        for trained in islice(descent, 9, check_count("steps", steps, least=10), 10):
+            if (memory_scores(trained, V, U).argmax(1) == own).all():
                 return True
     return False
 

@@ -78,8 +78,8 @@ def uniform_figure(record: dict) -> Figure:
     figure, axes = new_axes(len(config["uniform_dims"]), sharey=True)
     for k, (axis, dim) in enumerate(zip(axes, config["uniform_dims"], strict=True)):
         for name in ("sgd", "polar"):
-            found, error, law = (told[name][k] for told in shares)
-            points(axis, config["loads"], found, optimizer(name), error=error, law=law)
+            recovered, error, law = (part[name][k] for part in shares)
+            points(axis, config["loads"], recovered, optimizer(name), error=error, law=law)
         frame(axis, "load $N/d^2$", "share recovered" if axis is axes[0] else "", f"$d = {dim}$", zero=True)
     axes[0].legend()
     return figure

@@ -51,31 +51,18 @@ def expect_uniform(dim: int, load: float) -> dict:
 
 
 def measure_recall(
-    recall_subjects: int,
-    recall_answers: int,
-    recall_dim: int,
-    n_heads: int,
-    head_dim: int,
-    width: int,
-    recall_steps: int,
-    recall_lr: float,
-    seed: int,
-) -> dict:
+    recall_subjects: int, recall_answers: int, recall_dim: int, n_heads: int, head_dim: int, width: int,
+    recall_steps: int, recall_lr: float, seed: int,
+) -> dict:  # fmt: skip
     """Share of the facts that a network with so many heads and so wide an MLP learns."""
     sizes = recall_subjects, recall_answers, recall_dim, n_heads, head_dim, width
     return {"accuracy": network.train_recall(*sizes, recall_steps, recall_lr, ENOUGH, seed)}
 
 
 def measure_flow(
-    n_subjects: int,
-    n_relations: int,
-    n_answers: int,
-    start: float,
-    flow_lr: float,
-    value_lr: float,
-    muon_lr: float,
+    n_subjects: int, n_relations: int, n_answers: int, start: float, flow_lr: float, value_lr: float, muon_lr: float,
     seed: int,
-) -> dict:
+) -> dict:  # fmt: skip
     """Times of relations and of facts, by who learns: "learnt" attention under gradient descent, and at attention one
     gradient descent of V ("sgd") and polar steps of V ("polar"); `mixed`, steps with the relation known and the fact
     not, over the relation's time. difference: of the learnt curve and its reduction, the largest."""

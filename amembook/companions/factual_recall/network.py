@@ -67,17 +67,9 @@ def contexts(n_subjects: int, n_relations: int, seed: int) -> Iterator[Int[Tenso
 
 
 def train_recall(
-    n_subjects: int,
-    n_answers: int,
-    dim: int,
-    heads: int,
-    head_dim: int,
-    width: int,
-    steps: int,
-    lr: float,
-    enough: float,
-    seed: int,
-) -> float:
+    n_subjects: int, n_answers: int, dim: int, heads: int, head_dim: int, width: int, steps: int, lr: float,
+    enough: float, seed: int,
+) -> float:  # fmt: skip
     """Share of S² facts of S subjects and S relations that a trained network recalls on fresh contexts: the best seen
     at every hundredth step, and training ends once it is `enough`."""
     facts = balanced_facts(n_subjects, n_subjects, n_answers, seed)
@@ -98,9 +90,9 @@ def train_recall(
         with torch.no_grad():
             return (predict({}, next(batches), E, U).argmax(1) == answers).double().mean().item()
     best, every = 0.0, min(100, steps)
-    for found in islice(adam(list(weights.values()), gradients, lr), every - 1, steps, every):
+    for trained in islice(adam(list(weights.values()), gradients, lr), every - 1, steps, every):
         with torch.no_grad():
-            said = [predict(named(found), next(batches), E, U).argmax(1) == answers for _ in range(_REPEATS)]
+            said = [predict(named(trained), next(batches), E, U).argmax(1) == answers for _ in range(_REPEATS)]
         best = max(best, torch.stack(said).double().mean().item())
         if best >= enough:
             break

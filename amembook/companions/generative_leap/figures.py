@@ -20,10 +20,10 @@ def samples_figure(record: dict) -> Figure:
     measured, config = record["measured"], record["config"]
     for look, task in kinds(_NAMES, "{}"):
         dims = np.array(config.get(f"{task}_dims", config["low_dims"]), dtype=float)
-        found, error = (np.array(measured[name][task], dtype=float) / dims for name in ("samples", "errors"))
+        samples, error = (np.array(measured[name][task], dtype=float) / dims for name in ("samples", "errors"))
         law = record["predicted"]["samples"].get(task)
         law = None if law is None else np.array(law) / dims
-        points(axis, dims, found, look._replace(label=_NAMES[task]), error=error, law=law)
+        points(axis, dims, samples, look._replace(label=_NAMES[task]), error=error, law=law)
     frame(axis, "dimension $d$", "samples over $d$", log="xy")
     ticks = sorted({*config["sign_dims"][:3], *config["bump_dims"][2::2], max(config["low_dims"])})
     axis.set_xticks(ticks, [str(tick) for tick in ticks])
@@ -35,15 +35,15 @@ def samples_figure(record: dict) -> Figure:
 def controls_figure(record: dict) -> Figure:
     """Overlaps of the wrong statistics and of the right ones, on the same samples; bars, two standard errors."""
     figure, (axis,) = new_axes(figsize=(5.0, 4.6))
-    found, errors = (record["measured"][key] for key in ("controls", "control_errors"))
-    places = np.arange(len(found))[::-1]
+    overlaps, errors = (record["measured"][key] for key in ("controls", "control_errors"))
+    places = np.arange(len(overlaps))[::-1]
     # the seven that must fail, the one that may find one of three, the rest
     looks = [
-        look for look, count in zip(kinds(range(3)), (7, 1, len(found) - 7 - 1), strict=True) for _ in range(count)
+        look for look, count in zip(kinds(range(3)), (7, 1, len(overlaps) - 7 - 1), strict=True) for _ in range(count)
     ]
-    for place, (look, _), name in zip(places, looks, found, strict=True):
-        axis.errorbar(found[name], place, xerr=2 * errors[name], fmt=look.marker, color=look.colour, ms=6, capsize=2)
-    axis.set_yticks(places, list(found))
+    for place, (look, _), name in zip(places, looks, overlaps, strict=True):
+        axis.errorbar(overlaps[name], place, xerr=2 * errors[name], fmt=look.marker, color=look.colour, ms=6, capsize=2)
+    axis.set_yticks(places, list(overlaps))
     axis.axvline(0, color=GREY, lw=1)
     axis.axvline(1 / 3, color=GREY, lw=1, ls=":")
     frame(axis, "overlap with the subspace, less chance")

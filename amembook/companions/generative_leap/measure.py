@@ -59,11 +59,11 @@ def measure_samples(task: str, dim: int, bins: int, level: float, seed: int) -> 
         if task == "leap":
             seen.append(X)
             V = tensors.second_pass(V, np.vstack(seen), binned[: new.stop])
-        n, found = new.stop, tensors.overlap(V, directions)
-        if found >= level:
-            part = (level - before[1]) / (found - before[1]) if before[0] else 1.0
+        n, overlap = new.stop, tensors.overlap(V, directions)
+        if overlap >= level:
+            part = (level - before[1]) / (overlap - before[1]) if before[0] else 1.0
             return {"samples": float(n / (n / before[0]) ** (1 - part)) if before[0] else float(n)}
-        before, target = (n, found), target * _GROWTH
+        before, target = (n, overlap), target * _GROWTH
     return {"samples": math.nan}
 
 
@@ -91,7 +91,7 @@ def measure_memory(dim: int, noise: float, alpha: float, ratios: list, seed: int
     problem = Problem.power_law(round(_ROOM * dim ** (1 + 1 / (2 * alpha))), dim, alpha)
     emb = sample_embeddings(problem, seed)
     xi = np.random.default_rng([seed, dim, 3]).standard_normal(emb.V.shape) / math.sqrt(dim)
-    told = {"polar": [], "polar_clean": [], "sgd": [], "sgd_clean": []}
+    counts = {"polar": [], "polar_clean": [], "sgd": [], "sgd_clean": []}
     for ratio in ratios:
         size = round(ratio * noise**2 * dim**alpha)
         q = sample_minibatch(problem, size, seed)
@@ -99,6 +99,6 @@ def measure_memory(dim: int, noise: float, alpha: float, ratios: list, seed: int
         noisy = dataclasses.replace(emb, V=emb.V + mean.to(emb.V))
         for keys, suffix in ((noisy, ""), (emb, "_clean")):
             G = initial_gradient(keys, q)
-            told["sgd" + suffix].append(capacity(G, emb))
-            told["polar" + suffix].append(capacity(polar(G), emb))
-    return told
+            counts["sgd" + suffix].append(capacity(G, emb))
+            counts["polar" + suffix].append(capacity(polar(G), emb))
+    return counts

@@ -97,12 +97,12 @@ def hermite_sums(X: np.ndarray, order: int, weights: np.ndarray | None = None) -
 
 def accumulate(sums: dict, X: np.ndarray, bins: np.ndarray, order: int) -> dict:
     """By bin, T_b, D_b and n_b of what `sums` holds and of more samples."""
-    told = dict(sums)
+    later = dict(sums)
     for b in np.unique(bins).tolist():
         rows = X[bins == b]
         known = sums.get(b, (0, 0, 0))
-        told[b] = tuple(old + new for old, new in zip(known, (*hermite_sums(rows, order), len(rows)), strict=True))
-    return told
+        later[b] = tuple(old + new for old, new in zip(known, (*hermite_sums(rows, order), len(rows)), strict=True))
+    return later
 
 
 def statistic(sums: dict) -> np.ndarray:

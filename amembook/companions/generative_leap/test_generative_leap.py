@@ -94,12 +94,12 @@ def test_the_second_pass_of_a_leap_leaves_what_the_first_did_not():
 def test_the_law_is_that_of_a_spiked_gaussian_matrix():
     d, bins, level = 200, 8, 0.5
     n, (strength, count) = expected.samples("quartic", d, bins, level), expected.strength("quartic", bins)
-    generator, found = np.random.default_rng(0), []
+    generator, overlaps = np.random.default_rng(0), []
     for _ in range(6):
         S = generator.standard_normal((d, count * d)) / math.sqrt(n)
         S[0] += math.sqrt(strength / (count * d))
-        found.append(np.linalg.svd(S, full_matrices=False)[0][0, 0] ** 2)
-    assert np.mean(found) == pytest.approx(level, abs=0.07)
+        overlaps.append(np.linalg.svd(S, full_matrices=False)[0][0, 0] ** 2)
+    assert np.mean(overlaps) == pytest.approx(level, abs=0.07)
 
 
 def test_partial_traces_have_the_variance_of_the_law():
@@ -128,8 +128,8 @@ def test_the_memorys_gradient_is_the_statistic_of_order_one():
 
 
 def test_a_crossing_is_reported_or_said_to_be_missing():
-    found = measure.measure_samples("cubic", 12, 8, 0.5, 0)["samples"]
-    assert 0.8 * 12 <= found <= 25 * 12
+    needed = measure.measure_samples("cubic", 12, 8, 0.5, 0)["samples"]
+    assert 0.8 * 12 <= needed <= 25 * 12
     assert math.isnan(measure.measure_samples("cubic", 12, 8, 0.9999, 0)["samples"])
 
 

@@ -33,8 +33,8 @@ def errors_figure(record: dict) -> Figure:
     figure, axes = new_axes(2, sharey=True)
     for axis, name in zip(axes, ("layerwise", "joint"), strict=True):
         for k, (look, _) in enumerate(series(config["dims"], "$d = {}$")):
-            told, error = (arrays(measured[part][name])[k] for part in ("curve", "curve_error"))
-            points(axis, config["ratios"], told, look, error=error, ls="-" if name == "joint" else "", lw=0.8)
+            curve, error = (arrays(measured[part][name])[k] for part in ("curve", "curve_error"))
+            points(axis, config["ratios"], curve, look, error=error, ls="-" if name == "joint" else "", lw=0.8)
     law = record["predicted"]["curve"]["layerwise"]
     axes[0].plot(config["ratios"], law, color=GREY, lw=1.2, label="law, nothing fitted")
     for axis, title in zip(axes, ("layer by layer", "with joint passes"), strict=True):
@@ -51,8 +51,8 @@ def twists_figure(record: dict, law: list) -> Figure:
     config, measured = record["config"], record["measured"]
     figure, axes = new_axes(2)
     for k, (look, _) in enumerate(series(config["span_dims"], "$d = {}$")):
-        told = (np.array(measured[part]["span"], dtype=float)[k] for part in ("curve", "curve_error"))
-        points(axes[0], config["span_ratios"], next(told), look, error=next(told))
+        curve, error = (np.array(measured[part]["span"], dtype=float)[k] for part in ("curve", "curve_error"))
+        points(axes[0], config["span_ratios"], curve, look, error=error)
     axes[0].plot(config["span_ratios"], law, color=GREY, lw=1.2, label=f"law, $d = {config['span_dims'][-1]}$")
     axes[0].axhline(0.5, color=GREY, ls=":", lw=1)
     frame(axes[0], "$n/D$", "overlap with the span", "two features", log="x", zero=True)

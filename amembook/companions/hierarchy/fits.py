@@ -56,7 +56,7 @@ def joint(
         slope = (f(p + step) - f(p - step)) / (2 * step)
         w = ridge(Z * slope[:, None], y - f(p) + slope * p)
         f = outer_layer(Z @ w, y, generator)
-        best = min(best, (np.square(f(Z @ w) - y).mean(), w, f), key=lambda told: told[0])
+        best = min(best, (np.square(f(Z @ w) - y).mean(), w, f), key=lambda fit: fit[0])
     return best[1:]
 
 

@@ -20,14 +20,14 @@ def measure_layers(dim: int, ratios: list, seed: int) -> dict:
     (theta,) = features.sample_features(1, dim, generator)
     tests = features.lift(features.sample_sphere(_TESTS, dim, generator))
     truth = features.link(tests @ theta)
-    told = {"layerwise": [], "joint": []}
+    errors = {"layerwise": [], "joint": []}
     for ratio in ratios:
         Z = features.lift(features.sample_sphere(round(ratio * features.quadratic_count(dim)), dim, generator))
         y = features.link(Z @ theta)
         layers = fits.layerwise(Z, y, generator)
         for name, (w, f) in {"layerwise": layers, "joint": fits.joint(Z, y, *layers, _PASSES, generator)}.items():
-            told[name].append(float(np.square(f(tests @ w) - truth).mean() / truth.var()))
-    return told
+            errors[name].append(float(np.square(f(tests @ w) - truth).mean() / truth.var()))
+    return errors
 
 
 def measure_kernel(dim: int, kernel_ratios: list, seed: int) -> dict:

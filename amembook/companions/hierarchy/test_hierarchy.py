@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from amembook.companions.hierarchy import expected, features, fits, measure
-from amembook.companions.hierarchy.judge import crossing
+from amembook.companions.hierarchy import crossing, expected, features, fits, measure
 from amemlib import polar
 
 
@@ -44,23 +43,23 @@ def test_a_kernel_of_degree_four_has_the_even_polynomials_and_the_odd_ones():
 
 @pytest.mark.parametrize("ratio", [1.0, 4.0])
 def test_the_correlation_is_that_of_ridge_regression(ratio):
-    count, found = 150, []
+    count, correlations = 150, []
     for seed in range(5):
         generator = np.random.default_rng(seed)
         Z, w = generator.standard_normal((round(ratio * count), count)), np.zeros(count)
         w[0] = 1
         y = math.sqrt(0.5) * (Z @ w + generator.standard_normal(len(Z)))
         fitted = fits.ridge(Z, y)
-        found.append(fitted[0] ** 2 / (fitted @ fitted))
-    assert np.mean(found) == pytest.approx(expected.correlation(ratio), abs=0.04)
+        correlations.append(fitted[0] ** 2 / (fitted @ fitted))
+    assert np.mean(correlations) == pytest.approx(expected.correlation(ratio), abs=0.04)
 
 
 def test_the_error_of_two_layers_is_that_of_the_best_function_of_a_correlated_feature():
     rho2 = expected.correlation(4.5)
     generator = np.random.default_rng(3)
     p = generator.standard_normal(400_000)
-    found = math.sqrt(rho2) * p + math.sqrt(1 - rho2) * generator.standard_normal(len(p))
-    best = (math.sqrt(rho2) * found + rho2 * (found**2 - 1) / math.sqrt(2)) / math.sqrt(2)
+    feature = math.sqrt(rho2) * p + math.sqrt(1 - rho2) * generator.standard_normal(len(p))
+    best = (math.sqrt(rho2) * feature + rho2 * (feature**2 - 1) / math.sqrt(2)) / math.sqrt(2)
     assert np.square(best - features.link(p)).mean() == pytest.approx(expected.layerwise_error(4.5), rel=0.02)
     assert expected.layerwise_error(expected.layerwise_ratio(0.3)) == pytest.approx(0.3)
     assert expected.layerwise_ratio(0.3) == pytest.approx(4.43, abs=0.01)
@@ -69,17 +68,17 @@ def test_the_error_of_two_layers_is_that_of_the_best_function_of_a_correlated_fe
 def test_the_law_of_the_span_is_that_of_gaussian_features():
     count = 200
     for ratio in (4.0, 8.0):
-        found = []
+        overlaps = []
         for seed in range(4):
             Z = np.random.default_rng(seed).standard_normal((round(ratio * count), count))
             M = Z.T @ (Z * (Z[:, 0] * Z[:, 1])[:, None])
-            found.append(np.square(measure.largest(M, 2)[:2]).sum() / 2)
-        assert np.mean(found) == pytest.approx(expected.span_overlap(ratio, count), abs=0.07)
+            overlaps.append(np.square(measure.largest(M, 2)[:2]).sum() / 2)
+        assert np.mean(overlaps) == pytest.approx(expected.span_overlap(ratio, count), abs=0.07)
 
 
 def test_joint_passes_find_the_feature_where_layers_do_not():
-    told = measure.measure_layers(12, [2.5], 0)
-    assert told["joint"][0] < 0.1 < 0.4 < told["layerwise"][0]
+    errors = measure.measure_layers(12, [2.5], 0)
+    assert errors["joint"][0] < 0.1 < 0.4 < errors["layerwise"][0]
 
 
 def test_pairs_are_stored_by_a_polar_step():
@@ -93,8 +92,8 @@ def test_pairs_are_stored_by_a_polar_step():
     p = np.arange(1, 61.0) ** -1.5
     G = sum(weight * np.outer(u - U.mean(0), k) for weight, u, k in zip(p, U, K, strict=True))
     W = polar(torch.from_numpy(G)).numpy()
-    found = sum(int(np.argmax(U @ (W @ k)) == i) for i, k in enumerate(K))
-    assert measure.one_step(U, K, p)["polar"] == found
+    right = sum(int(np.argmax(U @ (W @ k)) == i) for i, k in enumerate(K))
+    assert measure.one_step(U, K, p)["polar"] == right
 
 
 def test_a_crossing_is_found_where_it_was_planted():

@@ -21,9 +21,10 @@ def transition_figure(record: dict) -> Figure:
     order = np.argsort(R)
     looks = kinds(["lengths of training", "a new length"], "{}")
     for (look, _), where, power in zip(looks, ("seen", "unseen"), (1 / 4, 1 / 2), strict=True):
-        told = (np.array(measured[key]["sgd"][where], dtype=float)[order] for key in ("critical", "critical_error"))
-        found, error = told
-        points(axes[1], R[order], found, look, error=error, law=R[order] ** -power)
+        critical, error = (
+            np.array(measured[key]["sgd"][where], dtype=float)[order] for key in ("critical", "critical_error")
+        )
+        points(axes[1], R[order], critical, look, error=error, law=R[order] ** -power)
     frame(axes[1], "max-sum ratio $R$", "critical scale $g$", log="xy", base=2)
     _plain_scale(axes[1])
     axes[1].legend()
@@ -40,10 +41,11 @@ def muon_figure(record: dict) -> Figure:
     for axis, x, where in ((axes[0], R, "seen"), (axes[1], n, "unseen")):
         order = np.argsort(x, kind="stable")
         for name in ("sgd", "polar"):
-            told = (np.array(measured[key][name][where], dtype=float)[order] for key in ("critical", "critical_error"))
-            found, error = told
+            critical, error = (
+                np.array(measured[key][name][where], dtype=float)[order] for key in ("critical", "critical_error")
+            )
             law = laws.get((name, where))
-            points(axis, x[order], found, optimizer(name), error=error, law=None if law is None else law[order])
+            points(axis, x[order], critical, optimizer(name), error=error, law=None if law is None else law[order])
     frame(axes[0], "max-sum ratio $R$", "critical scale $g$", "lengths of training", log="xy", base=2)
     frame(axes[1], "number of lengths $n$", "", "a new length", log="xy", base=2)
     for axis in axes:
@@ -57,10 +59,10 @@ def samples_figure(record: dict) -> Figure:
     and that of all sequences (dotted). Right: by training step, one line a draw, between R^(−1/4) and n^(1/4)."""
     config, measured = record["config"], record["measured"]
     figure, axes = new_axes(2)
-    found, own = (np.array(measured["samples"][key], dtype=float) for key in ("critical", "max_sum"))
+    critical, own = (np.array(measured["samples"][key], dtype=float) for key in ("critical", "max_sum"))
     ((look, _),) = kinds(["measured"], "{}")
     M = np.array(config["sample_sizes"], dtype=float)
-    points(axes[0], M, found, look, law=(own**-0.25).mean(1))
+    points(axes[0], M, critical, look, law=(own**-0.25).mean(1))
     axes[0].axhline(config["sample_lengths"] ** 0.25, color=GREY, lw=1, ls=":", label="all sequences")
     frame(axes[0], "sequences", "critical scale $g$", "small samples", log="x", base=2)
     axes[0].legend(loc="lower right")

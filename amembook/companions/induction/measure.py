@@ -1,5 +1,6 @@
 """What the study measures: at which scale of the positions the shortcut wins, after one step and after many."""
 
+import itertools
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -21,14 +22,7 @@ MAPS: dict[str, Callable[[np.ndarray], np.ndarray]] = {"sgd": lambda G: G, "pola
 
 
 def measure_transition(
-    first_length: int,
-    count: int,
-    power: float,
-    n_tokens: int,
-    n_sequences: int,
-    value_scale: float,
-    scales: Sequence[float],
-    seed: int,
+    first_length: int, count: int, power: float, n_tokens: int, n_sequences: int, value_scale: float, scales, seed: int
 ) -> dict:
     """After one step on a sample: the critical scale by map, at lengths of training and at a new one; and by scale the
     accuracy of the gradient step, at the worst length of training. Triggers stand where none stood in training."""
@@ -36,43 +30,35 @@ def measure_transition(
     generator = np.random.default_rng([seed, first_length, count, int(10 * power) + 1000])
     moments, counts = sequences.sample_moments(training, n_tokens, n_sequences, value_scale, generator)
     tests = _tests(training, n_tokens, generator)
-    told = _critical(moments, tests, n_tokens)
+    critical = _critical(moments, tests, n_tokens)
     worst = lambda scale: _accuracies(moments, tests, n_tokens, scale, MAPS["sgd"])[0]
     rates = counts / training.lengths
-    return told | {"accuracy": [worst(scale) for scale in scales], "max_sum": float(rates.max() / rates.sum())}
+    return critical | {"accuracy": [worst(scale) for scale in scales], "max_sum": float(rates.max() / rates.sum())}
 
 
 def expected_transition(first_length: int, count: int, power: float, n_tokens: int) -> dict:
     """The same of all sequences, in closed form: critical scales by map and length, R, the largest q_l, n."""
     training = power_lengths(first_length, count, power)
     moments = expected.population_moments(training, n_tokens)
-    told = {"max_sum": training.max_sum, "largest": float(training.shares.max()), "count": count}
-    return told | _critical(moments, _probes(training, n_tokens), n_tokens)
+    shares = {"max_sum": training.max_sum, "largest": float(training.shares.max()), "count": count}
+    return shares | _critical(moments, _probes(training, n_tokens), n_tokens)
 
 
 def measure_samples(
     first_length: int, sample_lengths: int, n_tokens: int, n_sequences: int, value_scale: float, seed: int
 ) -> dict:
     """The critical scale of the gradient step on few sequences, q_l ∝ l, and the max-sum ratio of the sample itself."""
-    return {
-        key: value
-        for key, value in measure_transition(
-            first_length, sample_lengths, 1.0, n_tokens, n_sequences, value_scale, (), seed
-        ).items()
-        if key in ("sgd", "max_sum")
-    }
+    run = measure_transition(first_length, sample_lengths, 1.0, n_tokens, n_sequences, value_scale, (), seed)
+    return {key: run[key] for key in ("sgd", "max_sum")}
 
 
 def measure_cost(
     first_length: int, power: float, cost_scale: float, n_tokens: int, n_sequences: int, value_scale: float, seed: int
 ) -> dict:
     """With q_l ∝ l^power: the fewest lengths that give accuracy 0.99 elsewhere, and the mean tokens of a sequence."""
-    count = 0
-    while True:
-        count += 1
-        one = (cost_scale,)
-        found = measure_transition(first_length, count, power, n_tokens, n_sequences, value_scale, one, seed)
-        if found["accuracy"][0] >= 0.99:
+    sizes = n_tokens, n_sequences, value_scale, (cost_scale,), seed
+    for count in itertools.count(1):
+        if measure_transition(first_length, count, power, *sizes)["accuracy"][0] >= 0.99:
             return {"count": count, "tokens": expected.mean_length(power_lengths(first_length, count, power))}
 
 
@@ -142,14 +128,14 @@ def _probes(training: Pretraining, n_tokens: int) -> list[np.ndarray]:
     lengths = training.lengths.tolist()
     totals = [*(2 * length for length in lengths), 2 * max(lengths) + 1]
     places = [sequences.new_places(length, training.lengths) for length in lengths]
-    found = []
+    probes = []
     for total, at in zip(totals, [*places, np.arange(1, min(lengths))], strict=True):
         tokens = np.zeros((len(at), total), dtype=int)
         rows = np.arange(len(at))
         tokens[rows, at - 1], tokens[rows, at] = n_tokens, 1
         tokens[:, -1] = n_tokens
-        found.append(tokens)
-    return found
+        probes.append(tokens)
+    return probes
 
 
 def _critical(moments: np.ndarray, tests: list[np.ndarray], n_tokens: int) -> dict:

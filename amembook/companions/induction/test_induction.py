@@ -41,9 +41,9 @@ def test_the_first_update_is_the_gradient_of_the_loss():
 
 def test_the_mean_update_is_that_of_many_sequences():
     training = sequences.power_lengths(4, 3, 0.0)
-    found, _ = sequences.sample_moments(training, 7, 200_000, 1e-3, np.random.default_rng(1))
+    moments, _ = sequences.sample_moments(training, 7, 200_000, 1e-3, np.random.default_rng(1))
     law = expected.population_moments(training, 7)
-    assert np.abs(found - law).max() < 5e-4 and np.abs(law).max() > 0.03
+    assert np.abs(moments - law).max() < 5e-4 and np.abs(law).max() > 0.03
     assert np.allclose(law.sum(1)[:, None] * 0, 0) and np.allclose(law[:, 16:].sum(1), 0, atol=1e-15)
 
 
@@ -55,12 +55,12 @@ def test_the_max_sum_ratio_is_least_for_shares_that_grow_as_the_length():
 
 def test_critical_scales_are_those_of_the_ratio_and_of_the_number_for_muon():
     for count, power in ((2, 1.0), (4, -2.0), (8, 0.0)):
-        told = measure.expected_transition(20, count, power, 1000)
-        R = told["max_sum"]
-        assert told["sgd"]["seen"] ** 4 * R == pytest.approx(1, abs=0.04)
-        assert told["sgd"]["unseen"] ** 2 * R == pytest.approx(1, abs=0.04)
-        assert told["polar"]["seen"] == pytest.approx(1, abs=0.02)
-        assert told["polar"]["unseen"] ** 2 == pytest.approx(count, rel=0.1)
+        scales = measure.expected_transition(20, count, power, 1000)
+        R = scales["max_sum"]
+        assert scales["sgd"]["seen"] ** 4 * R == pytest.approx(1, abs=0.04)
+        assert scales["sgd"]["unseen"] ** 2 * R == pytest.approx(1, abs=0.04)
+        assert scales["polar"]["seen"] == pytest.approx(1, abs=0.02)
+        assert scales["polar"]["unseen"] ** 2 == pytest.approx(count, rel=0.1)
 
 
 def test_the_polar_factor_of_the_signal_knows_nothing_of_the_rates():
@@ -74,11 +74,11 @@ def test_the_polar_factor_of_the_signal_knows_nothing_of_the_rates():
 
 
 def test_a_sample_gives_what_all_sequences_give():
-    found = measure.measure_transition(8, 4, 0.0, 20, 20_000, 1.0, (1.0, 2.0), seed=0)
+    measured = measure.measure_transition(8, 4, 0.0, 20, 20_000, 1.0, (1.0, 2.0), seed=0)
     law = measure.expected_transition(8, 4, 0.0, 20)
     for name, where in itertools.product(measure.MAPS, ("seen", "unseen")):
-        assert found[name][where] == pytest.approx(law[name][where], rel=0.03)
-    assert found["accuracy"][0] == 1 and found["accuracy"][1] < 0.2
+        assert measured[name][where] == pytest.approx(law[name][where], rel=0.03)
+    assert measured["accuracy"][0] == 1 and measured["accuracy"][1] < 0.2
 
 
 def test_training_starts_at_the_first_step_and_forgets_the_rates():

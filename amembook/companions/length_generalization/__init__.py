@@ -1,6 +1,14 @@
 """`length-generalization`: a transformer answers long strings if short ones have sampled what it reads out.
 
 A study of Izzo, Nichani and Lee, arXiv:2510.27015.
+
+Claim: LG occurs when the internal behavior of the transformer on longer sequences can be “simulated” by its behavior on
+shorter sequences seen during training; the first quantitative bounds on the required training length, for worst-case
+and for average error (abstract).
+
+Caveats: measured are medians, whose interval is the range of all draws: five hold a median 94 times of 100. A training
+length is just long enough where the error is 0.1, a fifth of what answering 0 costs. Muon's errors are judged where
+0.05 is expected or more. The record may lack the range of the worst error, and has none of the plateau's exponent.
 """
 
 from dataclasses import dataclass
@@ -20,18 +28,10 @@ from amembook.run.base import (
     Natural,
     Positive,
     Positives,
-    Sizes,
     draws,
-    each,
 )
+from amembook.run.studies import headline
 from amemlib.checks import check_count
-
-PAPER = "arXiv:2510.27015"
-CLAIM = (
-    "LG occurs when the internal behavior of the transformer on longer sequences can be “simulated” by its behavior on "
-    "shorter sequences seen during training; the first quantitative bounds on the required training length, for "
-    "worst-case and for average error (abstract)"
-)
 
 
 @dataclass(frozen=True)
@@ -76,21 +76,11 @@ def grids(config: LengthGeneralizationConfig) -> dict[str, Grid]:
 
 EXPERIMENT = Experiment(
     name="length-generalization",
-    purpose="error on long strings after training on short ones: a law of sampling, for read-outs and a transformer",
+    purpose=headline(__doc__),
     profiles={
         "smoke": LengthGeneralizationConfig(
-            frequencies=(4, 8),
-            ratios=(0.5, 0.75),
-            dense_frequency=4,
-            width=8,
-            steps=12,
-            periods=(2, 4),
-            samples=(2, 3),
-            batch_size=8,
-            longer=(1, 4, 8),
-            n_strings=50,
-            shown=2,
-            seeds=2,
+            frequencies=(4, 8), ratios=(0.5, 0.75), dense_frequency=4, width=8, steps=12, periods=(2, 4),
+            samples=(2, 3), batch_size=8, longer=(1, 4, 8), n_strings=50, shown=2, seeds=2,
         ),
         "cpu": LengthGeneralizationConfig(),
     },
@@ -98,4 +88,4 @@ EXPERIMENT = Experiment(
     summarise=summarise,
     judge=judge,
     unseen_from=3000,
-)
+)  # fmt: skip

@@ -17,8 +17,8 @@ _ALIASES = 3000
 
 def whole_samples(frequency: int, ratios: Sequence[float]) -> list[int]:
     """m = ratio · ω, where that is a whole number from 2 on."""
-    found = [frequency * ratio for ratio in ratios]
-    return [int(m) for m in found if m == int(m) and m >= 2]
+    counts = [frequency * ratio for ratio in ratios]
+    return [int(m) for m in counts if m == int(m) and m >= 2]
 
 
 def sampled_points(m: int, every: bool) -> Float[np.ndarray, " n"]:

@@ -12,11 +12,11 @@ def dots_figure(record: dict) -> Figure:
     cubics; bars from the least draw to the largest."""
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
     figure, axes = new_axes(2)
-    told = measured["curve"][0]
+    curve = measured["curve"][0]
     ((look, _),) = kinds(["read-out"], "{}")
-    axes[0].plot(told["z"], told["target"], color=GREY, lw=1.2, label="target")
-    axes[0].plot(told["z"], told["answer"], color=look.colour, lw=1.8, label="read-out")
-    axes[0].plot(told["points"], told["known"], "o", color="black", ms=6, label="seen")
+    axes[0].plot(curve["z"], curve["target"], color=GREY, lw=1.2, label="target")
+    axes[0].plot(curve["z"], curve["answer"], color=look.colour, lw=1.8, label="read-out")
+    axes[0].plot(curve["points"], curve["known"], "o", color="black", ms=6, label="seen")
     title = rf"$\omega = {config['dense_frequency']}$, $m = {config['shown']}$"
     frame(axes[0], "mean of the class $z$", "answer", title)
     axes[0].set_ylim(-1.3, 2.2)
@@ -39,11 +39,11 @@ def lengths_figure(record: dict) -> Figure:
     figure, axes = new_axes(2)
     w = config["dense_frequency"]
     m = whole_samples(w, config["ratios"])
-    told = {"the longest": measured["one"][str(w)], "all lengths": measured["all"]}
+    one = {"the longest": measured["one"][str(w)], "all lengths": measured["all"]}
     lines = {"the longest": predicted["one"][str(w)]["lines"], "all lengths": predicted["all"]["error"]}
-    for look, name in kinds(told, "{}"):
-        _spread(axes[0], m, told[name], look, law=lines[name])
-        points(axes[1], m, told[name]["worst"], look, law=predicted["all"]["worst"] if name == "all lengths" else None)
+    for look, name in kinds(one, "{}"):
+        _spread(axes[0], m, one[name], look, law=lines[name])
+        points(axes[1], m, one[name]["worst"], look, law=predicted["all"]["worst"] if name == "all lengths" else None)
     points(axes[0], m, measured["muon"]["error"], optimizer("muon", "the longest, Muon"), mfc="white")
     frame(axes[0], "tokens of a class $m$", "mean squared error", rf"$\omega = {w}$", log="y")
     axes[0].legend()
@@ -57,9 +57,9 @@ def transformer_figure(record: dict) -> Figure:
     the training length over Δ, for every Δ."""
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
     figure, axes = new_axes(2, sharey=True)
-    told, at = measured["transformer"], 1
+    errors, at = measured["transformer"], 1
     for k, (look, _) in enumerate(series(config["samples"], "$m = {}$")):
-        rows = {name: told[name][at][k] for name in ("error", "least", "most")}
+        rows = {name: errors[name][at][k] for name in ("error", "least", "most")}
         _spread(axes[0], config["longer"], rows, look, fmt=look.marker + "-", lw=1)
         beyond = slice(1, None)
         law = predicted["transformer"]["lines"][k]
@@ -69,7 +69,7 @@ def transformer_figure(record: dict) -> Figure:
     name_lines(axes[0])
     for k, (look, _) in enumerate(series(config["periods"], r"$\Delta = {}$")):
         x = np.array(config["samples"]) * (1 + 0.03 * (k - 1))
-        rows = {name: np.array(told[name])[k, :, -1] for name in ("error", "least", "most")}
+        rows = {name: np.array(errors[name])[k, :, -1] for name in ("error", "least", "most")}
         _spread(axes[1], x, rows, look)
     for name, line in (("lines", "-"), ("cubics", "--")):
         law = np.array(predicted["transformer"][name])
@@ -79,6 +79,6 @@ def transformer_figure(record: dict) -> Figure:
     return figure
 
 
-def _spread(axis, x, told: dict, look, **style) -> None:
+def _spread(axis, x, errors: dict, look, **style) -> None:
     """Medians with bars from the least draw to the largest."""
-    points(axis, x, told["error"], look, interval=np.transpose([told["least"], told["most"]]), **style)
+    points(axis, x, errors["error"], look, interval=np.transpose([errors["least"], errors["most"]]), **style)

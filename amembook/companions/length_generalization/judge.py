@@ -1,6 +1,7 @@
 """Measured numbers beside predicted ones, and the verdicts."""
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -9,12 +10,9 @@ from amembook.companions.length_generalization.expected import sampled_points, w
 from amembook.run.base import Results, slope
 from amembook.run.claims import DIFFERENCE, EXPONENT, NETWORK, equivalence, numbers, order
 
-LEVEL = 0.1
-"""The error at which a training length counts as just long enough: a fifth of what answering 0 costs."""
-FITTED = 2e-3
-"""Up to what training error, or error at the training length, a network has fitted what it saw."""
-JUDGED = 0.05
-"""From which expected error on the ratio of two optimizers' is judged."""
+LEVEL = 0.1  # the error at which a training length counts as just long enough
+FITTED = 2e-3  # up to what training error, or error at the training length, a network has fitted what it saw
+JUDGED = 0.05  # from which expected error on the ratio of two optimizers' is judged
 
 
 def summarise(config, results: Results) -> tuple[dict, dict]:
@@ -24,134 +22,90 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     for frequency in config.frequencies:
         medians = _medians(results, "one", frequency=frequency)
         measured["one"][str(frequency)] = medians
-        measured["needed"].append(_crossing(whole_samples(frequency, config.ratios), medians["error"]))
+        measured["needed"].append(_needed(config, frequency, medians["error"]))
     for name in ("all", "muon"):
         measured[name] = _medians(results, name)
     measured["curve"] = [results.draws["curve"][k] for k in range(2)]
     errors, leak = (results.array("transformer", key) for key in ("errors", "leak"))
-    measured["transformer"] = {
-        "error": np.median(errors, 1),
-        "least": errors.min(1),
-        "most": errors.max(1),
-        "leak": np.median(leak, 1),
-    }
-    lasting = np.median(errors, 1)[..., -1]
-    measured["needed_length"] = [
-        period * _crossing(config.samples, row) for period, row in zip(config.periods, lasting, strict=True)
-    ]
-    measured["exponents"] = {
-        "frequency": slope(config.frequencies, measured["needed"]),
-        "period": slope(config.periods, measured["needed_length"]),
-    }
+    ends = {"least": errors.min(1), "most": errors.max(1), "leak": np.median(leak, 1)}
+    measured["transformer"] = {"error": np.median(errors, 1)} | ends
+    measured["needed_length"] = _lengths(config, np.median(errors, 1))
+    fits = {"frequency": (config.frequencies, "needed"), "period": (config.periods, "needed_length")}
+    measured["exponents"] = {axis: slope(x, measured[key]) for axis, (x, key) in fits.items()}
 
-    w = config.dense_frequency
-    dense = whole_samples(w, config.ratios)
-    predicted = {"one": {}}
+    predicted, w, cubics = {"one": {}}, config.dense_frequency, lambda gap: expected.spline_error(gap, 4)
     for frequency in config.frequencies:
         gaps = [2 * frequency / m for m in whole_samples(frequency, config.ratios)]
-        predicted["one"][str(frequency)] = {
-            name: [expected.spline_error(gap, order) for gap in gaps] for name, order in (("lines", 2), ("cubics", 4))
-        }
-    predicted["all"] = {
-        name: [law(w, sampled_points(m, True)) for m in dense]
-        for name, law in (("error", expected.dots_error), ("worst", expected.dots_worst))
-    }
-    equal = [np.linspace(-1, 1, len(sampled_points(m, True))) for m in dense]
-    predicted["equal"] = {
-        name: [law(w, points) for points in equal]
-        for name, law in (("error", expected.dots_error), ("worst", expected.dots_worst))
-    }
-    predicted["transformer"] = {
-        "lines": [[expected.course(config.wave, m, factor) for factor in config.longer] for m in config.samples],
-        "cubics": [expected.spline_error(2 * config.wave / m, 4) for m in config.samples],
-    }
+        lines = [expected.spline_error(gap, 2) for gap in gaps]
+        predicted["one"][str(frequency)] = {"lines": lines, "cubics": list(map(cubics, gaps))}
+    dense = [sampled_points(m, True) for m in whole_samples(w, config.ratios)]
+    laws = {"error": expected.dots_error, "worst": expected.dots_worst}
+    for name, places in {"all": dense, "equal": [np.linspace(-1, 1, len(points)) for points in dense]}.items():
+        predicted[name] = {key: [law(w, points) for points in places] for key, law in laws.items()}
+    lines = [[expected.course(config.wave, m, factor) for factor in config.longer] for m in config.samples]
+    predicted["transformer"] = {"lines": lines, "cubics": [cubics(2 * config.wave / m) for m in config.samples]}
     predicted["threshold"] = {"lines": expected.threshold(LEVEL, 2), "cubics": expected.threshold(LEVEL, 4)}
     return measured, predicted
 
 
-def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
+def judge(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
     """law: trained on one length, every draw's error lies between those of straight lines and of cubics, and the median
     draw fits what it saw. threshold: the length at which the error is a tenth is proportional to ω.
     all: trained on all lengths, errors are those of straight lines between Farey fractions.
-    worst: the worst error there is that of the widest gap, which all lengths leave as wide as the longest alone; the
-    record may lack its range. transformer: the length needed is proportional to Δ.
-    plateau: beyond 4N the error does not grow with the length, as that of a median; the record keeps no error of that.
-    muon: Muon's errors are Adam's. Medians have the range of all draws for their interval: five hold a median 94 times
-    of 100.
+    worst: the worst error there is that of the widest gap, which all lengths leave as wide as the longest alone.
+    transformer: the length needed is proportional to Δ. plateau: beyond 4N the error does not grow with the length.
+    muon: Muon's errors are Adam's.
     """
-    draws, one = config.seeds, measured["one"]
-    frequencies, periods = np.array(config.frequencies), np.array(config.periods)
-    edges = {
-        key: [_crossing(whole_samples(w, config.ratios), one[str(w)][key]) for w in config.frequencies]
-        for key in ("least", "most")
-    }
-    lasting = {key: measured["transformer"][key][..., -1] for key in ("least", "most")}
-    lengths = {
-        key: [period * _crossing(config.samples, row) for period, row in zip(periods, rows, strict=True)]
-        for key, rows in lasting.items()
-    }
-    fits = {
-        "threshold": ("ω", "frequency", frequencies, measured["needed"], edges),
-        "transformer": ("Δ", "period", periods, measured["needed_length"], lengths),
-    }
-    verdicts = {"law": order(_judge_law(config, one, predicted["one"]))}
-    for key, (name, axis, x, needed, ends) in fits.items():
-        spread = [np.abs(np.log(np.array(ends[end]) / needed)).max() for end in ("least", "most")]
-        # the exponent if the ends of x were as far off as any x is, in opposite directions
-        half = sum(spread) / math.log(x.max() / x.min())
-        found = measured["exponents"][axis]
-        rivals = {f"{name}^(3/4)": 0.75, f"√{name}": 0.5, f"{name}²": 2.0}
-        beside = {"draws": draws, "limit": 1, "band": EXPONENT, "scale": DIFFERENCE, "low": found - half}
-        beside |= {"high": found + half, "rivals": rivals}
-        verdicts[key] = equivalence(numbers(f"exponent of {name}", found, **beside))
+    one, ends = measured["one"], ("least", "most")
+    yield "law", order(_judge_law(config, one, predicted["one"]))
+    thresholds = {key: [_needed(config, w, one[str(w)][key]) for w in config.frequencies] for key in ends}
+    yield "threshold", _judge_exponent(config, "ω", config.frequencies, measured, ("frequency", "needed"), thresholds)
+    lengths = {key: _lengths(config, measured["transformer"][key]) for key in ends}
+    yield "transformer", _judge_exponent(config, "Δ", config.periods, measured, ("period", "needed_length"), lengths)
 
     dense, law, equal = measured["all"], predicted["all"], predicted["equal"]
-    longest = predicted["one"][str(config.dense_frequency)]
-    rivals = {"the longest alone": longest["lines"], "as many in equal gaps": equal["error"]}
-    given = {"draws": draws, "band": NETWORK, "at": [f"{ratio:g}" for ratio in config.ratios]}
-    judged = numbers(
-        "error at m/ω =",
-        dense["error"],
-        law=law["error"],
-        low=dense["least"],
-        high=dense["most"],
-        rivals=rivals,
-        **given,
-    )
-    judged += numbers(
-        "training error at m/ω =", dense["loss"], law=0, band=FITTED, scale=DIFFERENCE, guard=True, at=given["at"]
-    )
-    verdicts["all"] = equivalence(judged)
+    beside = {"draws": config.seeds, "band": NETWORK, "at": [f"{ratio:g}" for ratio in config.ratios]}
+    rivals = {"the longest alone": predicted["one"][str(config.dense_frequency)]["lines"]}
+    rivals |= {"as many in equal gaps": equal["error"]}
+    held_to = beside | {"law": law["error"], "low": dense["least"], "high": dense["most"], "rivals": rivals}
+    judged = numbers("error at m/ω =", dense["error"], **held_to)
+    fitted = {"law": 0, "band": FITTED, "scale": DIFFERENCE, "guard": True, "at": beside["at"]}
+    yield "all", equivalence(judged + numbers("training error at m/ω =", dense["loss"], **fitted))
     rivals = {"as many in equal gaps": equal["worst"], "as the mean": np.sqrt(2 * law["error"])}
-    given |= {"low": dense.get("worst_least", np.nan), "high": dense.get("worst_most", np.nan)}
-    verdicts["worst"] = equivalence(
-        numbers("worst error at m/ω =", dense["worst"], law=law["worst"], rivals=rivals, **given)
-    )
+    held_to = beside | {"low": dense.get("worst_least", np.nan), "high": dense.get("worst_most", np.nan)}
+    worst = numbers("worst error at m/ω =", dense["worst"], law=law["worst"], rivals=rivals, **held_to)
+    yield "worst", equivalence(worst)
 
     beyond = np.array(config.longer) >= 4
     longer, errors = np.array(config.longer)[beyond], measured["transformer"]["error"]
     growth = np.array([[slope(longer, row[beyond]) for row in of_period] for of_period in errors])
     at = [f"{period}, {m}" for period in config.periods for m in config.samples]
-    given = {"limit": 0, "band": EXPONENT, "scale": DIFFERENCE, "at": at, "rivals": {"∝ T^(1/4)": 0.25, "∝ √T": 0.5}}
-    verdicts["plateau"] = equivalence(numbers("exponent of the test length at Δ, m =", growth, np.nan, draws, **given))
-    return verdicts | {"muon": equivalence(_judge_muon(config, measured, predicted))}
+    held_to = {"limit": 0, "band": EXPONENT, "scale": DIFFERENCE, "at": at, "rivals": {"∝ T^(1/4)": 0.25, "∝ √T": 0.5}}
+    judged = numbers("exponent of the test length at Δ, m =", growth, np.nan, config.seeds, **held_to)
+    yield "plateau", equivalence(judged)
+    yield "muon", equivalence(_judge_muon(config, measured, predicted))
+
+
+def _judge_exponent(config, name: str, x, measured: dict, keys: tuple[str, str], ends: dict) -> dict:
+    exponent, needed = measured["exponents"][keys[0]], measured[keys[1]]
+    # the exponent if the ends of x were as far off as any x is, in opposite directions
+    half = sum(np.abs(np.log(np.array(row) / needed)).max() for row in ends.values()) / math.log(max(x) / min(x))
+    rivals = {f"{name}^(3/4)": 0.75, f"√{name}": 0.5, f"{name}²": 2.0}
+    held_to = {"draws": config.seeds, "limit": 1, "band": EXPONENT, "scale": DIFFERENCE, "rivals": rivals}
+    return equivalence(numbers(f"exponent of {name}", exponent, low=exponent - half, high=exponent + half, **held_to))
 
 
 def _judge_law(config, measured: dict, predicted: dict) -> list[dict]:
     judged = []
     for w in config.frequencies:
-        told, law, at = measured[str(w)], predicted[str(w)], whole_samples(w, config.ratios)
-        low, high = np.minimum(law["lines"], law["cubics"]), np.maximum(law["lines"], law["cubics"])
-        at = [f"{w}, {m}" for m in at]
-        given = {"draws": config.seeds, "limit": 0, "scale": DIFFERENCE, "at": at}
-        for name, law, ends in (
-            ("over the smaller law", low, ("least", "most")),
-            ("under the larger", high, ("most", "least")),
-        ):
-            sign = 1 if law is low else -1
-            found, *interval = (sign * np.log(told[key] / law) for key in ("error", *ends))
-            judged += numbers(f"log error {name} at ω, m =", found, low=interval[0], high=interval[1], **given)
-        judged += numbers("training error left at ω, m =", FITTED - told["loss"], **given)
+        one, laws = measured[str(w)], (predicted[str(w)]["lines"], predicted[str(w)]["cubics"])
+        at = [f"{w}, {m}" for m in whole_samples(w, config.ratios)]
+        held_to = {"draws": config.seeds, "limit": 0, "scale": DIFFERENCE, "at": at}
+        smaller = [np.log(one[key] / np.minimum(*laws)) for key in ("error", "least", "most")]
+        larger = [-np.log(one[key] / np.maximum(*laws)) for key in ("error", "most", "least")]
+        for name, (off, low, high) in {"over the smaller law": smaller, "under the larger": larger}.items():
+            judged += numbers(f"log error {name} at ω, m =", off, low=low, high=high, **held_to)
+        judged += numbers("training error left at ω, m =", FITTED - one["loss"], **held_to)
     return judged
 
 
@@ -164,9 +118,9 @@ def _judge_muon(config, measured: dict, predicted: dict) -> list[dict]:
     rivals = {"as with half more samples": moved(1.5), "as with a third fewer": moved(2 / 3)}
     # both are medians: their ratio at its least and at its largest
     over, under = (adam[key][judged] / law for key in ("most", "least"))
-    given = {"draws": config.seeds, "law": law, "band": NETWORK, "low": muon["least"][judged] / over}
-    given |= {"high": muon["most"][judged] / under, "at": tokens[judged], "rivals": rivals}
-    return numbers("Muon's error at m =", muon["error"][judged], **given)
+    held_to = {"draws": config.seeds, "law": law, "band": NETWORK, "low": muon["least"][judged] / over}
+    held_to |= {"high": muon["most"][judged] / under, "at": tokens[judged], "rivals": rivals}
+    return numbers("Muon's error at m =", muon["error"][judged], **held_to)
 
 
 def _medians(results: Results, name: str, **at) -> dict:
@@ -174,6 +128,17 @@ def _medians(results: Results, name: str, **at) -> dict:
     ends = {"least": draws["error"].min(0), "most": draws["error"].max(0), "lost": draws["loss"].max()}
     ends |= {"worst_least": draws["worst"].min(0), "worst_most": draws["worst"].max(0)}
     return {key: np.median(values, 0) for key, values in draws.items()} | ends
+
+
+def _needed(config, frequency: int, errors) -> float:
+    return _crossing(whole_samples(frequency, config.ratios), errors)
+
+
+def _lengths(config, errors: np.ndarray) -> list[float]:
+    """The training lengths that the longest strings need, by Δ."""
+    return [
+        period * _crossing(config.samples, row) for period, row in zip(config.periods, errors[..., -1], strict=True)
+    ]
 
 
 def _crossing(x, errors) -> float:

@@ -13,16 +13,9 @@ _READOUT, _TRANSFORMER = range(2)
 
 
 def measure_readouts(
-    frequency: int,
-    ratios: Sequence[float],
-    every: int,
-    optimizer: str,
-    width: int,
-    steps: int,
-    lr: float,
-    muon_lr: float,
-    seed: int,
-) -> dict:
+    frequency: int, ratios: Sequence[float], every: int, optimizer: str, width: int, steps: int, lr: float,
+    muon_lr: float, seed: int,
+) -> dict:  # fmt: skip
     """Read-outs trained on what strings of length N show, all lengths up to N if `every`, for each whole m = ratio · ω:
     the loss there, and the mean and worst error on [−1, 1], the range of arbitrarily long strings."""
     tokens = whole_samples(frequency, ratios)
@@ -30,11 +23,8 @@ def measure_readouts(
     fine = torch.linspace(-1, 1, _FINE).expand(len(z), -1)
     off = (readout.answer(weights, fine) - target(fine)).square().unflatten(0, (len(tokens), -1))
     known = (shares * (readout.answer(weights, z) - target(z)).square()).sum(1).unflatten(0, (len(tokens), -1))
-    return {
-        "loss": known.amax(1).tolist(),
-        "error": off.mean((1, 2)).tolist(),
-        "worst": off.sum(1).sqrt().amax(1).tolist(),
-    }
+    measured = {"loss": known.amax(1), "error": off.mean((1, 2)), "worst": off.sum(1).sqrt().amax(1)}
+    return {key: values.tolist() for key, values in measured.items()}
 
 
 def measure_curve(
@@ -44,27 +34,15 @@ def measure_curve(
     target, weights, *_ = _trained(frequency, [shown], every, "adam", width, steps, lr, muon_lr, seed)
     z = torch.linspace(-1, 1, _CURVE).expand(2, -1)
     known = torch.from_numpy(sampled_points(shown, bool(every))).float().expand(2, -1)
-    return {
-        "z": z[0].tolist(),
-        "answer": readout.answer(weights, z)[0].tolist(),
-        "target": target(z)[0].tolist(),
-        "points": known[0].tolist(),
-        "known": target(known)[0].tolist(),
-    }
+    curves = {"z": z, "answer": readout.answer(weights, z), "target": target(z)}
+    curves |= {"points": known, "known": target(known)}
+    return {key: rows[0].tolist() for key, rows in curves.items()}
 
 
 def measure_transformers(
-    period: int,
-    samples: Sequence[int],
-    wave: int,
-    width: int,
-    steps: int,
-    batch_size: int,
-    lr: float,
-    longer: Sequence[int],
-    n_strings: int,
-    seed: int,
-) -> dict:
+    period: int, samples: Sequence[int], wave: int, width: int, steps: int, batch_size: int, lr: float,
+    longer: Sequence[int], n_strings: int, seed: int,
+) -> dict:  # fmt: skip
     """Transformers trained on strings of length N = mΔ, for each m of `samples`: errors at N times each of `longer`;
     the share of attention outside the class that matters, at N and at the longest, the larger of a pair."""
     generator = np.random.default_rng([seed, period, wave, _TRANSFORMER])

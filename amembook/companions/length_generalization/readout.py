@@ -42,13 +42,9 @@ def waves(frequency: float, copies: int, generator: np.random.Generator) -> Call
 
 
 def train(
-    weights: list[Tensor],
-    loss: Callable[[list[Tensor]], Tensor],
-    optimizer: str,
-    steps: int,
-    lr: float,
+    weights: list[Tensor], loss: Callable[[list[Tensor]], Tensor], optimizer: str, steps: int, lr: float,
     muon_lr: float,
-) -> list[Tensor]:
+) -> list[Tensor]:  # fmt: skip
     """The weights after `steps` steps, the last three tenths of them at a tenth of the rates.
 
     optimizer: "adam"; or "muon", which takes for the matrix of the second layer the shipped five quintic steps on a

@@ -91,10 +91,10 @@ def test_sharp_attention_and_a_perfect_read_out_leave_no_error_at_any_length():
 
 
 def test_a_trained_read_out_connects_its_dots():
-    told = measure.measure_readouts(4, (0.5, 1.0), 0, "adam", 32, 600, 0.003, 0.02, 0)
+    run = measure.measure_readouts(4, (0.5, 1.0), 0, "adam", 32, 600, 0.003, 0.02, 0)
     laws = [[expected.spline_error(8 / m, order) for m in (2, 4)] for order in (2, 4)]
-    assert max(told["loss"]) < 1e-3
-    assert all(0.7 * min(ends) <= error <= 1.3 * max(ends) for error, *ends in zip(told["error"], *laws, strict=True))
+    assert max(run["loss"]) < 1e-3
+    assert all(0.7 * min(ends) <= error <= 1.3 * max(ends) for error, *ends in zip(run["error"], *laws, strict=True))
 
 
 def test_muon_moves_the_matrix_by_its_rate_and_the_rest_by_adams():

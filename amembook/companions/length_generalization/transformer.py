@@ -37,15 +37,9 @@ def read(
 
 
 def train(
-    target: Callable[[Tensor], Tensor],
-    period: int,
-    tokens: Sequence[int],
-    width: int,
-    steps: int,
-    batch_size: int,
-    lr: float,
-    generator: np.random.Generator,
-) -> list[Tensor]:
+    target: Callable[[Tensor], Tensor], period: int, tokens: Sequence[int], width: int, steps: int, batch_size: int,
+    lr: float, generator: np.random.Generator,
+) -> list[Tensor]:  # fmt: skip
     """Weights of the read-outs, and last the exponents a, after Adam on fresh strings.
 
     tokens: of each class in the strings of each network, which all have one length.

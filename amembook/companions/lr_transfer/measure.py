@@ -27,13 +27,10 @@ def best_rate(values: np.ndarray, parts: np.ndarray, total: float, steps: int) -
     """The rate of least risk after `steps` steps, and that risk."""
     grid = np.geomspace(0.02, 2.2, _GRID) / values.max()
     i = int(np.clip(risk(grid, values, parts, total, steps).argmin(), 1, _GRID - 2))
-    found = minimize_scalar(
-        lambda rate: float(risk(rate, values, parts, total, steps)),
-        bounds=(grid[i - 1], grid[i + 1]),
-        method="bounded",
-        options={"xatol": 1e-12},
-    )
-    return float(found.x), float(found.fun)
+    of_rate = lambda rate: float(risk(rate, values, parts, total, steps))
+    bounds = grid[i - 1], grid[i + 1]
+    least = minimize_scalar(of_rate, bounds=bounds, method="bounded", options={"xatol": 1e-12})
+    return float(least.x), float(least.fun)
 
 
 def measure_sketch(width: int, n_features: int, decay: float, steps: Sequence[int], sketches: int, seed: int) -> dict:
@@ -45,7 +42,7 @@ def measure_sketch(width: int, n_features: int, decay: float, steps: Sequence[in
     """
     lam = spectrum(decay, n_features)
     total, limits = lam.sum(), {count: best_rate(lam, lam, lam.sum(), count) for count in steps}
-    found = {str(count): {name: [] for name in ("shift", "gap", "transfer", "diverges")} for count in steps}
+    table = {str(count): {name: [] for name in ("shift", "gap", "transfer", "diverges")} for count in steps}
     rng = np.random.default_rng([seed, width])
     for _ in range(sketches):
         S = rng.standard_normal((width, n_features)) / math.sqrt(width)
@@ -54,9 +51,8 @@ def measure_sketch(width: int, n_features: int, decay: float, steps: Sequence[in
         parts = (Q.T @ (S @ lam)) ** 2 / values
         for count, (limit, least) in limits.items():
             rate, loss = best_rate(values, parts, total, count)
-            told = found[str(count)]
-            told["shift"].append(abs(math.log(rate / limit)))
-            told["gap"].append(abs(loss - least))
-            told["transfer"].append(float(risk(rate, lam, lam, total, count)) - least)
-            told["diverges"].append(bool(rate * lam[0] > 2))
-    return found
+            cost = float(risk(rate, lam, lam, total, count)) - least
+            row = {"shift": abs(math.log(rate / limit)), "gap": abs(loss - least), "transfer": cost}
+            for name, value in (row | {"diverges": bool(rate * lam[0] > 2)}).items():
+                table[str(count)][name].append(value)
+    return table

@@ -27,8 +27,8 @@ def test_the_risk_is_that_of_gradient_descent():
 
 
 def test_a_wide_sketch_is_close_to_none():
-    told = measure.measure_sketch(400, 24, 1.5, [1], 3, 0)["1"]
-    assert max(told["shift"]) < 0.5 and max(told["transfer"]) < 0.1 and min(told["transfer"]) >= -1e-12
+    sketch = measure.measure_sketch(400, 24, 1.5, [1], 3, 0)["1"]
+    assert max(sketch["shift"]) < 0.5 and max(sketch["transfer"]) < 0.1 and min(sketch["transfer"]) >= -1e-12
 
 
 FLAWS = [

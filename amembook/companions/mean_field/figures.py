@@ -16,8 +16,8 @@ def gap_figure(record: dict) -> Figure:
     for k, (look, _) in enumerate(series(config["dims"], "$d = {}$")):
         most, error = (np.array(measured[key]["flow"][k]) / widths for key in ("most", "most_error"))
         points(axes[0], widths, most, look, error=error)
-        found, error = (np.array(measured[key]["flow"][k])[-1] for key in ("gap", "gap_error"))
-        points(axes[1], captured, found, look, error=error)
+        gap, error = (np.array(measured[key]["flow"][k])[-1] for key in ("gap", "gap_error"))
+        points(axes[1], captured, gap, look, error=error)
     reference_line(axes[0], widths, -1, (widths[0], 1 / widths[0]))
     axes[1].axhline(1, color=GREY, ls=":", lw=1.2)
     frame(axes[0], "neurons $m$", "largest gap of the networks", log="xy", base=2)
@@ -35,10 +35,10 @@ def neurons_figure(record: dict) -> Figure:
     widths = np.array(config["widths"], dtype=float)
     half = list(config["marks"]).index(config["polar_marks"][-1]) + 1
     for k, (look, _) in enumerate(series(config["dims"], "$d = {}$")):
-        found, error = (np.array(measured[key]["flow"][k])[:, -1] / widths for key in ("distance", "distance_error"))
-        points(axes[0], widths, found, look, error=error)
-        found, error = (np.array(measured[key]["polar"][k])[:, -1] for key in ("gap", "gap_error"))
-        points(axes[1], widths, found, look, error=error, law=np.array(measured["gap"]["flow"][k])[:, half])
+        distance, error = (np.array(measured[key]["flow"][k])[:, -1] / widths for key in ("distance", "distance_error"))
+        points(axes[0], widths, distance, look, error=error)
+        gap, error = (np.array(measured[key]["polar"][k])[:, -1] for key in ("gap", "gap_error"))
+        points(axes[1], widths, gap, look, error=error, law=np.array(measured["gap"]["flow"][k])[:, half])
     reference_line(axes[0], widths, -1, (widths[0], np.array(measured["distance"]["flow"])[0, 0, -1] / widths[0]))
     frame(axes[0], "neurons $m$", "mean square distance", "neurons, at the end", log="xy", base=2)
     frame(axes[1], "neurons $m$", "$m$ times the gap", "networks, half captured", log="x", base=2, zero=True)

@@ -60,8 +60,8 @@ def polar_edge(theta: float) -> float:
 def polar_edge_at(edge: float, states: int, degree: int, samples: int) -> float:
     """The same for clusters of M states, whose mean has the singular value 1, and for counted ε̂, binomial.
 
-    (2/π) ∫ ε̂ g h / (1 + ε̂² g h) dt over t > 0, with m = 1/(t + σ² m) for a state, 1/(t + σ_x² m) for a source, and the
-    share 1/M of t/(t² + 1) in g and h.
+    (2/π) ∫ ε̂ g h / (1 + ε̂² g h) dt over t > 0, with m = 1/(t + σ² m) for a state, 1/(t + σ_x² m) for a source, and
+    the share 1/M of t/(t² + 1) in g and h.
     """
     sigma = column_deviation(states, degree, samples)
     if sigma == 0:

@@ -13,11 +13,11 @@ def times_figure(record: dict) -> Figure:
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
     figure, axes = new_axes(2)
     before, after, meta = (look for look, _ in kinds(["before", "after reward", "distilled"], "{}"))
-    told, edges = measured["pipeline"], config["edges"]
+    pipeline, edges = measured["pipeline"], config["edges"]
     steps = (config["clusters"] - 1) * config["states"] / np.array(edges)
-    points(axes[0], edges, told["before"], before, law=steps)
-    error = arrays(told["after_error"])
-    points(axes[0], edges, told["after"], after, error=error, law=predicted["pipeline"]["after"])
+    points(axes[0], edges, pipeline["before"], before, law=steps)
+    error = arrays(pipeline["after_error"])
+    points(axes[0], edges, pipeline["after"], after, error=error, law=predicted["pipeline"]["after"])
     points(axes[0], edges, np.full(len(edges), float(predicted["pipeline"]["meta"])), meta)
     frame(axes[0], r"chance of a hard step $\varepsilon$", "steps to the last cluster", log="xy")
     name_lines(axes[0])
@@ -35,15 +35,15 @@ def learning_figure(record: dict) -> Figure:
     hollow: random clusters from all data; line: the limit. Right: steps of a policy gradient, by 1/ε, on the laws."""
     measured, predicted = record["measured"], record["predicted"]
     figure, axes = new_axes(2)
-    step, told = measured["step"], predicted["step"]
-    theta, order = np.array(told["theta"]), np.argsort(told["theta"])
+    step, law = measured["step"], predicted["step"]
+    theta, order = np.array(law["theta"]), np.argsort(law["theta"])
     sampled = np.array(["uniform" in case for case in step["cases"]])
     for name in ("polar", "sgd"):
-        found, error = (arrays(step[key]) for key in (name, f"{name}_error"))
+        entry, error = (arrays(step[key]) for key in (name, f"{name}_error"))
         look = optimizer(name)
-        points(axes[0], theta[sampled], found[sampled], look, error=error[sampled])
-        points(axes[0], theta[~sampled], found[~sampled], look._replace(label=None), error=error[~sampled], mfc="white")
-    axes[0].plot(theta[order], np.array(told["limit"])[order], "-", color=GREY, lw=1.2)
+        points(axes[0], theta[sampled], entry[sampled], look, error=error[sampled])
+        points(axes[0], theta[~sampled], entry[~sampled], look._replace(label=None), error=error[~sampled], mfc="white")
+    axes[0].plot(theta[order], np.array(law["limit"])[order], "-", color=GREY, lw=1.2)
     frame(axes[0], r"chance over scatter, $\varepsilon/\sigma$", "entry of a hard step", log="xy")
     axes[0].legend()
     reward = measured["reward"]
@@ -60,15 +60,15 @@ def sizes_figure(record: dict) -> Figure:
     """Steps a cluster over M/ε, by M: random clusters, and circles, which take long to cross; lines: the exact law."""
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
     figure, axes = new_axes()
-    told = predicted["time"]
-    found, law, leading = (arrays(values) for values in (measured["time"]["steps"], told["steps"], told["leading"]))
+    time = predicted["time"]
+    steps, law, leading = (arrays(values) for values in (measured["time"]["steps"], time["steps"], time["leading"]))
     labels = {
         "size": rf"random, $\varepsilon = {config['edge']:g}$",
         "circle": rf"circles, $\varepsilon = {config['circle_edge']:g}$",
     }
     for (look, _), name in zip(kinds(labels.values(), "{}"), labels, strict=True):
         along = measured["time"]["axes"][name]
-        points(axes[0], config["sizes"], (found / leading)[along], look, law=(law / leading)[along])
+        points(axes[0], config["sizes"], (steps / leading)[along], look, law=(law / leading)[along])
     axes[0].axhline(1, color=GREY, ls=":", lw=1)
     frame(axes[0], "states of a cluster $M$", r"steps a cluster over $M/\varepsilon$", log="x", base=2, zero=True)
     name_lines(axes[0])

@@ -33,42 +33,27 @@ def measure_time(kind: str, clusters: int, states: int, edge: float, degree: int
 
 
 def measure_search(
-    clusters: int,
-    states: int,
-    degree: int,
-    edge: float,
-    budget: float,
-    walkers: int,
-    rounds: float,
-    least: int,
+    clusters: int, states: int, degree: int, edge: float, budget: float, walkers: int, rounds: float, least: int,
     seed: int,
-) -> dict:
+) -> dict:  # fmt: skip
     """Share of rounds that report a hard step; of those reported `least` times, how many are all, and are hard."""
     generator = np.random.default_rng([seed, round(1000 * budget), round(1e6 * edge), _SEARCH])
     chain = sample_chain(clusters, states, "random", degree, edge, generator)
     taken, cost = search(chain, search_rounds(rounds, clusters), walkers, budget, generator)
-    told = {"share": float(hard_steps(chain, taken).mean()), "cost": cost}
+    shares = {"share": float(hard_steps(chain, taken).mean()), "cost": cost}
     for name, reports in (("kept", least), ("once", 1)):
         hard = hard_steps(chain, kept_edges(taken, reports))
-        told[name] = {
+        shares[name] = {
             "recall": float(hard.sum() / clusters),
             "precision": float(hard.mean()) if len(hard) else float("nan"),
         }
-    return told
+    return shares
 
 
 def measure_pipeline(
-    clusters: int,
-    states: int,
-    degree: int,
-    edge: float,
-    best: float,
-    walkers: int,
-    rounds: float,
-    least: int,
-    half_lr: float,
-    seed: int,
-) -> dict:
+    clusters: int, states: int, degree: int, edge: float, best: float, walkers: int, rounds: float, least: int,
+    half_lr: float, seed: int,
+) -> dict:  # fmt: skip
     """Expected steps to the last cluster before and after a search and a policy gradient that rewards what it kept.
 
     law: what they are if exactly the hard steps have got probability 1/2.

@@ -63,8 +63,8 @@ def search(
 
 def kept_edges(taken: np.ndarray, least: int) -> np.ndarray:
     """Distinct steps reported by at least so many rounds, (E, 2)."""
-    found, counts = np.unique(taken, axis=0, return_counts=True)
-    return found[counts >= least]
+    steps, counts = np.unique(taken, axis=0, return_counts=True)
+    return steps[counts >= least]
 
 
 def hard_steps(chain: Chain, edges: np.ndarray) -> Bool[np.ndarray, " E"]:

@@ -10,18 +10,18 @@ THETA = states.angles(2, 3, 2.0, 10.0)
 
 def test_scores_are_rotary_embeddings_written_out():
     q, k = np.random.default_rng(0).standard_normal((2, 6, 5, 2)) @ [1, 1j]
-    found, by_hand = states.scores(q, k, states.phases(THETA, 6))[4, 1], 0.0
+    score, by_hand = states.scores(q, k, states.phases(THETA, 6))[4, 1], 0.0
     for f, angle in enumerate(3 * THETA):
         turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
         a, b = ([one.real, one.imag] for one in (q[4, f], k[1, f]))
         by_hand += b @ turn @ np.array(a)
-    assert found == pytest.approx(by_hand)
+    assert score == pytest.approx(by_hand)
 
 
 def test_turning_or_shifting_changes_nothing_and_adding_does():
     planes = {"content_planes": 2, "rotary_planes": 3, "top": 2.0, "ratio": 10.0}
-    told = states.measure_exact(6, planes, 0)
-    assert max(told["turned"], told["shifted"], told["hop"]) < 1e-12 and told["added"] > 0.01
+    off = states.measure_exact(6, planes, 0)
+    assert max(off["turned"], off["shifted"], off["hop"]) < 1e-12 and off["added"] > 0.01
 
 
 def test_a_sharp_hop_is_there():

@@ -1,6 +1,14 @@
 """`quadratic`: the edge case k = 2, where directions are learnt together and a matrix Riccati equation says when.
 
 On Ben Arous, Erdogdu, Vural and Wu, arXiv:2508.03688.
+
+Claim: a sharp analysis of the SGD dynamics of a two-layer network with quadratic activation in the feature learning
+regime, with scaling laws for the prediction risk in optimization time, sample size and model width, by a precise
+characterization of a matrix Riccati differential equation (abstract).
+
+Caveats: times are judged up to direction r/3, which ends the flow. A narrow student's final loss may lie 0.02 from the
+best of its rank, for its flow has nearly ended; that is an optimum that no rival can pass, and its power m^{1 − 2α} is
+then arithmetic. A record may lack the error of Muon's lengths.
 """
 
 from dataclasses import dataclass
@@ -12,15 +20,9 @@ from amembook.companions.quadratic.judge import PARTS, judge, summarise
 from amembook.companions.quadratic.measure import measure_floor, measure_flow, measure_muon, measure_sgd
 from amembook.networks.teacher_student import check_decay
 from amembook.run.base import Config, Count, Dims, Experiment, Grid, Natural, Positive, draws, each, some_of
+from amembook.run.studies import headline
+from amembook.run.study import of_part
 from amemlib.checks import check_count
-
-PAPER = "arXiv:2508.03688"
-CLAIM = (
-    "a sharp analysis of the SGD dynamics of a two-layer network with quadratic activation in the feature learning "
-    "regime, with scaling laws for the prediction risk in optimization time, sample size and model width, by a precise "
-    "characterization of a matrix Riccati differential equation (abstract)"
-)
-
 
 Rank = Annotated[int, partial(check_count, least=4)]
 
@@ -72,11 +74,11 @@ class QuadraticConfig(Config):
 
 def cases(config: QuadraticConfig) -> dict[str, dict]:
     """Every α by name, with the horizon of its flow: a tenth beyond the predicted time of direction r/3."""
-    mass, found = expected.start_mass(config.dim, config.width, config.init), {}
+    mass, flows = expected.start_mass(config.dim, config.width, config.init), {}
     for alpha in config.alphas:
         times = expected.learning_times(expected.coefficients(alpha, config.rank), mass)
-        found[str(alpha)] = {"alpha": alpha, "horizon": float(1.1 * times[config.rank // 3])}
-    return found
+        flows[str(alpha)] = {"alpha": alpha, "horizon": float(1.1 * times[config.rank // 3])}
+    return flows
 
 
 def grids(config: QuadraticConfig) -> dict[str, Grid]:
@@ -84,55 +86,32 @@ def grids(config: QuadraticConfig) -> dict[str, Grid]:
     seeds = {"seed": draws(config)}
     lam = expected.coefficients(1.0, config.sgd_rank)
     last = expected.learning_times(lam, expected.start_mass(config.sgd_dim, config.sgd_width, config.init))
-    floor = {"alpha": config.alphas, "width": config.widths} | seeds
-    first = {"dim": config.dims, "seed": draws(config, config.first_draws)}
-    found = {
-        "flow": Grid(measure_flow, {"case": cases(config)} | seeds, until=config.rank),
-        "first": Grid(
-            measure_flow, first, alpha=1.0, rank=config.first_rank, width=config.first_width, horizon=1e4, until=1
-        ),
-        "floor": Grid(measure_floor, floor, rank=config.floor_rank, dim=config.floor_dim),
-        "sgd": Grid(
-            measure_sgd,
-            seeds,
-            alpha=1.0,
-            rank=config.sgd_rank,
-            dim=config.sgd_dim,
-            width=config.sgd_width,
-            lr=config.sgd_lr,
-            horizon=float(last[config.sgd_until - 1]),
-        ),
-        "muon": Grid(
-            measure_muon, {"width": config.muon_widths} | seeds, alpha=1.0, rank=config.muon_rank, dim=config.muon_dim
-        ),
+    axes = {
+        "flow": {"case": cases(config)} | seeds,
+        "first": {"dim": config.dims, "seed": draws(config, config.first_draws)},
+        "floor": {"alpha": config.alphas, "width": config.widths} | seeds,
+        "sgd": seeds,
+        "muon": {"width": config.muon_widths} | seeds,
     }
-    return {part: found[part] for part in config.parts}
+    first, sgd = of_part(config, "first", "rank", "width"), of_part(config, "sgd", "rank", "dim", "width", "lr")
+    every = {
+        "flow": Grid(measure_flow, axes["flow"], until=config.rank),
+        "first": Grid(measure_flow, axes["first"], alpha=1.0, **first, horizon=1e4, until=1),
+        "floor": Grid(measure_floor, axes["floor"], **of_part(config, "floor", "rank", "dim")),
+        "sgd": Grid(measure_sgd, axes["sgd"], alpha=1.0, **sgd, horizon=float(last[config.sgd_until - 1])),
+        "muon": Grid(measure_muon, axes["muon"], alpha=1.0, **of_part(config, "muon", "rank", "dim")),
+    }
+    return {part: every[part] for part in config.parts}
 
 
 EXPERIMENT = Experiment(
     name="quadratic",
-    purpose="quadratic networks, k = 2: the loss in time and width by a matrix Riccati equation, SGD, Muon",
+    purpose=headline(__doc__),
     profiles={
         "smoke": QuadraticConfig(
-            alphas=(1.0, 1.5),
-            rank=16,
-            dim=20,
-            width=32,
-            dims=(8, 16),
-            first_draws=2,
-            floor_rank=8,
-            floor_dim=10,
-            widths=(2, 4),
-            sgd_rank=4,
-            sgd_dim=8,
-            sgd_width=16,
-            sgd_until=2,
-            batch=256,
-            muon_rank=6,
-            muon_dim=8,
-            muon_widths=(12, 3),
-            lr=0.02,
-            seeds=2,
+            alphas=(1.0, 1.5), rank=16, dim=20, width=32, dims=(8, 16), first_draws=2, floor_rank=8, floor_dim=10,
+            widths=(2, 4), sgd_rank=4, sgd_dim=8, sgd_width=16, sgd_until=2, batch=256, muon_rank=6, muon_dim=8,
+            muon_widths=(12, 3), lr=0.02, seeds=2,
         ),
         "cpu": QuadraticConfig(),
         # polar steps alone, with the errors of their times
@@ -143,4 +122,4 @@ EXPERIMENT = Experiment(
     judge=judge,
     unseen_from=4700,
     added={"parts": PARTS},
-)
+)  # fmt: skip

@@ -12,12 +12,12 @@ def loss_figure(record: dict) -> Figure:
     figure, axes = new_axes(2)
     for look, alpha in series(config["alphas"], r"$\alpha = {}$"):
         case = str(alpha)
-        found, error, law = (
-            np.array(told[name][case], dtype=float)
-            for told, name in ((measured, "times"), (measured, "times_error"), (predicted, "times"))
+        times, error, law = (
+            np.array(part[name][case], dtype=float)
+            for part, name in ((measured, "times"), (measured, "times_error"), (predicted, "times"))
         )
-        ranks = np.arange(1, len(found) + 1)
-        points(axes[0], ranks, found, look, error=error, law=law, ms=3.5)
+        ranks = np.arange(1, len(times) + 1)
+        points(axes[0], ranks, times, look, error=error, law=law, ms=3.5)
         time = measured["curves"]["time"][case]
         axes[1].plot(time, measured["curves"]["loss"][case], look.marker, color=look.colour, ms=3.5)
         axes[1].plot(time, predicted["curves"]["loss"][case], "-", color=look.colour, lw=1.2)

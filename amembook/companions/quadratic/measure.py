@@ -83,7 +83,7 @@ def measure_sgd(
     lam = _padded(alpha, rank, dim)
     generator, W = torch.Generator().manual_seed(seed), torch.from_numpy(start(width, dim, init, seed))
     flow, past, following = W.numpy(), 0.0, 1.0
-    told = {"loss_times": [], "losses": [], "flow": []}
+    curves = {"loss_times": [], "losses": [], "flow": []}
     M = torch.from_numpy(np.diag(lam))
     for n in range(1, int(horizon / lr) + 1):
         x = torch.randn(batch, dim, generator=generator, dtype=torch.float64)
@@ -92,11 +92,11 @@ def measure_sgd(
         W = W + lr * (((W @ x.T) * error) @ x - error.sum() * W) / batch
         if n * lr >= following:
             flow, past = propagate(flow, lam, n * lr - past), n * lr
-            told["loss_times"].append(past)
-            told["losses"].append(risk(W.numpy(), lam))
-            told["flow"].append(risk(flow, lam))
+            curves["loss_times"].append(past)
+            curves["losses"].append(risk(W.numpy(), lam))
+            curves["flow"].append(risk(flow, lam))
             following *= _RATIO
-    return told | {"share": _share(W.numpy(), rank)}
+    return curves | {"share": _share(W.numpy(), rank)}
 
 
 def measure_muon(alpha: float, rank: int, dim: int, width: int, init: float, lr: float, seed: int) -> dict:

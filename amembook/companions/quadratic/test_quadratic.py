@@ -47,14 +47,14 @@ def test_the_risk_is_the_loss_of_the_functions():
 
 
 def test_online_sgd_with_large_batches_and_small_steps_is_the_flow():
-    found = measure.measure_sgd(1.0, 2, 3, 4, 0.1, 0.02, 2000, 4.0, 0)
-    assert np.log(np.array(found["losses"]) / found["flow"]) == pytest.approx(0, abs=0.3)
+    run = measure.measure_sgd(1.0, 2, 3, 4, 0.1, 0.02, 2000, 4.0, 0)
+    assert np.log(np.array(run["losses"]) / run["flow"]) == pytest.approx(0, abs=0.3)
 
 
 def test_times_are_read_off_between_points():
     lam, mass = expected.coefficients(1.0, 2), expected.start_mass(40, 400, 0.001)
-    found = measure.measure_flow(1.0, 2, 40, 400, 0.001, 100.0, 2, 0)["times"]
-    assert found == pytest.approx(expected.learning_times(lam, mass), rel=0.03)
+    times = measure.measure_flow(1.0, 2, 40, 400, 0.001, 100.0, 2, 0)["times"]
+    assert times == pytest.approx(expected.learning_times(lam, mass), rel=0.03)
 
 
 def test_a_narrow_student_ends_at_the_best_of_its_rank():

@@ -41,13 +41,13 @@ def connected_share(n_states: int, letters: int) -> float:
     pairs = [math.comb(n, 2) for n in range(n_states + 1)]
     connected: list[dict[int, int]] = [{}]
     for n in range(1, n_states + 1):
-        found = {pairs[n]: 1}
+        weights = {pairs[n]: 1}
         for k in range(1, n):
             ways = math.comb(n - 1, k - 1)
             for power, weight in connected[k].items():
                 at = power + pairs[n - k]
-                found[at] = found.get(at, 0) - ways * weight
-        connected.append({power: weight for power, weight in found.items() if weight})
+                weights[at] = weights.get(at, 0) - ways * weight
+        connected.append({power: weight for power, weight in weights.items() if weight})
     total = sum(weight * (pairs[-1] + power) ** letters for power, weight in connected[-1].items())
     return float(Fraction(total, (2 * pairs[-1]) ** letters))
 

@@ -31,13 +31,13 @@ def renamed(P: Int[np.ndarray, "A N"], names: Int[np.ndarray, " N"]) -> Int[np.n
 
 def lazy_transpositions(n_states: int) -> Int[np.ndarray, "C N"]:
     """All letters that there may be, the identity first."""
-    found = [np.arange(n_states)]
+    letters = [np.arange(n_states)]
     for i in range(n_states):
         for j in range(i):
             swap = np.arange(n_states)
             swap[[i, j]] = j, i
-            found.append(swap)
-    return np.array(found)
+            letters.append(swap)
+    return np.array(letters)
 
 
 def mean_letter(P: Int[np.ndarray, "A N"]) -> Float[np.ndarray, "N N"]:
@@ -61,11 +61,11 @@ def agreements(P: Int[np.ndarray, "A N"], other: Int[np.ndarray, "A N"], length:
     at = (back[:, :, None] * n + other_back[:, None, :]).reshape(letters, n * n)
     # letters that do the same to both machines need one look
     at, counts = np.unique(at, axis=0, return_counts=True)
-    x, found = np.eye(n).ravel(), []
+    x, excess = np.eye(n).ravel(), []
     for _ in range(length):
         x = counts @ x[at] / letters
-        found.append(x[:: n + 1].sum() / n - 1 / n)
-    return np.array(found)
+        excess.append(x[:: n + 1].sum() / n - 1 / n)
+    return np.array(excess)
 
 
 def pair_factor(P: Int[np.ndarray, "A N"], other: Int[np.ndarray, "A N"]) -> float:
@@ -102,5 +102,5 @@ def best_letters(scores: Float[np.ndarray, "A N N"]) -> Int[np.ndarray, "A N"]:
     """For each letter the lazy transposition g with the largest Σ_s scores[g(s), s]."""
     n = scores.shape[1]
     candidates = lazy_transpositions(n)
-    told = np.stack([scores[:, g, np.arange(n)].sum(1) for g in candidates], 1)
-    return candidates[told.argmax(1)]
+    totals = np.stack([scores[:, g, np.arange(n)].sum(1) for g in candidates], 1)
+    return candidates[totals.argmax(1)]

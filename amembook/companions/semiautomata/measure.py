@@ -18,7 +18,6 @@ from amembook.run.base import MAPS
 from amemlib.problem import Problem
 from amemlib.spectral import identity
 
-"""What the first step adds to W = 0, by name."""
 _GROWTH, _MOST = 1.05, 20
 _AGREE, _GAP, _CONNECTED, _LEARN, _PRICE, _ZIPF = range(6)
 
@@ -39,11 +38,8 @@ def measure_agreement(n_states: int, per_state: int, turns: int, renamed_turns: 
     moved = np.arange(n_states // 3, n_states)
     names[moved] = np.roll(moved, 1)
     kept = agreements(P, renamed(P, names), renamed_turns * n_states)[-1]
-    return {
-        "excess": agreements(P, other, int(lengths[-1])).tolist(),
-        "own": [float(x) for x in own],
-        "renamed": float(kept),
-    }
+    excess = agreements(P, other, int(lengths[-1])).tolist()
+    return {"excess": excess, "own": [float(x) for x in own], "renamed": float(kept)}
 
 
 def measure_gap(gap_states: int, gap_per_state: int, seed: int) -> dict:
@@ -51,10 +47,8 @@ def measure_gap(gap_states: int, gap_per_state: int, seed: int) -> dict:
     generator = np.random.default_rng([seed, gap_states, gap_per_state, _GAP])
     P, other = (sample_machine(gap_states, gap_per_state * gap_states, generator) for _ in range(2))
     whole = 1 - expected.letter_factor(gap_states) ** 2
-    return {
-        "pair": (1 - pair_factor(P, other)) / whole,
-        "own": (1 - own_factor(P) * own_factor(other)) / whole,
-    }
+    factors = {"pair": pair_factor(P, other), "own": own_factor(P) * own_factor(other)}
+    return {name: (1 - factor) / whole for name, factor in factors.items()}
 
 
 def measure_connected(gap_states: int, few_per_state: int, machines: int, seed: int) -> dict:
@@ -98,8 +92,8 @@ def measure_price(price_states: int, price_letters: int, price_dim: int, length:
     C = count_words(P, n, length, generator) * price_letters / (n * length)
     # e_{s_T} less a uniform guess, for every s_0
     scores = C - C.mean(1, keepdims=True)
-    told = {name: _found(scores, P, keys, f, price_states * (price_states - 1)) for name, f in MAPS.items()}
-    return told | {"words": n, "centred": _found(scores - scores.mean(0), P, keys, identity, 0)}
+    shares = {name: _share(scores, P, keys, f, price_states * (price_states - 1)) for name, f in MAPS.items()}
+    return shares | {"words": n, "centred": _share(scores - scores.mean(0), P, keys, identity, 0)}
 
 
 def measure_zipf(price_states: int, price_letters: int, zipf_dim: int, zipf: float, seed: int) -> dict:
@@ -112,9 +106,9 @@ def measure_zipf(price_states: int, price_letters: int, zipf_dim: int, zipf: flo
     scores[np.arange(price_letters)[:, None], P, np.arange(price_states)] = 1
     scores -= 1 / price_states
     # rows sum to zero as well
-    told = {name: _found(p[:, None, None] * scores, P, keys, f, (price_states - 1) ** 2) for name, f in MAPS.items()}
+    shares = {name: _share(p[:, None, None] * scores, P, keys, f, (price_states - 1) ** 2) for name, f in MAPS.items()}
     mean = np.tensordot(p, scores, 1)
-    return told | {"centred": _found(p[:, None, None] * (scores - mean), P, keys, identity, 0)}
+    return shares | {"centred": _share(p[:, None, None] * (scores - mean), P, keys, identity, 0)}
 
 
 def word_length(n_states: int, turn: float) -> int:
@@ -134,11 +128,11 @@ def _keys(letters: int, dim: int, generator: np.random.Generator) -> np.ndarray:
     return generator.standard_normal((letters, dim)) / dim**0.5
 
 
-def _found(scores: np.ndarray, P: np.ndarray, keys: np.ndarray, f, rank: int) -> float:
+def _share(scores: np.ndarray, P: np.ndarray, keys: np.ndarray, f, rank: int) -> float:
     """Share of the letters that move which the step f(Σ_σ scores_σ v_σᵀ) answers rightly; rank: of the sum, at most."""
     letters, n = P.shape
     G = torch.from_numpy(scores.reshape(letters, n * n).T @ keys)
     W = G if f is identity else f(G, min(rank, *G.shape))
-    told = best_letters((keys @ W.numpy().T).reshape(letters, n, n))
+    answers = best_letters((keys @ W.numpy().T).reshape(letters, n, n))
     moves = (P != np.arange(n)).any(1)
-    return float((told == P).all(1)[moves].mean())
+    return float((answers == P).all(1)[moves].mean())

@@ -67,8 +67,8 @@ def test_factors_are_eigenvalues():
 @pytest.mark.parametrize("per_state", [2, 3])
 def test_the_share_of_connected_machines_is_exact(per_state):
     rng = np.random.default_rng(0)
-    found = [machines.own_factor(machines.sample_machine(5, 5 * per_state, rng)) < 1 - 1e-9 for _ in range(3000)]
-    assert np.mean(found) == pytest.approx(expected.connected_share(5, 5 * per_state), abs=0.03)
+    connected = [machines.own_factor(machines.sample_machine(5, 5 * per_state, rng)) < 1 - 1e-9 for _ in range(3000)]
+    assert np.mean(connected) == pytest.approx(expected.connected_share(5, 5 * per_state), abs=0.03)
     # two states are connected by any transposition
     assert expected.connected_share(2, 4) == pytest.approx(1 - 0.5**4)
 

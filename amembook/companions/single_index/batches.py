@@ -30,14 +30,9 @@ class Descent(NamedTuple):
 
 
 def descend(
-    pull: Callable[[np.ndarray, np.ndarray], np.ndarray],
-    move: Callable[[np.ndarray, np.ndarray], np.ndarray],
-    n_samples: int,
-    dim: int,
-    steps: int,
-    start: float,
-    seed: int,
-) -> Descent:
+    pull: Callable[[np.ndarray, np.ndarray], np.ndarray], move: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    n_samples: int, dim: int, steps: int, start: float, seed: int,
+) -> Descent:  # fmt: skip
     """`steps` of w ← move(w, Xᵀu/n), u = pull(Xw, Xθ), from a random w of length `start`.
 
     The bases do not grow where the new part of u is rounding: the descent has come to rest, or Q is everything.

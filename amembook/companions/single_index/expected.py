@@ -18,12 +18,12 @@ _MEDIAN = 0.6744897501960817
 """Median of |g|, g normal."""
 
 
-def crossing(found: Callable[[float], float], level: float) -> float:
-    """A ratio n/d at which `found` crosses `level`, by halving on a logarithmic scale; NaN where `MOST` is too few."""
+def crossing(overlap: Callable[[float], float], level: float) -> float:
+    """The ratio n/d at which `overlap` crosses `level`, by halving its logarithm; NaN where `MOST` is too few."""
     low, high = LEAST, MOST
     while high / low > 1 + _RESOLUTION:
         middle = math.sqrt(low * high)
-        low, high = (low, middle) if found(middle) >= level else (middle, high)
+        low, high = (low, middle) if overlap(middle) >= level else (middle, high)
     return math.sqrt(low * high) if high < MOST else math.nan
 
 

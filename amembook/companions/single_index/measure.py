@@ -107,15 +107,8 @@ def measure_muon(neurons: list, muon_dim: int, level: float, seed: int) -> dict:
 
 def measure_squared(dim: int, exact_ratio: float, rate: float, squared_steps: int, seed: int) -> dict:
     """Descent on the squared loss from |w| = 1/d: the step at which it leaves the start, and its last error."""
-    path = batches.descend(
-        lambda q, z: (z * z - q * q) * q,
-        lambda w, G: w + np.float32(rate) * G,
-        round(exact_ratio * dim),
-        dim,
-        squared_steps,
-        1 / dim,
-        seed,
-    )
+    pull, move = lambda q, z: (z * z - q * q) * q, lambda w, G: w + np.float32(rate) * G
+    path = batches.descend(pull, move, round(exact_ratio * dim), dim, squared_steps, 1 / dim, seed)
     out = np.flatnonzero(path.norms >= ESCAPED)
     error = abs(path.norms[-1] - 1) + np.sqrt(max(0.0, 1 - min(1.0, path.overlaps[-1]) ** 2))
     return {"escape": float(out[0]) if len(out) else float("nan"), "recovered": float(error < _RECOVERED)}

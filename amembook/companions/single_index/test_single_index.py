@@ -44,14 +44,14 @@ def test_the_directions_are_orthonormal_where_the_matrix_is_known():
 
 @pytest.mark.parametrize("name", ["quadratic", "labels"])
 def test_top_directions_are_those_of_a_matrix(name):
-    n, d, found, laws = 1200, 300, [], []
+    n, d, tops, laws = 1200, 300, [], []
     for k in range(6):
         X = np.random.default_rng(k).standard_normal((n, d))
         y = ACTIVATIONS[name].value(X[:, 0])
         values, vectors = np.linalg.eigh(X.T @ (X * y[:, None]) / n)
-        found.append([values[-1], vectors[0, -1] ** 2])
+        tops.append([values[-1], vectors[0, -1] ** 2])
         laws.append([x[0] for x in expected.top_directions(y, X[:, 0], d, 1)])
-    assert np.mean(found, 0) == pytest.approx(np.mean(laws, 0), rel=0.06)
+    assert np.mean(tops, 0) == pytest.approx(np.mean(laws, 0), rel=0.06)
 
 
 def test_muons_neurons_are_the_top_directions():
@@ -67,9 +67,9 @@ def test_muons_neurons_are_the_top_directions():
 
 def test_the_law_of_one_pass_is_that_of_the_chain():
     rates = [0.15, 0.2]
-    found = np.mean([measure_one_pass("quadratic", 256, rates, 64, 0.5, k)["ratios"] for k in range(4)], 0) * 256
+    ratios = np.mean([measure_one_pass("quadratic", 256, rates, 64, 0.5, k)["ratios"] for k in range(4)], 0) * 256
     laws = [expected.one_pass_samples(*QUADRATIC, 256, c, 0.5) for c in rates]
-    assert found == pytest.approx(laws, rel=0.08)
+    assert ratios == pytest.approx(laws, rel=0.08)
     assert math.isnan(expected.one_pass_samples(*QUADRATIC, 256, 0.6, 0.5))
 
 

@@ -44,29 +44,17 @@ def measure_late(
 
 
 def measure_kind(
-    kind: str,
-    dim: int,
-    rates: Sequence[float],
-    chains_per_draw: int,
-    level: float,
-    share: float,
-    first_seed: int,
+    kind: str, dim: int, rates: Sequence[float], chains_per_draw: int, level: float, share: float, first_seed: int,
     seeds: int,
-) -> dict:
+) -> dict:  # fmt: skip
     """Samples that one pass needs, by rate and draw, and those spent. All draws in one cell: a step costs as much."""
     return _samples(pull_of(kind, dim), dim, EXPONENTS[kind], rates, chains_per_draw, level, share, first_seed, seeds)
 
 
 def measure_radius(
-    multiple: float,
-    sweep_dim: int,
-    sweep_rates: Sequence[float],
-    chains_per_draw: int,
-    level: float,
-    share: float,
-    first_seed: int,
-    seeds: int,
-) -> dict:
+    multiple: float, sweep_dim: int, sweep_rates: Sequence[float], chains_per_draw: int, level: float, share: float,
+    first_seed: int, seeds: int,
+) -> dict:  # fmt: skip
     """The same at one dimension, the loss smoothed with λ = multiple · d^(1/4); rates over d²."""
     pull, power = pull_of("smoothed", sweep_dim, multiple), EXPONENTS["plain"]
     return _samples(pull, sweep_dim, power, sweep_rates, chains_per_draw, level, share, first_seed, seeds)

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from amembook.companions.smoothing import expected, links
-from amembook.companions.smoothing.judge import _best
+from amembook.companions.smoothing import _best, expected, links
 from amembook.companions.smoothing.measure import pull_of
 from amembook.networks import sphere
 
@@ -79,8 +78,8 @@ def test_the_law_keeps_probability_and_is_that_of_the_chain():
     rate = 0.56 / 64**1.5
     L = expected.generator(*pull, 64, rate)
     assert np.abs(L.sum(0)).max() < 1e-12 and (L - np.diag(np.diag(L)) >= 0).all()
-    found, _ = sphere.samples_needed(*pull, 64, np.array([rate]), range(4), 96, 0.5, 0.25)
-    assert found.mean() == pytest.approx(expected.samples_needed(*pull, 64, rate, 0.5, 0.25), rel=0.2)
+    samples, _ = sphere.samples_needed(*pull, 64, np.array([rate]), range(4), 96, 0.5, 0.25)
+    assert samples.mean() == pytest.approx(expected.samples_needed(*pull, 64, rate, 0.5, 0.25), rel=0.2)
 
 
 def test_the_largest_rate_is_between_two_of_the_grid():
@@ -93,13 +92,13 @@ def test_the_largest_rate_is_between_two_of_the_grid():
 
 def test_who_is_there_late_is_the_same_of_the_chain_and_of_its_law():
     pull, rate, horizon = pull_of("smoothed", 48), 0.8 / 48**1.5, 2 * 48**2
-    found = sphere.late_share(*pull, 48, np.array([rate]), range(6), 96, 0.5, horizon)
-    assert found.mean() == pytest.approx(expected.late_share(*pull, 48, rate, 0.5, horizon), abs=0.06)
+    share = sphere.late_share(*pull, 48, np.array([rate]), range(6), 96, 0.5, horizon)
+    assert share.mean() == pytest.approx(expected.late_share(*pull, 48, rate, 0.5, horizon), abs=0.06)
 
 
 def test_the_best_rate_is_the_same_for_all_draws_and_one_that_all_reach():
-    found = np.array([[[5, 5], [3, 4], [4, 3.2]], [[5, 5], [3, np.nan], [9, 9]], [[5, 5], [3, np.nan], [4, 4]]])
-    best, inside, needed = _best(found, np.array([6, 6, 9]))
+    samples = np.array([[[5, 5], [3, 4], [4, 3.2]], [[5, 5], [3, np.nan], [9, 9]], [[5, 5], [3, np.nan], [4, 4]]])
+    best, inside, needed = _best(samples, np.array([6, 6, 9]))
     assert best.tolist() == [1, 1, 2] and inside.tolist() == [True, False, False]
     assert needed.tolist() == [[3, 4], [3, 6], [4, 4]]
 

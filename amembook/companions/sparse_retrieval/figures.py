@@ -38,13 +38,13 @@ def networks_figure(record: dict) -> Figure:
     ratio = np.array(config["small_samples"]) / (config["small_positions"] * config["dim"])
     names = ("attention", "feed-forward", "asked before", "asked after")
     looks = dict(zip(names, (look for look, _ in kinds(names, "{}")), strict=True))
-    for name, told in (("attention", "attention"), ("feed-forward", "feed_forward")):
-        points(axes[0], ratio, np.clip(measured["small"][told], 1e-4, None), looks[name], fmt=looks[name].marker + "-")
+    for name, kind in (("attention", "attention"), ("feed-forward", "feed_forward")):
+        points(axes[0], ratio, np.clip(measured["small"][kind], 1e-4, None), looks[name], fmt=looks[name].marker + "-")
     axes[0].axhline(config["solved"], color=GREY, ls=":", lw=1)
     frame(axes[0], "labels over $N d$", "risk", f"$N = {config['small_positions']}$", log="xy", base=2)
     name_lines(axes[0])
-    for shift, (name, told) in zip((0.94, 1.06), (("asked before", "before"), ("asked after", "after")), strict=True):
-        draws = np.clip(measured["recurrent_draws"][told], 1e-4, None)
+    for shift, (name, kind) in zip((0.94, 1.06), (("asked before", "before"), ("asked after", "after")), strict=True):
+        draws = np.clip(measured["recurrent_draws"][kind], 1e-4, None)
         x = shift * np.repeat(np.array(config["read_positions"], dtype=float)[:, None], draws.shape[1], 1)
         axes[1].plot(x.ravel(), draws.ravel(), looks[name].marker, color=looks[name].colour, label=name)
     frame(axes[1], "positions $N$", "", "recurrent", log="xy", base=2)

@@ -5,15 +5,13 @@ import numpy as np
 from amembook.companions.sparse_retrieval import expected
 from amembook.run.base import MAPS, Results, scaled, slope, standard_error
 from amembook.run.claims import DIFFERENCE, EXPONENT, SIZES, SMALL, check, count_band, equivalence, numbers, order
-from amembook.run.study import by_part
+from amembook.run.study import above, by_part, claims_by_part, means
 from amemlib.equivalents import expected_capacity
 from amemlib.problem import Problem
 
 PARTS = ("memory", "needed", "needed-many", "attention", "small", "recurrent", "heads", "power")
 HEAD_BAND = 0.02
-"""How far a risk may lie from the floor of its heads: what 20,000 samples leave open."""
-EASY, HARD = 4, 8
-"""Labels over N d from which attention has a low risk; up to which a feed-forward network has not."""
+EASY, HARD = 4, 8  # labels over N d from which attention has a low risk; up to which a feed-forward network has not
 
 
 def summarise(config, results: Results) -> tuple[dict, dict]:
@@ -27,16 +25,13 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
 
 
 def _memory(config, results: Results) -> tuple[dict, dict]:
-    told = {}
-    for key in ("linear", "softmax"):
-        risks = results.array("memory", key)
-        told[key], told[f"{key}_error"] = risks.mean(1), standard_error(risks)
-    return {"memory": told}, {"memory": [expected.memory_risk(N, config.memory_dim) for N in config.memory_positions]}
+    risks = means({key: results.array("memory", key) for key in ("linear", "softmax")})
+    return {"memory": risks}, {"memory": [expected.memory_risk(N, config.memory_dim) for N in config.memory_positions]}
 
 
 def _needed(config, results: Results) -> tuple[dict, dict]:
     sizes = [list(case.values()) for case in results.grids["needed"].axes["case"].values()]
-    found, (N, m) = results.array("needed", "needed"), np.transpose(sizes).astype(float)
+    N, m = np.transpose(sizes).astype(float)
     ours = [expected.needed(int(n), int(code), config.level, n) for n, code in sizes]
     laws = {
         "ours": ours,
@@ -46,30 +41,26 @@ def _needed(config, results: Results) -> tuple[dict, dict]:
         "N m": N * m,
         "log N": np.log(N),
     }
-    measured = {"cases": sizes, "needed": found.mean(1), "needed_error": standard_error(found)}
+    measured = {"cases": sizes} | means({"needed": results.array("needed", "needed")})
     return measured, {"needed": ours, "laws": laws}
 
 
 def _many(config, results: Results) -> tuple[dict, dict]:
-    found = results.array("needed-many", "needed")
-    measured = {"many": found.mean(1), "many_error": standard_error(found)}
+    measured = means({"many": results.array("needed-many", "needed")})
     measured["many_slope"] = slope(config.positions, measured["many"])
     return measured, {"many": [expected.needed(n, config.base_code, config.level, 2.0) for n in config.positions]}
 
 
 def _attention(config, results: Results) -> tuple[dict, dict]:
-    told = results.array("attention", "needed")
-    medians = {key: np.median(told[k], 1) for k, key in enumerate(("one", "many"))}
-    slopes = {key: slope(config.lengths, found) for key, found in medians.items()}
+    medians = dict(zip(("one", "many"), np.median(results.array("attention", "needed"), 2), strict=True))
+    slopes = {key: slope(config.lengths, needed) for key, needed in medians.items()}
     return {"attention": medians, "attention_slope": slopes}, {}
 
 
 def _small(config, results: Results) -> tuple[dict, dict]:
-    found = {key: results.array("small", key) for key in ("feed_forward", "attention")}
-    measured = {
-        "small": {key: np.median(risks, 1) for key, risks in found.items()},
-        "small_least": {key: risks.min(1) for key, risks in found.items()},
-    }
+    draws = {key: results.array("small", key) for key in ("feed_forward", "attention")}
+    measured = {"small": {key: np.median(risks, 1) for key, risks in draws.items()}}
+    measured |= {"small_least": {key: risks.min(1) for key, risks in draws.items()}}
     law = [expected.span_floor(n, config.small_positions, config.dim) for n in config.small_samples]
     return measured, {"small": law}
 
@@ -89,14 +80,11 @@ def _power(config, results: Results) -> tuple[dict, dict]:
     measured = {}
     for codes in ("shared", "independent"):
         counts = {key: results.array("power", codes, key) for key in MAPS}
-        measured[codes] = {key: found.mean(2) for key, found in counts.items()}
-        measured[f"{codes}_error"] = {key: standard_error(found, 2) for key, found in counts.items()}
-        measured[f"{codes}_least"] = {key: found.min(2) for key, found in counts.items()}
-    problems = [
-        [Problem.power_law(n, config.step_code, alpha) for n in config.step_positions] for alpha in config.alphas
-    ]
-    law = {key: [[float(expected_capacity(problem, key)) for problem in row] for row in problems] for key in MAPS}
-    return measured, {"independent": law}
+        of = lambda moment, counts=counts: {key: moment(draws, 2) for key, draws in counts.items()}
+        measured |= {codes: of(np.mean), f"{codes}_error": of(standard_error), f"{codes}_least": of(np.min)}
+    capacity = lambda key, n, alpha: float(expected_capacity(Problem.power_law(n, config.step_code, alpha), key))
+    table = lambda key: [[capacity(key, n, alpha) for n in config.step_positions] for alpha in config.alphas]
+    return measured, {"independent": {key: table(key) for key in MAPS}}
 
 
 def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
@@ -105,28 +93,22 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     needs grow with N, one a sequence; the record keeps medians on a grid of powers of two. forward: a feed-forward
     network's least risk is above attention's where that learns. recurrent: asked after it reads, a gated network has a
     higher risk than asked before. heads: H heads leave 1 − H/q. shared: a polar step of shared codes is the identity,
-    so it finds every position. independent: with independent codes counts are the main book's. A record may lack the
-    errors of memory and of independent.
+    so it finds every position. independent: with independent codes counts are the main book's.
     """
-    judges = (_judge_memory, _judge_needed, _judge_many, _judge_attention, _judge_small, _judge_recurrent)
-    judges += (_judge_heads, _judge_power)
-    verdicts = {}
-    for part, one in zip(PARTS, judges, strict=True):
-        if part in config.parts:
-            verdicts |= one(config, measured, predicted)
-    return verdicts
+    claims = (_judge_memory, _judge_needed, _judge_many, _judge_attention, _judge_small, _judge_recurrent)
+    claims += (_judge_heads, _judge_power)
+    return claims_by_part(config, measured, predicted, dict(zip(PARTS, claims, strict=True)))
 
 
 def _judge_memory(config, measured: dict, predicted: dict) -> dict[str, dict]:
-    draws, N = config.seeds, np.array(config.memory_positions)
-    told = measured["memory"]
-    rivals = {
-        "full from N = m on": np.maximum(0, 1 - config.memory_dim / N),
-        "N/(N + m/2)": N / (N + config.memory_dim / 2),
-    }
-    given = {"law": predicted["memory"], "band": SIZES, "at": N, "rivals": rivals}
-    memory = numbers("risk of the state at N =", told["linear"], told.get("linear_error", np.nan), draws, **given)
-    memory += numbers("risk of a softmax at N =", told["softmax"], law=0, band=0.02, scale=DIFFERENCE, at=N, guard=True)
+    N, m, risks = np.array(config.memory_positions), config.memory_dim, measured["memory"]
+    rivals = {"full from N = m on": np.maximum(0, 1 - m / N), "N/(N + m/2)": N / (N + m / 2)}
+    held_to = {"law": predicted["memory"], "band": SIZES, "at": N, "rivals": rivals}
+    error = risks.get("linear_error", np.nan)
+    memory = numbers("risk of the state at N =", risks["linear"], error, config.seeds, **held_to)
+    memory += numbers(
+        "risk of a softmax at N =", risks["softmax"], law=0, band=0.02, scale=DIFFERENCE, at=N, guard=True
+    )
     return {"memory": equivalence(memory)}
 
 
@@ -137,26 +119,23 @@ def _judge_needed(config, measured: dict, predicted: dict) -> dict[str, dict]:
     others = {name: law for name, law in laws.items() if name not in ("ours", "2 N log N")}
     rivals = {name: scaled(law, measured["needed"]) for name, law in others.items()}
     lengths = np.array([m for _, m in measured["cases"]])
-    given = {"law": laws["ours"], "band": count_band(lengths), "at": at, "rivals": rivals}
-    one_step = numbers("labels at N, m =", measured["needed"], measured["needed_error"], config.seeds, **given)
+    held_to = {"law": laws["ours"], "band": count_band(lengths), "at": at, "rivals": rivals}
+    one_step = numbers("labels at N, m =", measured["needed"], measured["needed_error"], config.seeds, **held_to)
     return {"one_step": equivalence(one_step)}
 
 
 def _judge_many(config, measured: dict, predicted: dict) -> dict[str, dict]:
     positions = np.array(config.positions)
-    rivals = {
-        "one label's over N": np.array(predicted["needed"][: len(positions)]) / positions,
-        "√N": np.sqrt(positions),
-    }
-    given = {"law": predicted["many"], "band": count_band(config.base_code), "at": positions, "rivals": rivals}
-    many = numbers("sequences at N =", measured["many"], measured["many_error"], config.seeds, **given)
+    rivals = {"one label's over N": predicted["needed"][: len(positions)] / positions, "√N": np.sqrt(positions)}
+    held_to = {"law": predicted["many"], "band": count_band(config.base_code), "at": positions, "rivals": rivals}
+    many = numbers("sequences at N =", measured["many"], measured["many_error"], config.seeds, **held_to)
     return {"many": equivalence(many)}
 
 
 def _judge_attention(config, measured: dict, predicted: dict) -> dict[str, dict]:
     growths = {"N^(3/4)": 0.75, "N^(5/4)": 1.25, "N²": 2.0}
-    given = {"limit": 1, "band": EXPONENT, "scale": DIFFERENCE, "rivals": growths}
-    attention = numbers("exponent of N", measured["attention_slope"]["one"], np.nan, config.seeds, **given)
+    held_to = {"limit": 1, "band": EXPONENT, "scale": DIFFERENCE, "rivals": growths}
+    attention = numbers("exponent of N", measured["attention_slope"]["one"], np.nan, config.seeds, **held_to)
     return {"attention": equivalence(attention)}
 
 
@@ -165,17 +144,14 @@ def _judge_small(config, measured: dict, predicted: dict) -> dict[str, dict]:
     judged = (labels >= EASY * at) & (labels <= HARD * at)
     forward = np.log(measured["small_least"]["feed_forward"] / measured["small"]["attention"])[judged]
     # of some draws the least above the median of others
-    given = {"draws": config.seeds, "limit": 0, "scale": DIFFERENCE, "at": labels[judged]}
-    return {"forward": order(numbers("log of the least risk over attention's at labels =", forward, **given))}
+    held_to = {"draws": config.seeds, "limit": 0, "scale": DIFFERENCE, "at": labels[judged]}
+    return {"forward": order(numbers("log of the least risk over attention's at labels =", forward, **held_to))}
 
 
 def _judge_recurrent(config, measured: dict, predicted: dict) -> dict[str, dict]:
     risks = measured["recurrent_draws"]
     log = np.log(risks["after"][-1] / risks["before"][-1])
-    given = {"limit": 0, "scale": DIFFERENCE}
-    name = f"log of the risk after over before at N = {config.read_positions[-1]}"
-    recurrent = numbers(name, log.mean(), standard_error(log, 0), config.seeds, **given)
-    return {"recurrent": order(recurrent)}
+    return {"recurrent": above(f"log of the risk after over before at N = {config.read_positions[-1]}", log)}
 
 
 def _judge_heads(config, measured: dict, predicted: dict) -> dict[str, dict]:
@@ -187,19 +163,12 @@ def _judge_heads(config, measured: dict, predicted: dict) -> dict[str, dict]:
 def _judge_power(config, measured: dict, predicted: dict) -> dict[str, dict]:
     every = np.broadcast_to(config.step_positions, measured["shared_least"]["polar"].shape)
     lost = (every - measured["shared_least"]["polar"]).max()
-    independent = []
+    independent, at = [], [f"{a:g}, {n}" for a in config.alphas for n in config.step_positions]
     for name, other in zip(MAPS, reversed(MAPS), strict=True):
-        law = predicted["independent"][name]
-        at = [f"{a:g}, {n}" for a in config.alphas for n in config.step_positions]
+        counts, error = measured["independent"][name], measured.get("independent_error", {}).get(name, np.nan)
         rivals = {"as shared codes": measured["shared"][name], "the other map's": predicted["independent"][other]}
-        given = {"law": law, "band": SMALL, "at": at, "rivals": rivals}
-        independent += numbers(
-            f"items by {name} at α, N =",
-            measured["independent"][name],
-            measured.get("independent_error", {}).get(name, np.nan),
-            config.seeds,
-            **given,
-        )
+        held_to = {"law": predicted["independent"][name], "band": SMALL, "at": at, "rivals": rivals}
+        independent += numbers(f"items by {name} at α, N =", counts, error, config.seeds, **held_to)
     return {
         "independent": equivalence(independent),
         "shared": check(lost, 0, config.seeds * every.size, "positions not found by a polar step"),

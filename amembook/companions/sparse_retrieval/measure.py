@@ -9,7 +9,6 @@ from amembook.companions.sparse_retrieval.recurrent import recurrent_risk
 from amembook.run.base import MAPS
 from amemlib.problem import Problem
 
-"""What the first step adds to W = 0, by name."""
 _SHARPNESS, _GROWTH, _FEWEST, _MOST = 100.0, 1.3, 4, 2**17
 _MEMORY, _STEP, _TRAINED, _HEADS, _POWER = range(5)
 
@@ -40,11 +39,11 @@ def measure_needed(n_positions: int, code_dim: int, many: int, level: float, rep
         return float(np.mean([found_share(W, codes, codes) for W in draws]))
 
     low, low_share, high = 0, 0.0, _FEWEST
-    while (found := share(high)) < level:
-        low, low_share, high = high, found, int(np.ceil(_GROWTH * high))
+    while (reached := share(high)) < level:
+        low, low_share, high = high, reached, int(np.ceil(_GROWTH * high))
         if high > _MOST:
             return {"needed": float("nan")}
-    return {"needed": low * (high / low) ** ((level - low_share) / (found - low_share)) if low else float(high)}
+    return {"needed": low * (high / low) ** ((level - low_share) / (reached - low_share)) if low else float(high)}
 
 
 def measure_attention(
@@ -60,16 +59,9 @@ def measure_attention(
 
 
 def measure_small(
-    small_positions: int,
-    dim: int,
-    small_code: int,
-    small_samples: int,
-    width: int,
-    steps: int,
-    lr: float,
-    forward_lr: float,
-    seed: int,
-) -> dict:
+    small_positions: int, dim: int, small_code: int, small_samples: int, width: int, steps: int, lr: float,
+    forward_lr: float, seed: int,
+) -> dict:  # fmt: skip
     """Risks of trained attention and of a trained feed-forward network from the same number of labels, one each."""
     generator = np.random.default_rng([seed, small_samples, _TRAINED])
     codes = sample_codes(small_positions, small_code, generator)[None]
@@ -112,11 +104,11 @@ def measure_power(step_positions: int, step_code: int, alpha: float, seed: int) 
     generator = np.random.default_rng([seed, step_positions, round(1000 * alpha), _POWER])
     keys, others = (sample_codes(step_positions, step_code, generator) for _ in range(2))
     p = Problem.power_law(step_positions, step_code, alpha).frequencies
-    told = {}
+    counts = {}
     for name, queries in (("shared", keys), ("independent", others)):
         G = queries.mT @ (p[:, None] * keys)
-        told[name] = {key: step_positions * found_share(f(G), queries, keys) for key, f in MAPS.items()}
-    return told
+        counts[name] = {key: step_positions * found_share(f(G), queries, keys) for key, f in MAPS.items()}
+    return counts
 
 
 def _attention_risk(

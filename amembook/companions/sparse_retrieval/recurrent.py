@@ -61,16 +61,9 @@ def sample_reading(
 
 
 def recurrent_risk(
-    n_positions: int,
-    dim: int,
-    code_dim: int,
-    width: int,
-    steps: int,
-    batch_size: int,
-    lr: float,
-    before: bool,
+    n_positions: int, dim: int, code_dim: int, width: int, steps: int, batch_size: int, lr: float, before: bool,
     generator: np.random.Generator,
-) -> float:
+) -> float:  # fmt: skip
     """The risk after `steps` fresh batches, rate lr and for the last quarter of them a tenth of it."""
     codes = sample_codes(n_positions, code_dim, generator)[None]
     draw = lambda count: sample_reading(count, codes, dim, before, generator)

@@ -103,7 +103,7 @@ def arc_times(a: np.ndarray, dim: int, width: int, init: float, degree: int, dra
     G_p counts until nine tenths of a_p are captured.
     """
     alone = decoupled(a, dim, width, init, degree, 1.0, draws, until=_LEARNT)
-    found = np.empty(alone["times"].shape)
+    times = np.empty(alone["times"].shape)
     for draw in range(draws):
         time, norm = (alone["path"][name][:, draw] for name in ("time", "norm"))
         at = np.unique(time)
@@ -112,8 +112,8 @@ def arc_times(a: np.ndarray, dim: int, width: int, init: float, degree: int, dra
             last = np.concatenate([[True], np.diff(time[:, p]) > 0])
             total += np.interp(at, time[last, p], norm[last, p], right=0) ** 2
         length = np.concatenate([[0], np.cumsum(np.diff(at) * np.sqrt((total[1:] + total[:-1]) / 2))])
-        found[draw] = np.interp(alone["times"][draw], at, length)
-    return found
+        times[draw] = np.interp(alone["times"][draw], at, length)
+    return times
 
 
 def row_times(a: np.ndarray, dim: int, width: int, degree: int, draws: int) -> np.ndarray:

@@ -28,21 +28,21 @@ def worlds_figure(record: dict) -> Figure:
     figure, axes = new_axes(2)
     steps = np.arange(1, config["crowd_steps"] + 1)
     for name in ("polar", "sgd"):
-        told = measured["crowd"][name]
-        error = np.array(told["error"], dtype=float)
-        points(axes[0], steps, told["items"], optimizer(name), error=error, law=predicted["crowd"][name], ms=3.5)
+        numbers = measured["crowd"][name]
+        error = np.array(numbers["error"], dtype=float)
+        points(axes[0], steps, numbers["items"], optimizer(name), error=error, law=predicted["crowd"][name], ms=3.5)
     frame(axes[0], "steps", "items recovered", "memory", log="xy")
     name_lines(axes[0], places={MAPS["polar"].label: (3, (-4, 10)), MAPS["sgd"].label: (4, (8, -8))})
     ranks = np.arange(config["n_teachers"] + 1)
     for look, power in zip(("sgd", None, "polar"), (1.0, TURN, 0.0), strict=True):
-        found, law = (_times(told, config, power) for told in (measured, predicted))
+        times, law = (_times(part, config, power) for part in (measured, predicted))
         if look is None:
             ((shade, _),) = kinds([power], "")
             shade = shade._replace(marker="s", label=r"$\gamma=\frac{1}{3}$, learnt at once")
         else:
             name = {"sgd": r"flow, $\gamma=1$", "polar": r"polar, $\gamma=0$"}[look]
             shade = optimizer(look, name)
-        order = np.sort(found / found[0])
+        order = np.sort(times / times[0])
         axes[1].plot(order, ranks[1:], shade.marker, color=shade.colour, ms=4.5, label=shade.label)
         line = np.sort(law / law[0])
         axes[1].step(np.concatenate([[line[0]], line]), ranks, where="post", color=shade.colour, lw=1.2)
@@ -61,12 +61,14 @@ def powers_figure(record: dict) -> Figure:
     for n, (look, power) in enumerate(looks):
         label = rf"$\gamma={names[n]}$" if len(looks) == len(names) else rf"$\gamma={power:.2f}$"
         look = look._replace(label=label)
-        found, law = (_times(told, config, power) for told in (measured, predicted))
-        error = found / found[0] * np.array(measured["flow"]["times_error"][_case(config, power)], dtype=float)
-        points(axes[0], ranks, found / found[0], look, error=error, law=law / law[0], ms=4)
-        found, law = (np.array(told["facts"]["times"][f"{power:.3f}"], dtype=float) for told in (measured, predicted))
-        facts = np.arange(1, len(found) + 1)
-        axes[1].plot(facts, found / found[0], look.marker, color=look.colour, ms=3.5, label=label)
+        times, law = (_times(part, config, power) for part in (measured, predicted))
+        error = times / times[0] * np.array(measured["flow"]["times_error"][_case(config, power)], dtype=float)
+        points(axes[0], ranks, times / times[0], look, error=error, law=law / law[0], ms=4)
+        times, law = (
+            np.array(numbers["facts"]["times"][f"{power:.3f}"], dtype=float) for numbers in (measured, predicted)
+        )
+        facts = np.arange(1, len(times) + 1)
+        axes[1].plot(facts, times / times[0], look.marker, color=look.colour, ms=3.5, label=label)
         axes[1].plot(facts, law / law[0], "-", color=look.colour, lw=1.2)
     frame(axes[0], "direction $p$", "$T_p/T_1$", "features", log="xy")
     frame(axes[1], "fact $i$", "$T_i/T_1$", "facts at right angles", log="xy")
@@ -82,27 +84,19 @@ def rivals_figure(record: dict) -> Figure:
     figure, axes = new_axes(2)
     ranks = np.arange(1, config["n_teachers"] + 1)
     ((look, _),) = kinds(["norm"], "")
-    told = measured["norm"]
-    times = np.array(told["times"])
-    points(
-        axes[0],
-        ranks,
-        times,
-        look._replace(label=r"along $G/\|G\|$"),
-        error=times * np.array(told["times_error"], dtype=float),
-        law=predicted["norm"]["times"],
-        ms=4,
-    )
-    found, law = (_times(told, config, 0.0) for told in (measured, predicted))
-    points(axes[0], ranks, found, optimizer("polar", "polar factor"), law=law, ms=4)
+    times, error = (np.array(measured["norm"][name], dtype=float) for name in ("times", "times_error"))
+    look = look._replace(label=r"along $G/\|G\|$")
+    points(axes[0], ranks, times, look, error=times * error, law=predicted["norm"]["times"], ms=4)
+    polar, law = (_times(part, config, 0.0) for part in (measured, predicted))
+    points(axes[0], ranks, polar, optimizer("polar", "polar factor"), law=law, ms=4)
     frame(axes[0], "direction $p$", "learnt at total length of steps", log="xy")
     name_lines(axes[0], places={r"along $G/\|G\|$": (4, (-6, 8)), "polar factor": (4, (6, 8))})
     ratios, limit = config["samples_per_dim"], -config["exponent"] / 2
     for look, dim in series(config["batch_dims"], "$d={}$"):
-        found, error = (
+        exponents, error = (
             [measured["batch"][name][f"{dim} {ratio}"] for ratio in ratios] for name in ("exponent", "exponent_error")
         )
-        points(axes[1], ratios, np.array(found, dtype=float), look, error=np.array(error, dtype=float))
+        points(axes[1], ratios, np.array(exponents, dtype=float), look, error=np.array(error, dtype=float))
     a = expected.amplitudes(config["exponent"], config["batch_teachers"])
     grid = np.geomspace(ratios[0] / 2, ratios[-1] * 4, 9)
     laws = [expected.batch_times(a, 1024, config["degree"], int(1024 * ratio)) for ratio in grid]
@@ -118,5 +112,5 @@ def _case(config: dict, power: float) -> str:
     return f"{power:.3f} {config['degree']} {config['exponent']}"
 
 
-def _times(told: dict, config: dict, power: float) -> np.ndarray:
-    return np.array(told["flow"]["times"][_case(config, power)], dtype=float)
+def _times(numbers: dict, config: dict, power: float) -> np.ndarray:
+    return np.array(numbers["flow"]["times"][_case(config, power)], dtype=float)

@@ -1,5 +1,6 @@
 """Measured numbers beside predicted ones, and the verdicts."""
 
+from collections.abc import Iterator
 from itertools import combinations
 
 import numpy as np
@@ -17,11 +18,8 @@ TIMES_BAND = SIZES
 SHARE_BAND = SMALL
 """That of the share of directions that per-neuron steps miss, as a difference."""
 LEAST_SAMPLES = 8
-"""Samples a dimension from which on they are judged: at two, exploration showed the search to be most of the time."""
+"""Samples a dimension from which on they are judged."""
 STREAMS = 2
-
-
-_NAMES = ("times", "times_error", "exponent", "exponent_error", "missed")
 
 
 def summarise(config, results: Results) -> tuple[dict, dict]:
@@ -29,66 +27,48 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     `exponent_error`, `missed`. search[power]: T by d and its exponent. norm, few, batch, facts, crowd: in the same
     words. predicted: the same where it can be.
     """
-    parts = {
-        "flow": _flow,
-        "search": _search,
-        "norm": _norm,
-        "few": _few,
-        "batch": _batch,
-        "facts": _facts,
-        "crowd": _crowd,
-    }
-    pairs = {name: part(config, results) for name, part in parts.items()}
-    return tuple({name: pair[place] for name, pair in pairs.items()} for place in range(2))
+    parts = (_flow, _search, _norm, _few, _batch, _facts, _crowd)
+    names = [part.__name__[1:] for part in parts]
+    return tuple(
+        dict(zip(names, side, strict=True)) for side in zip(*(part(config, results) for part in parts), strict=True)
+    )
 
 
 def _flow(config, results: Results) -> tuple[dict, dict]:
-    measured = {name: {} for name in (*_NAMES, "loss")}
-    predicted = {name: {} for name in ("times", "exponent", "limit")}
-    for case, given in results.grids["flow"].axes["case"].items():
-        power, degree, exponent = (given[name] for name in ("power", "degree", "exponent"))
-        numbers = _by_rank(results.array("flow", "times", case=case))
-        numbers["loss"] = results.array("flow", "loss", case=case).mean()
+    measured, predicted = {}, {}
+    for case, flow in results.grids["flow"].axes["case"].items():
+        power, degree, exponent = (flow[name] for name in ("power", "degree", "exponent"))
+        losses = results.array("flow", "loss", case=case)
+        measured[case] = _by_rank(results.array("flow", "times", case=case)) | {"loss": losses.mean()}
         a = expected.amplitudes(exponent, config.n_teachers)
         law = expected.decoupled(a, config.dim, config.width, config.init, degree, power, config.law_draws)["times"]
-        law = np.exp(np.log(law).mean(0))
-        laws = {"times": law, "exponent": slope(_ranks(law), law), "limit": expected.time_exponent(exponent, power)}
-        _file(measured, case, numbers)
-        _file(predicted, case, laws)
-    return measured, predicted
+        limit = expected.time_exponent(exponent, power)
+        predicted[case] = _with_exponent(np.exp(np.log(law).mean(0))) | {"limit": limit}
+    return _by_name(measured), _by_name(predicted)
 
 
 def _search(config, results: Results) -> tuple[dict, dict]:
-    measured = {name: {} for name in _NAMES[:-1]}
-    predicted = {name: {} for name in ("times", "exponent", "limit")}
+    measured, predicted, dims = {}, {}, config.search_dims
+    sizes = config.search_width, config.search_init, config.degree
     a = expected.amplitudes(config.exponent, config.search_teachers)
-    x = np.log(config.search_dims) - np.mean(np.log(config.search_dims))
+    x = np.log(dims) - np.mean(np.log(dims))
     for power in config.search_powers:
-        key, width, init = f"{power:.3f}", config.search_width, config.search_init
         logs = np.log(results.array("search", "aligned", power=power)[..., 0])
         times, error = np.exp(logs.mean(1)), np.atleast_1d(standard_error(logs))
-        numbers = {
-            "times": times,
-            "times_error": error,
-            "exponent": slope(config.search_dims, times),
-            # starts of different d are independent
-            "exponent_error": np.sqrt((x**2 * error**2).sum()) / (x**2).sum(),
-        }
-        runs = [
-            expected.decoupled(a, d, width, init, config.degree, power, config.law_draws) for d in config.search_dims
-        ]
-        law = np.exp([np.log(run["aligned"][:, 0]).mean() for run in runs])
+        measured[f"{power:.3f}"] = {"times": times, "times_error": error, "exponent": slope(dims, times)}
+        # starts of different d are independent
+        measured[f"{power:.3f}"]["exponent_error"] = np.sqrt((x**2 * error**2).sum()) / (x**2).sum()
+        runs = [expected.decoupled(a, d, *sizes, power, config.law_draws)["aligned"][:, 0] for d in dims]
+        law = np.exp([np.log(run).mean() for run in runs])
         limit = expected.search_exponent(config.degree, power)
-        _file(measured, key, numbers)
-        _file(predicted, key, {"times": law, "exponent": slope(config.search_dims, law), "limit": limit})
-    return measured, predicted
+        predicted[f"{power:.3f}"] = {"times": law, "exponent": slope(dims, law), "limit": limit}
+    return _by_name(measured), _by_name(predicted)
 
 
 def _norm(config, results: Results) -> tuple[dict, dict]:
     a = expected.amplitudes(config.exponent, config.n_teachers)
     lengths = expected.arc_times(a, config.dim, config.width, config.init, config.degree, max(2, config.law_draws // 4))
-    law = np.exp(np.log(lengths).mean(0))
-    return _by_rank(results.array("norm", "times")), {"times": law, "exponent": slope(_ranks(law), law)}
+    return _by_rank(results.array("norm", "times")), _with_exponent(np.exp(np.log(lengths).mean(0)))
 
 
 def _few(config, results: Results) -> tuple[dict, dict]:
@@ -96,34 +76,24 @@ def _few(config, results: Results) -> tuple[dict, dict]:
     a = expected.amplitudes(config.exponent, config.n_teachers)
     never = np.isinf(expected.row_times(a, config.dim, config.few_width, config.degree, 400))
     missed = np.isnan(neuron)
-    measured = {
-        "missed": missed.mean(),
-        "missed_error": standard_error(missed.mean(1), 0),
-        "by_rank": missed.mean(0),
-        "polar_missed": np.isnan(polar).mean(),
-        "polar_times": _by_rank(polar)["times"],
-    }
+    measured = {"missed": missed.mean(), "missed_error": standard_error(missed.mean(1), 0), "by_rank": missed.mean(0)}
+    measured |= {"polar_missed": np.isnan(polar).mean(), "polar_times": _by_rank(polar)["times"]}
     return measured, {"missed": never.mean(), "by_rank": never.mean(0)}
 
 
 def _batch(config, results: Results) -> tuple[dict, dict]:
     a = expected.amplitudes(config.exponent, config.batch_teachers)
-    measured, predicted = {name: {} for name in _NAMES}, {"times": {}, "exponent": {}}
-    for case, given in results.grids["batch"].axes["case"].items():
-        law = expected.batch_times(a, given["dim"], config.degree, given["batch"])
-        _file(measured, case, _by_rank(results.array("batch", "times", case=case)))
-        _file(predicted, case, {"times": law, "exponent": slope(_ranks(law), law)})
-    return measured, predicted
+    batches = results.grids["batch"].axes["case"]
+    measured = {case: _by_rank(results.array("batch", "times", case=case)) for case in batches}
+    law = lambda batch: expected.batch_times(a, batch["dim"], config.degree, batch["batch"])
+    return _by_name(measured), _by_name({case: _with_exponent(law(batch)) for case, batch in batches.items()})
 
 
 def _facts(config, results: Results) -> tuple[dict, dict]:
     p = np.arange(1.0, config.n_facts + 1) ** -config.fact_exponent
-    measured, predicted = {"times": {}, "exponent": {}}, {"times": {}, "exponent": {}}
-    for power, times in zip(config.powers, results.array("facts", "times"), strict=True):
-        law = expected.fact_times(p / p.sum(), power)
-        for told, row in ((measured, times), (predicted, law)):
-            _file(told, f"{power:.3f}", {"times": row, "exponent": slope(_ranks(row), row)})
-    return measured, predicted
+    names, times = [f"{power:.3f}" for power in config.powers], results.array("facts", "times")
+    laws = [expected.fact_times(p / p.sum(), power) for power in config.powers]
+    return tuple(_by_name(dict(zip(names, map(_with_exponent, rows), strict=True))) for rows in (times, laws))
 
 
 def _crowd(config, results: Results) -> tuple[dict, dict]:
@@ -137,10 +107,13 @@ def _crowd(config, results: Results) -> tuple[dict, dict]:
     }
 
 
-def _file(numbers: dict, case: str, values: dict) -> None:
-    """numbers[name][case] = value, in place."""
-    for name, value in values.items():
-        numbers[name][case] = value
+def _by_name(cases: dict[str, dict]) -> dict[str, dict]:
+    """{name: {case: value}} of {case: {name: value}}."""
+    return {name: {case: own[name] for case, own in cases.items()} for name in next(iter(cases.values()))}
+
+
+def _with_exponent(times) -> dict:
+    return {"times": times, "exponent": slope(_ranks(times), times)}
 
 
 def _ranks(values) -> np.ndarray:
@@ -155,7 +128,7 @@ def _by_rank(times: np.ndarray) -> dict:
     seen = known.sum(0)
     mean = np.where(known, logs, 0).sum(0) / np.where(seen, seen, np.nan)
     spread = np.where(known, logs - mean, 0)
-    ranks = np.arange(1, times.shape[1] + 1)
+    ranks = _ranks(times[0])
     exponents = np.array([slope(ranks[row], one[row]) for one, row in zip(times, known, strict=True)])
     return {
         "times": np.exp(mean),
@@ -166,34 +139,32 @@ def _by_rank(times: np.ndarray) -> dict:
     }
 
 
-def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
+def judge(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
     """times: exponents of T_p at every γ, k and β, beside the law's for these sizes and β(3γ − 1)/2; up to γ = 1/3 the
     times too. turn: at γ = 1/3 all directions are learnt at the same time. search: the time of alignment by d. norm:
     steps along G/‖G‖ learn at the length of the flow's path. neuron: steps of length one a neuron miss directions that
-    polar steps learn. batch: exponents of T_p by batch, from eight samples a dimension on, on the law and the same at
-    every d. facts: T_i ∝ p_i^{−γ} in a memory of N = d.
+    polar steps learn. batch: exponents of T_p by batch, on the law and the same at every d. facts: T_i ∝ p_i^{−γ} in a
+    memory of N = d.
     """
-    return {
-        "times": _judge_times(config, measured["flow"], predicted["flow"]),
-        "turn": _judge_turn(config, measured["flow"]),
-        "search": _judge_search(config, measured["search"], predicted["search"]),
-        "norm": _judge_norm(config, measured["norm"], predicted["norm"]),
-        "neuron": _judge_neuron(config, measured["few"], predicted["few"]),
-        "batch": _judge_batch(config, measured["batch"], predicted["batch"]),
-        "facts": _judge_facts(config, measured["facts"], predicted["facts"]),
-    }
+    yield "times", _judge_times(config, measured["flow"], predicted["flow"])
+    yield "turn", _judge_turn(config, measured["flow"])
+    yield "search", _judge_search(config, measured["search"], predicted["search"])
+    yield "norm", _judge_norm(config, measured["norm"], predicted["norm"])
+    yield "neuron", _judge_neuron(config, measured["few"], predicted["few"])
+    yield "batch", _judge_batch(config, measured["batch"], predicted["batch"])
+    yield "facts", _judge_facts(config, measured["facts"], predicted["facts"])
 
 
-def _at(numbers: dict, keys) -> np.ndarray:
-    """The numbers of some cases, in their order."""
-    return np.array([numbers[key] for key in keys])
+def _at(table: dict, keys) -> np.ndarray:
+    """The values of some cases, in their order."""
+    return np.array([table[key] for key in keys])
 
 
 def _exponents(name: str, measured: dict, keys, draws: int, law, limit, rivals: dict) -> list[dict]:
     """The numbers of the exponents of some cases; rivals are other laws at the same places."""
-    found, error = _at(measured["exponent"], keys), np.nan_to_num(_at(measured["exponent_error"], keys))
-    given = {"law": law, "limit": limit, "rivals": rivals, "band": EXPONENT, "scale": DIFFERENCE, "at": keys}
-    return numbers(name, found, error, draws, **given)
+    exponents, error = _at(measured["exponent"], keys), np.nan_to_num(_at(measured["exponent_error"], keys))
+    held_to = {"law": law, "limit": limit, "rivals": rivals, "band": EXPONENT, "scale": DIFFERENCE, "at": keys}
+    return numbers(name, exponents, error, draws, **held_to)
 
 
 def _judge_times(config, measured: dict, predicted: dict) -> dict:
@@ -210,8 +181,8 @@ def _judge_times(config, measured: dict, predicted: dict) -> dict:
     error = times * np.nan_to_num(_at(measured["times_error"], early))
     means = np.exp(np.log(times).mean(1)), np.exp(np.log(expected_times).mean(1))
     spread = means[0] * (error / times).mean(1)
-    given = {"law": means[1], "band": TIMES_BAND, "at": early}
-    return equivalence(made + numbers("mean time,", means[0], spread, config.seeds, **given))
+    held_to = {"law": means[1], "band": TIMES_BAND, "at": early}
+    return equivalence(made + numbers("mean time,", means[0], spread, config.seeds, **held_to))
 
 
 def _judge_turn(config, measured: dict) -> dict:
@@ -227,8 +198,8 @@ def _judge_turn(config, measured: dict) -> dict:
     level = times / np.exp(np.log(times).mean(1, keepdims=True))
     rivals = {"γ = ¼": shape(0.25), "γ = 0.3": shape(0.3), "γ = ½": shape(0.5)}
     at = [f"{case}, T_{p}" for case in flat for p in ranks]
-    given = {"law": 1.0, "band": TIMES_BAND, "rivals": rivals, "at": at}
-    return equivalence(numbers("time over their mean,", level, level * error, config.seeds, **given))
+    held_to = {"law": 1.0, "band": TIMES_BAND, "rivals": rivals, "at": at}
+    return equivalence(numbers("time over their mean,", level, level * error, config.seeds, **held_to))
 
 
 def _judge_search(config, measured: dict, predicted: dict) -> dict:
@@ -248,14 +219,16 @@ def _judge_norm(config, measured: dict, predicted: dict) -> dict:
         "all at once": np.full_like(law, law.mean()),
     }
     times = measured["times"]
-    given = {"law": law, "band": TIMES_BAND, "rivals": rivals, "at": _ranks(law)}
-    return equivalence(numbers("length until direction", times, times * measured["times_error"], config.seeds, **given))
+    held_to = {"law": law, "band": TIMES_BAND, "rivals": rivals, "at": _ranks(law)}
+    return equivalence(
+        numbers("length until direction", times, times * measured["times_error"], config.seeds, **held_to)
+    )
 
 
 def _judge_neuron(config, measured: dict, predicted: dict) -> dict:
     rivals = {"none, as Muon": 0.0, "neurons spread evenly": (1 - 1 / config.n_teachers) ** config.few_width}
-    given = {"law": predicted["missed"], "band": SHARE_BAND, "scale": DIFFERENCE, "rivals": rivals}
-    made = numbers("share of directions missed", measured["missed"], measured["missed_error"], config.seeds, **given)
+    held_to = {"law": predicted["missed"], "band": SHARE_BAND, "scale": DIFFERENCE, "rivals": rivals}
+    made = numbers("share of directions missed", measured["missed"], measured["missed_error"], config.seeds, **held_to)
     none = {"law": 0.0, "band": SHARE_BAND, "scale": DIFFERENCE}
     return equivalence(made + numbers("missed by polar steps", measured["polar_missed"], draws=config.seeds, **none))
 
@@ -266,12 +239,12 @@ def _judge_batch(config, measured: dict, predicted: dict) -> dict:
     beta, law = config.exponent, _at(predicted["exponent"], keys)
     rivals = {"β, as SGD": beta + 0 * law, "−β/2 at any batch": -beta / 2 + 0 * law, "0 at any batch": 0 * law}
     made = _exponents("exponent,", measured, keys, config.seeds, law, None, rivals)
-    found, error = (np.nan_to_num(_at(measured[name], keys)) for name in ("exponent", "exponent_error"))
+    exponents, error = (np.nan_to_num(_at(measured[name], keys)) for name in ("exponent", "exponent_error"))
     for j, k in combinations(range(len(keys)), 2):
         if keys[j].split()[1] == keys[k].split()[1]:
             width = max(np.hypot(error[j], error[k]), 1e-12)
-            given = {"law": 0.0, "band": EXPONENT, "scale": DIFFERENCE, "guard": True}
-            made += numbers(f"{keys[j]} less {keys[k]}", found[j] - found[k], width, config.seeds, **given)
+            held_to = {"law": 0.0, "band": EXPONENT, "scale": DIFFERENCE, "guard": True}
+            made += numbers(f"{keys[j]} less {keys[k]}", exponents[j] - exponents[k], width, config.seeds, **held_to)
     return equivalence(made)
 
 

@@ -47,18 +47,9 @@ RIVALS = {"by norm": by_norm, "by neuron": by_neuron}
 
 
 def measure_power(
-    power: float,
-    exponent: float,
-    n_teachers: int,
-    dim: int,
-    width: int,
-    degree: int,
-    init: float,
-    pace: float,
-    horizon: float,
-    until: str,
-    seed: int,
-) -> dict:
+    power: float, exponent: float, n_teachers: int, dim: int, width: int, degree: int, init: float, pace: float,
+    horizon: float, until: str, seed: int,
+) -> dict:  # fmt: skip
     """The flow W′ = f(G), f the power γ of singular values, by Euler's method, a step at most the share `pace` of the
     longest neuron.
 
@@ -70,34 +61,18 @@ def measure_power(
 
 
 def measure_rival(
-    rival: str,
-    exponent: float,
-    n_teachers: int,
-    dim: int,
-    width: int,
-    degree: int,
-    init: float,
-    pace: float,
-    horizon: float,
-    seed: int,
-) -> dict:
+    rival: str, exponent: float, n_teachers: int, dim: int, width: int, degree: int, init: float, pace: float,
+    horizon: float, seed: int,
+) -> dict:  # fmt: skip
     """The same along a map of `RIVALS`."""
     a = torch.from_numpy(amplitudes(exponent, n_teachers))
     return _run(start(width, dim, init, seed), a, degree, RIVALS[rival], pace, horizon, "learnt")
 
 
 def measure_batch(
-    exponent: float,
-    n_teachers: int,
-    dim: int,
-    width: int,
-    degree: int,
-    init: float,
-    lr: float,
-    horizon: float,
-    batch: int,
-    seed: int,
-) -> dict:
+    exponent: float, n_teachers: int, dim: int, width: int, degree: int, init: float, lr: float, horizon: float,
+    batch: int, seed: int,
+) -> dict:  # fmt: skip
     """Polar steps of length `lr`, each on a fresh batch: T_p in total length of steps."""
     a = torch.from_numpy(amplitudes(exponent, n_teachers))
     generator = torch.Generator().manual_seed(seed)

@@ -53,14 +53,14 @@ def test_the_search_loses_its_dimension_where_the_power_is_small():
 
 def test_one_direction_on_the_flow_follows_its_law():
     law = expected.decoupled(expected.amplitudes(1.0, 1), 12, 8, 0.01, 4, TURN, 40)["times"]
-    told = [measure.measure_power(TURN, 1.0, 1, 12, 8, 4, 0.01, 0.02, 10.0, "learnt", s)["times"] for s in range(6)]
-    assert np.mean(told) == pytest.approx(law.mean(), rel=0.05)
+    times = [measure.measure_power(TURN, 1.0, 1, 12, 8, 4, 0.01, 0.02, 10.0, "learnt", s)["times"] for s in range(6)]
+    assert np.mean(times) == pytest.approx(law.mean(), rel=0.05)
 
 
 def test_the_rarest_is_first_below_a_third_and_last_above():
     for power, first in ((0.0, 3), (1.0, 0)):
-        told = measure.measure_power(power, 1.0, 4, 16, 32, 4, 0.01, 0.04, 100.0, "learnt", 0)
-        assert int(np.argmin(told["times"])) == first and told["share"] == pytest.approx([1] * 4, abs=0.6)
+        run = measure.measure_power(power, 1.0, 4, 16, 32, 4, 0.01, 0.04, 100.0, "learnt", 0)
+        assert int(np.argmin(run["times"])) == first and run["share"] == pytest.approx([1] * 4, abs=0.6)
 
 
 def test_steps_of_one_length_keep_the_flows_order_and_forget_its_plateau():
@@ -80,9 +80,9 @@ def test_batches_turn_the_order_around_at_a_batch_of_so_many_dimensions():
 def test_a_fact_waits_for_the_power_of_its_frequency():
     p = np.array([0.6, 0.3, 0.1])
     assert expected.fact_times(p, 0.5) * p**0.5 == pytest.approx(expected.fact_times(p, 0.5)[0] * p[0] ** 0.5)
-    told = measure.measure_facts(0.5, 1.0, 24, 0.02, 100.0)["times"]
+    times = measure.measure_facts(0.5, 1.0, 24, 0.02, 100.0)["times"]
     p = 1 / np.arange(1, 25.0)
-    assert told == pytest.approx(expected.fact_times(p / p.sum(), 0.5), rel=0.05)
+    assert times == pytest.approx(expected.fact_times(p / p.sum(), 0.5), rel=0.05)
 
 
 FLAWS = [
@@ -93,6 +93,6 @@ FLAWS = [
     (("norm", "times", 4), 0.3, "norm", "not reproduced"),
     (("few", "missed"), 0.1, "neuron", "not reproduced"),
     (("few", "polar_missed"), 0.1, "neuron", "not reproduced"),
-    (("batch", "exponent"), lambda told: {case: 3.0 for case in told}, "batch", "not reproduced"),
+    (("batch", "exponent"), lambda cases: dict.fromkeys(cases, 3.0), "batch", "not reproduced"),
 ]
 REFUSED = [("dim", 2), ("powers", (0.0, 1.0)), ("other_powers", (TURN, 1.0))]

@@ -1,31 +1,25 @@
 """`token-retrieval`: how many sequences one step needs to retrieve tokens, with random and with orthogonal vectors.
 
 On Vural, Bietti, Soltanolkotabi and Wu, arXiv:2603.15923.
+
+Claim: the early phase of empirical gradient descent on a one-layer transformer with random embeddings yields explicit
+formulas for its storage capacity with a multiplicative dependence between sample size, embedding dimension and sequence
+length, intrinsic under non-orthogonal embeddings (abstract).
+
+Caveats: a load at which a draw needs more samples than were tried is left out. The law of finding counts leading
+orders: its mean over all sizes is held to 10 %, every size as well. No law is known of a polar step on random vectors.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
+from amembook.companions.token_retrieval import measure
 from amembook.companions.token_retrieval.judge import judge, summarise
-from amembook.companions.token_retrieval.measure import (
-    measure_attention,
-    measure_finding,
-    measure_gain,
-    measure_one_hot,
-    measure_product,
-    measure_samples,
-)
-from amembook.run.base import Chance, Config, Count, Counts, Experiment, Grid, Natural, Several, draws, each, some_of
+from amembook.run.base import Chance, Config, Count, Counts, Experiment, Grid, Natural, Several, draws, some_of
+from amembook.run.studies import headline
 from amemlib.checks import check_dims
-
-PAPER = "arXiv:2603.15923"
-CLAIM = (
-    "the early phase of empirical gradient descent on a one-layer transformer with random embeddings yields explicit "
-    "formulas for its storage capacity with a multiplicative dependence between sample size, embedding dimension and "
-    "sequence length, intrinsic under non-orthogonal embeddings (abstract)"
-)
-
 
 PARTS = ("cross", "grid")
 """V, d and L one at a time, with one-hot vectors, attention and a polar step; length and load together, and finding."""
@@ -69,7 +63,11 @@ def cases(config: TokenRetrievalConfig) -> dict[str, dict]:
     V, d, L = config.n_tokens, config.dim, config.length
     sizes = [(V, d, length) for length in config.lengths] + [(V, dim, L) for dim in config.dims]
     sizes += [(n_tokens, d, L) for n_tokens in config.vocabularies]
-    return {f"{V} {d} {L}": {"n_tokens": V, "dim": d, "length": L} for V, d, L in dict.fromkeys(sizes)}
+    return _named(dict.fromkeys(sizes))
+
+
+def _named(sizes: Iterable[tuple[int, int, int]]) -> dict[str, dict]:
+    return {f"{V} {d} {L}": {"n_tokens": V, "dim": d, "length": L} for V, d, L in sizes}
 
 
 def one_hot_sizes(config: TokenRetrievalConfig) -> dict[str, dict]:
@@ -83,65 +81,39 @@ def grids(config: TokenRetrievalConfig) -> dict[str, Grid]:
     by length and load, finding by case."""
     seeds = {"seed": draws(config)}
     finding = zip(config.find_tokens, config.find_dims, config.find_lengths, strict=True)
-    lengths, loads = config.product_lengths, config.product_vocabularies
+    product = {"n_tokens": config.product_vocabularies, "length": config.product_lengths} | seeds
     grid = {
-        "product": Grid(measure_product, {"n_tokens": loads, "length": lengths} | seeds, dim=config.product_dim),
-        "finding": Grid(
-            measure_finding,
-            {"case": {f"{V} {d} {L}": {"n_tokens": V, "dim": d, "length": L} for V, d, L in finding}} | seeds,
-        ),
+        "product": Grid(measure.measure_product, product, dim=config.product_dim),
+        "finding": Grid(measure.measure_finding, {"case": _named(finding)} | seeds),
     }
     if "cross" not in config.parts:
         return grid
-    cross = {"samples": Grid(measure_samples, {"case": cases(config)} | seeds)}
-    cross |= {"one-hot": Grid(measure_one_hot, {"size": one_hot_sizes(config)} | seeds)}
-    cross |= {"attention": Grid(measure_attention, {"per_label": config.per_label} | seeds)}
-    cross |= {"gain": Grid(measure_gain, {"per_label": config.gain_per_label} | seeds)}
+    cross = {"samples": Grid(measure.measure_samples, {"case": cases(config)} | seeds)}
+    cross |= {"one-hot": Grid(measure.measure_one_hot, {"size": one_hot_sizes(config)} | seeds)}
+    cross |= {"attention": Grid(measure.measure_attention, {"per_label": config.per_label} | seeds)}
+    cross |= {"gain": Grid(measure.measure_gain, {"per_label": config.gain_per_label} | seeds)}
     return cross | grid if "grid" in config.parts else cross
 
 
 EXPERIMENT = Experiment(
     name="token-retrieval",
-    purpose="samples that one gradient step needs to retrieve tokens, by V, d and L; attention; a Muon step instead",
+    purpose=headline(__doc__),
     profiles={
         "smoke": TokenRetrievalConfig(
-            n_tokens=16,
-            dim=48,
-            length=8,
-            lengths=(8, 16),
-            dims=(48, 64),
-            vocabularies=(8, 16),
-            per_label=(1, 2),
-            gain_per_label=(2, 4),
-            product_dim=48,
-            product_vocabularies=(8, 16),
-            product_lengths=(4, 8),
-            find_tokens=(8,),
-            find_dims=(16,),
-            find_lengths=(8,),
-            seeds=2,
+            n_tokens=16, dim=48, length=8, lengths=(8, 16), dims=(48, 64), vocabularies=(8, 16), per_label=(1, 2),
+            gain_per_label=(2, 4), product_dim=48, product_vocabularies=(8, 16), product_lengths=(4, 8),
+            find_tokens=(8,), find_dims=(16,), find_lengths=(8,), seeds=2,
         ),
         "cpu": TokenRetrievalConfig(),
         "grid": TokenRetrievalConfig(parts=("grid",), seeds=24, first_seed=5324),
         # the load V/d = 4 in dimensions in which the capacity is far, beside one; finding at V/d = 4 and 8
         "loads": TokenRetrievalConfig(
-            parts=("grid",),
-            product_dim=512,
-            product_vocabularies=(512, 2048),
-            find_tokens=(512, 512),
-            find_dims=(128, 64),
-            find_lengths=(512, 512),
-            seeds=8,
-            first_seed=6620,
+            parts=("grid",), product_dim=512, product_vocabularies=(512, 2048), find_tokens=(512, 512),
+            find_dims=(128, 64), find_lengths=(512, 512), seeds=8, first_seed=6620,
         ),
         # a polar step on one-hot vectors, by draws enough to decide; little of all else
         "gain": TokenRetrievalConfig(
-            parts=("cross",),
-            lengths=(32, 64),
-            dims=(256, 384),
-            vocabularies=(64, 256),
-            per_label=(8,),
-            seeds=24,
+            parts=("cross",), lengths=(32, 64), dims=(256, 384), vocabularies=(64, 256), per_label=(8,), seeds=24,
             first_seed=49_700,
         ),
     },
@@ -150,12 +122,7 @@ EXPERIMENT = Experiment(
     judge=judge,
     unseen_from=3000,
     added={
-        "parts": ("cross",),
-        "product_dim": 256,
-        "product_vocabularies": (64, 256),
-        "product_lengths": (32, 64),
-        "find_tokens": (64,),
-        "find_dims": (64,),
-        "find_lengths": (64,),
+        "parts": ("cross",), "product_dim": 256, "product_vocabularies": (64, 256), "product_lengths": (32, 64),
+        "find_tokens": (64,), "find_dims": (64,), "find_lengths": (64,),
     },
-)
+)  # fmt: skip

@@ -21,9 +21,9 @@ def samples_figure(record: dict) -> Figure:
     series += ((one_hot, measured["one_hot"]["sgd"], measured["one_hot_error"]["sgd"], predicted["one_hot"]["sgd"]),)
     along = np.flatnonzero((cases[:, :2] == base[:2]).all(1))
     along = along[np.argsort(cases[along, 2])]
-    for look, *told in series:
-        found, error, law = (arrays(values)[along] for values in told)
-        points(axes[0], cases[along, 2], found, look, error=error, law=law)
+    for look, *numbers in series:
+        samples, error, law = (arrays(values)[along] for values in numbers)
+        points(axes[0], cases[along, 2], samples, look, error=error, law=law)
     frame(axes[0], "length $L$", "samples $N$ for 90 % of the tokens", log="xy", base=2)
     name_lines(axes[0])
     looks = kinds(["$d$ varied", "$V$ varied"], "{}")
@@ -31,9 +31,9 @@ def samples_figure(record: dict) -> Figure:
         others = [k for k in range(3) if k != axis]
         along = np.flatnonzero((cases[:, others] == base[others]).all(1))
         along = along[np.argsort(cases[along, 0] / cases[along, 1])]
-        found, error, law = (arrays(values)[along] for values in series[0][1:])
+        samples, error, law = (arrays(values)[along] for values in series[0][1:])
         shown = look._replace(colour=random.colour)
-        points(axes[1], cases[along, 0] / cases[along, 1], found, shown, error=error)
+        points(axes[1], cases[along, 0] / cases[along, 1], samples, shown, error=error)
         axes[1].plot(cases[along, 0] / cases[along, 1], law, "-" if axis else "--", color=random.colour, lw=1.2)
     frame(axes[1], "load $V/d$", "", log="xy", base=2)
     axes[1].legend()
@@ -48,9 +48,9 @@ def grid_figure(record: dict) -> Figure:
     figure, axes = new_axes(2)
     load = np.array(config["product_vocabularies"]) / config["product_dim"]
     for k, (look, L) in enumerate(kinds(config["product_lengths"], "$L = {}$")):
-        told = (measured["product"], measured["product_error"], predicted["product"])
-        found, error, law = (arrays(values)[:, k] / (L - 1) for values in told)
-        points(axes[0], load, found, look, error=error, law=law, ms=9 - 5 * k)
+        numbers = (measured["product"], measured["product_error"], predicted["product"])
+        samples, error, law = (arrays(values)[:, k] / (L - 1) for values in numbers)
+        points(axes[0], load, samples, look, error=error, law=law, ms=9 - 5 * k)
     ((look, _),) = kinds(["by V, d and L"], "{}")
     law = np.array(predicted["finding"], dtype=float)
     order = np.argsort(law)
@@ -69,19 +69,12 @@ def muon_figure(record: dict) -> Figure:
     figure, axes = new_axes(2)
     look = optimizer("polar", "measured")
     order = np.argsort(predicted["noise"])
-    told = predicted["noise"], measured["gain"]["polar"], measured["gain_error"]["polar"], predicted["gain"]["polar"]
-    noise, gain, error, law = (arrays(values)[order] for values in told)
+    numbers = predicted["noise"], measured["gain"]["polar"], measured["gain_error"]["polar"], predicted["gain"]["polar"]
+    noise, gain, error, law = (arrays(values)[order] for values in numbers)
     points(axes[0], noise, gain, look, error=error, law=law)
     axes[0].axhline((8 / (3 * np.pi)) ** 2, color=GREY, ls="--", lw=1, label=r"$(8/3\pi)^2$")
-    frame(
-        axes[0],
-        r"noise $r=\sqrt{V(L-1)/N}$",
-        "signal over noise, Muon / SGD",
-        "one-hot vectors",
-        log="x",
-        base=2,
-        zero=True,
-    )
+    labels = r"noise $r=\sqrt{V(L-1)/N}$", "signal over noise, Muon / SGD", "one-hot vectors"
+    frame(axes[0], *labels, log="x", base=2, zero=True)
     cases = np.array(measured["cases"], dtype=float)
     load = cases[:, 0] / cases[:, 1]
     points(axes[1], load, measured["ratio"], look, error=arrays(measured["ratio_error"]))

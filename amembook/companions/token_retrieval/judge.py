@@ -1,12 +1,14 @@
 """Measured numbers beside predicted ones, and the verdicts."""
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
 from amembook.companions.token_retrieval import expected
 from amembook.run.base import MAPS, Results, scaled, slope, slope_error, standard_error
 from amembook.run.claims import DIFFERENCE, EXPONENT, NETWORK, SIZES, count_band, equivalence, numbers, order
+from amembook.run.study import by_part, claims_by_part, means
 from amemlib.scaling import fit_exponent
 
 
@@ -14,22 +16,23 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     """By case: `samples[map]` and `one_hot["sgd"]`; by samples of a label: `attention[quantity]` and `gain["polar"]`;
     with their errors. predicted: the same where it can be, and `laws[name]`, what each law says of every case.
     """
-    if "cross" not in config.parts:
-        return _grid(config, results)
+    return by_part(config, results, {"cross": _of_cases, "grid": _grid})
+
+
+def _of_cases(config, results: Results) -> tuple[dict, dict]:
     sizes = list(results.grids["samples"].axes["case"].values())
     measured = {"cases": [[size[key] for key in ("n_tokens", "dim", "length")] for size in sizes]}
     counts = {name: results.array("samples", name) for name in MAPS}
-    ratios = counts["polar"] / counts["sgd"]
-    measured["ratio"], measured["ratio_error"] = ratios.mean(1), standard_error(ratios)
+    measured |= means({"ratio": counts["polar"] / counts["sgd"]})
     pairs = list(results.grids["one-hot"].axes["size"].values())
     place = [pairs.index({key: size[key] for key in ("n_tokens", "length")}) for size in sizes]
     one_hot = results.array("one-hot", "count")[place]
     read = {key: results.array("attention", key) for key in ("hits", "weight")}
     gain = results.array("gain", "gain")
-    told = {"samples": counts, "one_hot": {"sgd": one_hot}, "attention": read, "gain": {"polar": gain}}
-    for key, draws in told.items():
-        measured[key] = {name: found.mean(1) for name, found in draws.items()}
-        measured[f"{key}_error"] = {name: standard_error(found) for name, found in draws.items()}
+    every = {"samples": counts, "one_hot": {"sgd": one_hot}, "attention": read, "gain": {"polar": gain}}
+    for key, draws in every.items():
+        measured[key] = {name: values.mean(1) for name, values in draws.items()}
+        measured[f"{key}_error"] = {name: standard_error(values) for name, values in draws.items()}
 
     V, d, L = np.transpose(measured["cases"]).astype(float)
     needed = [expected.samples_needed(*map(int, case), config.level) for case in measured["cases"]]
@@ -55,11 +58,8 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
         at = np.sqrt(V * (L - 1) / measured["samples"]["sgd"])
     predicted["one_hot_ratio"] = [1 / expected.polar_gain(r) if np.isfinite(r) else math.nan for r in at]
     along = [k for k, case in enumerate(measured["cases"]) if case[:2] == [config.n_tokens, config.dim]]
-    for told, counts in ((measured, measured["samples"]["sgd"]), (predicted, needed)):
-        told["length_exponent"] = {"sgd": slope(L[along] - 1, np.array(counts)[along])}
-    if "grid" in config.parts:
-        for told, own in zip((measured, predicted), _grid(config, results), strict=True):
-            told |= own
+    for part in (measured, predicted):
+        part["length_exponent"] = {"sgd": slope(L[along] - 1, np.array(part["samples"]["sgd"])[along])}
     return measured, predicted
 
 
@@ -70,23 +70,22 @@ def _grid(config, results: Results) -> tuple[dict, dict]:
     function of L and one of V.
     """
     named, lengths = results.array("product", "count").astype(float), np.array(config.product_lengths)
-    found = results.array("finding", "per_label").astype(float)
+    finding = np.log(results.array("finding", "per_label").astype(float))
     fits = [fit_exponent(lengths - 1, row) if np.isfinite(row).all() else None for row in named]
     sizes = [(V, config.product_dim, L) for V in config.product_vocabularies for L in lengths]
-    # a load at which a draw needs more samples than were tried is left out
     whole = np.isfinite(named).all((1, 2))
     kept = np.repeat(whole, len(lengths))
     summed = np.full(named.shape[:2], np.nan)
     if whole.sum() > 1:
         summed[whole] = sum_of_functions(named.mean(2).ravel()[kept], np.array(sizes)[kept]).reshape(-1, len(lengths))
-    measured = {"product": named.mean(2), "product_error": standard_error(named, 2)}
+    measured = means({"product": named}, 2)
     measured |= {"product_exponent": [fit.slope if fit else np.nan for fit in fits]}
     measured |= {"product_interval": [[fit.low, fit.high] if fit else [np.nan, np.nan] for fit in fits]}
-    measured |= {"finding": np.exp(np.log(found).mean(1))}
-    measured |= {"finding_error": np.exp(np.log(found).mean(1)) * standard_error(np.log(found))}
+    measured |= {"finding": np.exp(finding.mean(1))}
+    measured |= {"finding_error": measured["finding"] * standard_error(finding)}
     cases = zip(config.find_tokens, config.find_dims, config.find_lengths, strict=True)
     law = np.array([expected.finding_needed(*case, config.level) for case in cases])
-    level = np.log(found / law[:, None]).mean(0)
+    level = np.log(np.exp(finding) / law[:, None]).mean(0)
     measured |= {"finding_level": math.exp(level.mean()), "finding_level_error": standard_error(np.exp(level), 0)}
     needed = [expected.samples_needed(V, d, int(L), config.level) for V, d, L in sizes]
     return measured, {
@@ -103,89 +102,83 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     gain: on one-hot vectors a polar step changes signal over noise as predicted. muon: with random vectors a polar step
     needs fewer samples than the gradient at all sizes; no law is known. product: the exponent of L − 1 is one at every
     load at which all draws arrive, as that of a product is and that of a sum is not. finding: the samples of a label
-    that finding needs are the law's in their mean over all sizes, and at no size beyond a band of 10 %, for the law
-    counts leading orders.
+    that finding needs are the law's in their mean over all sizes, and at no size beyond the band.
     """
-    grid = {}
-    if "grid" in config.parts:
-        slopes = np.array(measured["product_exponent"])
-        kept = np.isfinite(slopes)
-        at = [f"{V}, {config.product_dim}" for V in np.array(config.product_vocabularies)[kept]]
-        summed = np.array(predicted["sum_exponent"])[kept]
-        rivals = {"of the best sum": summed, "√L": 0.5, "L^(3/4)": 0.75, "L^(5/4)": 1.25}
-        given = {"limit": 1, "band": EXPONENT, "scale": DIFFERENCE, "rivals": rivals, "at": at}
-        low, high = np.moveaxis(np.array(measured["product_interval"])[kept], -1, 0)
-        given |= {"low": low, "high": high, "draws": config.seeds}
-        grid["product"] = equivalence(numbers("exponent of L − 1 at V, d =", slopes[kept], **given))
-        cases = np.transpose([config.find_tokens, config.find_dims, config.find_lengths]).astype(float)
-        V, d, L = cases.T
-        found, law = measured["finding"], predicted["finding"]
-        rivals = {"two": 2.0, "∝ L": scaled(L, found), "∝ L (1 + V/d)": scaled(L * (1 + V / d), found)}
-        rivals |= {"∝ L/V, no d": scaled(L / V, found)}
-        given = {"law": law, "band": NETWORK, "rivals": rivals, "at": [" ".join(f"{x:.0f}" for x in c) for c in cases]}
-        given |= {"guard": True}
-        finding = numbers("samples of a label at V, d, L =", found, measured["finding_error"], config.seeds, **given)
-        level, error = (measured[f"finding_level{end}"] for end in ("", "_error"))
-        finding += numbers("over the law, all sizes", level, error, config.seeds, law=1, band=NETWORK)
-        grid["finding"] = equivalence(finding)
-    if "cross" not in config.parts:
-        return grid
-    draws, laws = config.seeds, predicted["laws"]
-    found, error = measured["samples"]["sgd"], measured["samples_error"]["sgd"]
+    grid = lambda *parts: {"product": _product(*parts), "finding": _finding(*parts)}
+    return claims_by_part(config, measured, predicted, {"cross": _cross, "grid": grid})
+
+
+def _product(config, measured: dict, predicted: dict) -> dict:
+    kept = np.isfinite(measured["product_exponent"])
+    rivals = {"of the best sum": predicted["sum_exponent"][kept], "√L": 0.5, "L^(3/4)": 0.75, "L^(5/4)": 1.25}
+    low, high = measured["product_interval"][kept].T
+    held_to = {"limit": 1, "band": EXPONENT, "scale": DIFFERENCE, "rivals": rivals, "low": low, "high": high}
+    at = [f"{V}, {config.product_dim}" for V in np.array(config.product_vocabularies)[kept]]
+    fits = measured["product_exponent"][kept]
+    return equivalence(numbers("exponent of L − 1 at V, d =", fits, draws=config.seeds, at=at, **held_to))
+
+
+def _finding(config, measured: dict, predicted: dict) -> dict:
+    cases = np.transpose([config.find_tokens, config.find_dims, config.find_lengths]).astype(float)
+    samples, error, (V, d, L) = measured["finding"], measured["finding_error"], cases.T
+    shapes = {"∝ L": L, "∝ L (1 + V/d)": L * (1 + V / d), "∝ L/V, no d": L / V}
+    rivals = {"two": 2.0} | {name: scaled(shape, samples) for name, shape in shapes.items()}
+    held_to = {"law": predicted["finding"], "band": NETWORK, "rivals": rivals, "at": _labels(cases), "guard": True}
+    judged = numbers("samples of a label at V, d, L =", samples, error, config.seeds, **held_to)
+    level, error = (measured[f"finding_level{end}"] for end in ("", "_error"))
+    return equivalence(judged + numbers("over the law, all sizes", level, error, config.seeds, law=1, band=NETWORK))
+
+
+def _cross(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
+    draws, laws, at = config.seeds, predicted["laws"], _labels(measured["cases"])
+    needed, error = measured["samples"]["sgd"], measured["samples_error"]["sgd"]
     V, d, L = np.transpose(measured["cases"]).astype(float)
-    at, band = [" ".join(f"{one:.0f}" for one in case) for case in measured["cases"]], count_band(np.minimum(V, d))
-    samples = numbers("samples at V, d, L =", found, error, draws, law=laws["ours"], band=band, at=at)
+    band = count_band(np.minimum(V, d))
+    samples = numbers("samples at V, d, L =", needed, error, draws, law=laws["ours"], band=band, at=at)
     along = (V == config.n_tokens) & (d == config.dim)
-    law, spread = predicted["length_exponent"]["sgd"], slope_error(L[along] - 1, found[along], error[along])
+    law, spread = predicted["length_exponent"]["sgd"], slope_error(L[along] - 1, needed[along], error[along])
     rivals = {"L^(3/4)": law - 0.25, "√L": law - 0.5, "L²": law + 1}
-    given = {"law": law, "limit": 1, "band": EXPONENT, "scale": DIFFERENCE, "rivals": rivals}
-    samples += numbers("exponent of L", measured["length_exponent"]["sgd"], spread, draws, **given)
+    held_to = {"law": law, "limit": 1, "band": EXPONENT, "scale": DIFFERENCE, "rivals": rivals}
+    samples += numbers("exponent of L", measured["length_exponent"]["sgd"], spread, draws, **held_to)
+    yield "samples", equivalence(samples)
 
     others = {name: law for name, law in laws.items() if name != "ours" and (law > 0).all()}
-    others["any sum"] = sum_of_functions(found, measured["cases"])
-    given = {"law": scaled(laws["ours"], found), "band": band, "at": at}
-    given |= {"rivals": {name: scaled(np.abs(law), found) for name, law in others.items()}}
-    product = numbers("samples at V, d, L =", found, error, draws, **given)
+    others["any sum"] = sum_of_functions(needed, measured["cases"])
+    rivals = {name: scaled(np.abs(law), needed) for name, law in others.items()}
+    held_to = {"law": scaled(laws["ours"], needed), "band": band, "at": at, "rivals": rivals}
+    yield "multiplicative", equivalence(numbers("samples at V, d, L =", needed, error, draws, **held_to))
 
     single, error = measured["one_hot"]["sgd"], measured["one_hot_error"]["sgd"]
     rivals = {"V log V, every label seen": V * np.log(V), "2 L log V": 2 * L * np.log(V)}
     rivals |= {"random vectors": laws["ours"]}
-    given = {"law": predicted["one_hot"]["sgd"], "band": count_band(V), "at": at, "rivals": rivals}
-    orthogonal = numbers("one-hot samples at V, d, L =", single, error, draws, **given)
+    held_to = {"law": predicted["one_hot"]["sgd"], "band": count_band(V), "at": at, "rivals": rivals}
+    yield "orthogonal", equivalence(numbers("one-hot samples at V, d, L =", single, error, draws, **held_to))
 
-    counts, told, errors = np.array(config.per_label), measured["attention"], measured["attention_error"]
-    some, law = counts > 1, predicted["attention"]["weight"]
-    given = {"law": law[some], "band": count_band(config.dim), "at": counts[some]}
-    given |= {"rivals": {"as many as samples": counts[some]}}
-    attention = numbers(
-        "weight of the mark at samples of a label =", told["weight"][some], errors["weight"][some], draws, **given
+    some = np.array(config.per_label) > 1
+    counts, law = np.array(config.per_label)[some], predicted["attention"]["weight"][some]
+    (hits, weight), errors = (
+        [measured[part][key][some] for key in ("hits", "weight")] for part in ("attention", "attention_error")
     )
-    enough = {"least": 2, "three": 3}
-    rivals = {"three samples": (counts >= enough["three"])[some].astype(float)}
-    given = {"law": 1, "band": SIZES, "scale": DIFFERENCE, "at": counts[some], "rivals": rivals}
-    attention += numbers(
-        "share of places found at samples of a label =", told["hits"][some], errors["hits"][some], draws, **given
-    )
+    held_to = {"law": law, "band": count_band(config.dim), "at": counts, "rivals": {"as many as samples": counts}}
+    attention = numbers("weight of the mark at samples of a label =", weight, errors[1], draws, **held_to)
+    held_to = {"law": 1, "band": SIZES, "scale": DIFFERENCE, "at": counts, "rivals": {"three samples": counts >= 3}}
+    attention += numbers("share of places found at samples of a label =", hits, errors[0], draws, **held_to)
+    yield "attention", equivalence(attention)
 
     gain, error = measured["gain"]["polar"], measured["gain_error"]["polar"]
     rivals = {"one in its rest": 1 + 0 * gain, "(8/3π)²": (8 / (3 * np.pi)) ** 2}
-    given = {"law": predicted["gain"]["polar"], "band": SIZES, "at": config.gain_per_label, "rivals": rivals}
-    gains = numbers("gain at samples of a label =", gain, error, draws, **given)
-    given = {"limit": 1, "at": at}
-    fewer = numbers(
-        "gradient's over polar's samples at V, d, L =",
-        1 / measured["ratio"],
-        measured["ratio_error"] / measured["ratio"] ** 2,
-        draws,
-        **given,
-    )
-    verdicts = {"samples": samples, "multiplicative": product, "orthogonal": orthogonal, "attention": attention}
-    verdicts = {name: equivalence(judged) for name, judged in (verdicts | {"gain": gains}).items()}
-    return verdicts | {"muon": order(fewer)} | grid
+    held_to = {"law": predicted["gain"]["polar"], "band": SIZES, "at": config.gain_per_label, "rivals": rivals}
+    yield "gain", equivalence(numbers("gain at samples of a label =", gain, error, draws, **held_to))
+    fewer, error = 1 / measured["ratio"], measured["ratio_error"] / measured["ratio"] ** 2
+    yield "muon", order(numbers("gradient's over polar's samples at V, d, L =", fewer, error, draws, limit=1, at=at))
 
 
-def sum_of_functions(found: np.ndarray, cases: np.ndarray) -> np.ndarray:
+def _labels(cases) -> list[str]:
+    return [" ".join(f"{size:.0f}" for size in case) for case in cases]
+
+
+def sum_of_functions(needed: np.ndarray, cases: np.ndarray) -> np.ndarray:
     """The function of L plus the function of V and d that lies nearest to the sample sizes, relative."""
     parts = [np.unique(part, axis=0, return_inverse=True)[1].ravel() for part in (cases[:, 2:], cases[:, :2])]
     design = np.hstack([np.eye(part.max() + 1)[part] for part in parts])
-    return design @ np.linalg.lstsq(design / found[:, None], np.ones(len(found)), rcond=None)[0]
+    return design @ np.linalg.lstsq(design / needed[:, None], np.ones(len(needed)), rcond=None)[0]

@@ -88,9 +88,9 @@ def _threshold(share: Callable[[int], float], level: float, most: int = _MOST) -
             return float("nan")
     while high - low > max(1, _RESOLUTION * low):
         middle = (low + high) // 2
-        found = share(middle)
-        if found >= level:
-            high, high_share = middle, found
+        reached = share(middle)
+        if reached >= level:
+            high, high_share = middle, reached
         else:
-            low, low_share = middle, found
+            low, low_share = middle, reached
     return expected.crossing(low, high, low_share, high_share, level)

@@ -53,14 +53,14 @@ def test_counts_hold_every_token_of_every_label():
 
 def test_signal_and_noise_are_counted_right():
     V, d, L, n = 128, 128, 32, 40
-    found = []
+    moments = []
     for seed in range(6):
         vectors = samples.sample_vectors(V, d, seed)
         W = samples.value_gradient(vectors, samples.sample_counts(V, L, n, seed)) / n
         scores = (vectors.E + vectors.mark) @ W.T @ vectors.U.T
         off = scores[~torch.eye(V, dtype=torch.bool)]
-        found.append([scores.diagonal().mean().item(), off.var().item(), scores.diagonal().var().item()])
-    mean, rival, own = np.mean(found, 0)
+        moments.append([scores.diagonal().mean().item(), off.var().item(), scores.diagonal().var().item()])
+    mean, rival, own = np.mean(moments, 0)
     laws = expected.logit_variances(V, d, L, n * V)
     assert mean == pytest.approx(1, abs=0.05) and (rival, own) == pytest.approx(laws, rel=0.15)
 
@@ -84,12 +84,12 @@ def test_one_hot_recall_against_simulated_counts():
 
 def test_scores_after_attentions_step_scatter_as_counted():
     V, d, L, n = 128, 128, 128, 4
-    found = []
+    moments = []
     for seed in range(12):
         vectors = samples.sample_vectors(V, d, seed)
         w, _ = samples.attention_step(samples.sample_sequences(V, L, n, seed), vectors)
-        found.append([(vectors.mark @ w).item() / (n * V), (vectors.E @ w / (n * V)).var().item()])
-    (mean, word), (law, _) = np.mean(found, 0), expected.score_variances(V, d, L, n)
+        moments.append([(vectors.mark @ w).item() / (n * V), (vectors.E @ w / (n * V)).var().item()])
+    (mean, word), (law, _) = np.mean(moments, 0), expected.score_variances(V, d, L, n)
     assert mean == pytest.approx((1 - 1 / L) * (n - 1), rel=0.15) and word == pytest.approx(law, rel=0.25)
 
 

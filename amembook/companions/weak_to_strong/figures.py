@@ -14,15 +14,9 @@ def inherited_figure(record: dict) -> Figure:
     order = sorted(predicted["overlap"], key=predicted["overlap"].get)
     for look, name in series(order):
         label = rf"$d_\cap={predicted['overlap'][name]:.0f}$" + (", slanted" if name == "slanted" else "")
-        points(
-            axis,
-            config["pseudo"],
-            measured["student"][name],
-            look._replace(label=label),
-            error=np.array(measured["student_error"][name]),
-            law=predicted["student"][name],
-            scale=predicted["teacher"],
-        )
+        error, law = np.array(measured["student_error"][name]), predicted["student"][name]
+        shown = {"error": error, "law": law, "scale": predicted["teacher"]}
+        points(axis, config["pseudo"], measured["student"][name], look._replace(label=label), **shown)
     axis.axhline(1, color=GREY, lw=1.2, ls=":", label="the teacher")
     axis.axhline(predicted["direct"] / predicted["teacher"], color=GREY, lw=1.2, ls="--", label="strong, true labels")
     frame(axis, "pseudo-labels $N$", "error over the teacher's", log="xy", base=2)

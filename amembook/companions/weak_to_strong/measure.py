@@ -9,15 +9,9 @@ from amemlib.spectral import polar
 
 
 def measure_regression(
-    n_labels: int,
-    weak_dim: int,
-    strong_dim: int,
-    shared: int,
-    cosine: float,
-    pseudo: list[int],
-    repeats: int,
+    n_labels: int, weak_dim: int, strong_dim: int, shared: int, cosine: float, pseudo: list[int], repeats: int,
     seed: int,
-) -> dict:
+) -> dict:  # fmt: skip
     """Mean excess risk of the teacher, of the student by its number of pseudo-labels, and of a student on true ones."""
     generator = np.random.default_rng([seed, shared, round(100 * cosine)])
     weak, strong, student = [], [], []
@@ -26,26 +20,15 @@ def measure_regression(
         weak.append(teacher @ teacher)
         own = students.teach(n_labels, strong_dim, generator)
         strong.append(own @ own)
-        found = [students.learn(teacher, strong_dim, shared, cosine, count, generator) for count in pseudo]
-        student.append([beta @ beta for beta in found])
-    return {
-        "teacher": np.mean(weak),
-        "direct": np.mean(strong),
-        "student": np.mean(student, 0),
-    }
+        learnt = [students.learn(teacher, strong_dim, shared, cosine, count, generator) for count in pseudo]
+        student.append([beta @ beta for beta in learnt])
+    return {"teacher": np.mean(weak), "direct": np.mean(strong), "student": np.mean(student, 0)}
 
 
 def measure_memories(
-    n_items: int,
-    width: int,
-    weak_width: int,
-    strong_width: int,
-    spread: float,
-    overlaps: list[int],
-    copies: list[int],
-    tests: int,
-    seed: int,
-) -> dict:
+    n_items: int, width: int, weak_width: int, strong_width: int, spread: float, overlaps: list[int], copies: list[int],
+    tests: int, seed: int,
+) -> dict:  # fmt: skip
     """Accuracy on fresh paraphrases of a weak memory, and of strong ones by map, overlap and number of paraphrases.
 
     Weak: one polar step on the clean keys, of which it sees the first coordinates. Strong: one step on the weak one's
@@ -58,12 +41,10 @@ def measure_memories(
     test, right = students.paraphrases(V, tests, spread, generator)
     taught, true = students.paraphrases(V, max(copies), spread, generator)
     labels = students.answers(W, U, taught[:, weak])
-    found = {
-        "weak": (students.answers(W, U, test[:, weak]) == right).double().mean().item(),
-        "labels": (labels == true).double().mean().item(),
-    }
+    share = lambda hits: hits.double().mean().item()
+    accuracy = {"weak": share(students.answers(W, U, test[:, weak]) == right), "labels": share(labels == true)}
     for name, spectral_map in MAPS.items():
-        found[name] = {"weak": [], "true": []}
+        accuracy[name] = {"weak": [], "true": []}
         for kind, taught_labels in (("weak", labels), ("true", true)):
             for overlap in overlaps:
                 strong = slice(weak_width - overlap, weak_width - overlap + strong_width)
@@ -72,6 +53,6 @@ def measure_memories(
                     seen = count * n_items
                     G = students.gradient(U, taught[:seen, strong], taught_labels[:seen])
                     guess = students.answers(spectral_map(G), U, test[:, strong])
-                    row.append((guess == right).double().mean().item())
-                found[name][kind].append(row)
-    return found
+                    row.append(share(guess == right))
+                accuracy[name][kind].append(row)
+    return accuracy

@@ -18,8 +18,8 @@ def test_a_student_of_all_that_its_teacher_sees_is_its_teacher():
 def test_a_student_that_shares_nothing_learns_only_noise():
     generator = np.random.default_rng(1)
     teacher = students.teach(30, 6, generator)
-    found = [students.learn(teacher, 4, 0, 1.0, 24, generator) for _ in range(4000)]
-    errors = (np.array(found) ** 2).sum(1)
+    learnt = [students.learn(teacher, 4, 0, 1.0, 24, generator) for _ in range(4000)]
+    errors = (np.array(learnt) ** 2).sum(1)
     assert errors.mean() == pytest.approx(teacher @ teacher * 4 / (24 - 4 - 1), rel=0.05)
 
 
@@ -45,8 +45,8 @@ def test_the_memories_gradient_is_the_librarys():
     emb = am.sample_embeddings(problem, 0, dtype=torch.float64)
     labels = torch.arange(7).repeat_interleave(torch.tensor([5, 3, 2, 1, 1, 1, 1]))
     q = torch.bincount(labels).double() / len(labels)
-    found = students.gradient(emb.U, emb.V[labels], labels)
-    assert torch.allclose(found, am.initial_gradient(emb, q))
+    G = students.gradient(emb.U, emb.V[labels], labels)
+    assert torch.allclose(G, am.initial_gradient(emb, q))
     W = torch.randn(5, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     right = students.answers(W, emb.U, emb.V) == torch.arange(7)
     assert torch.equal(right, am.recovered(W, emb))
@@ -60,9 +60,9 @@ def test_paraphrases_are_keys_with_noise():
 
 
 def test_without_noise_and_overlap_true_answers_teach_what_a_step_stores():
-    told = measure.measure_memories(20, 32, 8, 24, 1e-9, [0, 8], [1, 2], 1, 0)
-    assert told["polar"]["true"][0][0] == told["polar"]["true"][0][1] > told["weak"]
-    assert told["weak"] == told["labels"]
+    accuracy = measure.measure_memories(20, 32, 8, 24, 1e-9, [0, 8], [1, 2], 1, 0)
+    assert accuracy["polar"]["true"][0][0] == accuracy["polar"]["true"][0][1] > accuracy["weak"]
+    assert accuracy["weak"] == accuracy["labels"]
 
 
 FLAWS = [

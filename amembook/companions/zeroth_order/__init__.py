@@ -1,9 +1,17 @@
 """`zeroth-order`: training by forward passes alone, how much slower it is, and what it costs Muon.
 
 On Malladi, Gao, Nichani, Damian, Lee, Chen and Arora, arXiv:2305.17333.
+
+Claim: zeroth-order methods, which need two forward passes and no backpropagation, are theorized to be catastrophically
+slow for large models (abstract); if the Hessian has a low local effective rank the slowdown goes by that rank and not
+by the number of parameters (as others tell its theory).
+
+Caveats: on quadratics nothing is random. A mean count is judged where four or more are expected; an exponent has the
+interval of 200 resamples, in which draws of different d are independent.
 """
 
 from dataclasses import dataclass
+from itertools import product
 from typing import Annotated
 
 from amembook.companions.zeroth_order.judge import judge, summarise
@@ -22,13 +30,7 @@ from amembook.run.base import (
     draws,
     each,
 )
-
-PAPER = "arXiv:2305.17333"
-CLAIM = (
-    "zeroth-order methods, which need two forward passes and no backpropagation, are theorized to be catastrophically "
-    "slow for large models (abstract); if the Hessian has a low local effective rank the slowdown goes by that rank "
-    "and not by the number of parameters (as others tell its theory)"
-)
+from amembook.run.studies import headline
 
 
 def _check_level(name: str, value: float) -> None:
@@ -84,35 +86,25 @@ class ZerothConfig(Config):
 def grids(config: ZerothConfig) -> dict[str, Grid]:
     """Quadratics by parameters and copies; curvatures and gains by d; items by map, α, d and K; all K at one d."""
     seeds = {"seed": draws(config)}
-    law = {
-        f"{alpha:g}/{dim}": {
-            "alpha": alpha,
-            "dim": dim,
-            "estimates": _doubled(dim ** (2 * alpha + 1), config.lowest, config.highest),
-        }
-        for alpha in config.alphas
-        for dim in config.dims
-    }
-    sgd = {
-        dim: {"dim": dim, "estimates": _doubled(dim, config.sgd_lowest, config.sgd_highest)} for dim in config.sgd_dims
-    }
+    law, sgd = {}, {}
+    for alpha, dim in product(config.alphas, config.dims):
+        estimates = _doubled(dim ** (2 * alpha + 1), config.lowest, config.highest)
+        law[f"{alpha:g}/{dim}"] = {"alpha": alpha, "dim": dim, "estimates": estimates}
+    for dim in config.sgd_dims:
+        sgd[dim] = {"dim": dim, "estimates": _doubled(dim, config.sgd_lowest, config.sgd_highest)}
     sizes = [(count, config.base_copies) for count in config.parameters]
     sizes += [(config.base_parameters, count) for count in config.copies]
     # one size is in both rows
     quadratic = {f"{count}/{copies}": {"n_parameters": count, "copies": copies} for count, copies in sizes}
-    whole = {"map_name": ("sgd", "polar")}
+    many = {"case": sgd, "seed": draws(config, config.sgd_seeds)}
+    whole = {"map_name": ("sgd", "polar")} | seeds
     return {
         "quadratic": Grid(measure_quadratic, {"case": quadratic}),
         "rank": Grid(measure_rank, {"dim": config.rank_dims} | seeds),
         "gain": Grid(measure_gain, {"dim": config.gain_dims} | seeds),
         "polar": Grid(measure_counts, {"case": law} | seeds, map_name="polar"),
-        "sgd": Grid(
-            measure_counts,
-            {"case": sgd, "seed": draws(config, config.sgd_seeds)},
-            map_name="sgd",
-            repeats=config.sgd_repeats,
-        ),
-        "whole": Grid(measure_counts, whole | seeds, dim=config.dims[-1], estimates=_powers_of_four(config)),
+        "sgd": Grid(measure_counts, many, map_name="sgd", repeats=config.sgd_repeats),
+        "whole": Grid(measure_counts, whole, dim=config.dims[-1], estimates=_powers_of_four(config)),
     }
 
 
@@ -123,38 +115,20 @@ def _doubled(unit: float, lowest: int, highest: int) -> list[float]:
 def _powers_of_four(config: ZerothConfig) -> list[float]:
     """Powers of four from 1 to 4 d^(2α + 1), at the largest d."""
     last = 4 * config.dims[-1] ** (2 * config.alpha + 1)
-    found = [1.0]
-    while found[-1] < last:
-        found.append(4 * found[-1])
-    return found
+    powers = [1.0]
+    while powers[-1] < last:
+        powers.append(4 * powers[-1])
+    return powers
 
 
 EXPERIMENT = Experiment(
     name="zeroth-order",
-    purpose="how much slower forward passes alone are than a gradient, by curvature; how many of them Muon needs",
+    purpose=headline(__doc__),
     profiles={
         "smoke": ZerothConfig(
-            base_parameters=64,
-            base_copies=2,
-            parameters=(16, 64),
-            copies=(1, 4),
-            rank_items=64,
-            rank_dims=(4, 8),
-            gain_items=16,
-            gain_dims=(4, 8),
-            levels=(1.0,),
-            directions=20,
-            n_items=64,
-            dims=(6, 8),
-            sgd_dims=(8, 12),
-            alphas=(1.5,),
-            lowest=-6,
-            highest=0,
-            sgd_lowest=0,
-            sgd_highest=1,
-            repeats=1,
-            sgd_repeats=1,
-            seeds=2,
+            base_parameters=64, base_copies=2, parameters=(16, 64), copies=(1, 4), rank_items=64, rank_dims=(4, 8),
+            gain_items=16, gain_dims=(4, 8), levels=(1.0,), directions=20, n_items=64, dims=(6, 8), sgd_dims=(8, 12),
+            alphas=(1.5,), lowest=-6, highest=0, sgd_lowest=0, sgd_highest=1, repeats=1, sgd_repeats=1, seeds=2,
             sgd_seeds=2,
         ),
         "cpu": ZerothConfig(),
@@ -163,4 +137,4 @@ EXPERIMENT = Experiment(
     summarise=summarise,
     judge=judge,
     unseen_from=5350,
-)
+)  # fmt: skip

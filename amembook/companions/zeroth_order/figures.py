@@ -44,7 +44,7 @@ def exponents_figure(record: dict) -> Figure:
     name_lines(axes[0])
     names = [f"{alpha:g}" for alpha in alphas]
     interval = [measured["interval"][name] for name in names]
-    slopes, law = ([told["exponent"][name] for name in names] for told in (measured, predicted))
+    slopes, law = ([part["exponent"][name] for name in names] for part in (measured, predicted))
     points(axes[1], alphas, slopes, optimizer("polar"), interval=interval, law=law)
     axes[1].plot(alphas, 2 * alphas + 1, ":", color=GREY, lw=1.4, label=r"$2\alpha+1$")
     axes[1].axhline(2, color=GREY, lw=1.2, ls="--", label="the parameters")

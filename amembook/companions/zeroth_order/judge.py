@@ -5,14 +5,14 @@ import math
 import numpy as np
 
 from amembook.companions.zeroth_order import expected
-from amembook.run.base import Results, slope, standard_error
+from amembook.run.base import Results, slope
 from amembook.run.claims import check, count_band, count_error, equivalence, exponents, numbers
+from amembook.run.study import means
 from amemlib import theory
 from amemlib.problem import Problem
 from amemlib.scaling import first_crossing, fit_exponent
 
-FEWEST = 4.0
-"""From what expected count on a mean count is held to it."""
+FEWEST = 4.0  # from what expected count on a mean count is held to it
 _RESAMPLES = 200
 
 
@@ -34,20 +34,18 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
         predicted["quadratic"][name] = rows["start"]
 
     ratio = results.array("rank", "ratio")
-    measured["rank"], measured["rank_error"] = ratio.mean(1), standard_error(ratio)
+    measured |= means({"rank": ratio})
     fit = fit_exponent(config.rank_dims, ratio)
     measured["rank_exponent"], measured["rank_interval"] = fit.slope, [fit.low, fit.high]
     p = Problem.power_law(config.rank_items, 1, config.alpha).frequencies
     predicted["rank"] = [expected.slowdown(p, dim) for dim in config.rank_dims]
-    for key in ("gain", "gradient", "slowdown", "level"):
-        values = results.array("gain", key)
-        measured[key], measured[f"{key}_error"] = values.mean(1), standard_error(values)
+    measured |= means({key: results.array("gain", key) for key in ("gain", "gradient", "slowdown", "level")})
 
     laws = {f"{alpha:g}": ("polar", alpha, config.dims, expected.polar_count) for alpha in config.alphas}
     laws["sgd"] = "sgd", config.alpha, config.sgd_dims, expected.sgd_count
     rows = ("counts", "counts_error", "estimates", "half", "exponent", "interval")
-    for told in (measured, predicted):
-        told.update({name: {} for name in rows})
+    for part in (measured, predicted):
+        part |= {name: {} for name in rows}
     for name, (measure, alpha, dims, count) in laws.items():
         labels = dims if name == "sgd" else [f"{name}/{dim}" for dim in dims]
         _tell(measured, predicted, results, measure, labels, name, alpha, dims, config.n_items, count)
@@ -114,8 +112,8 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     verdicts = {"quadratic": check(less, name="exponent in the parameters less that in the copies")}
 
     dims = config.rank_dims
-    given = {"law": predicted["rank"], "band": count_band(dims), "at": dims}
-    rank = numbers("tr H/h at d =", measured["rank"], measured["rank_error"], draws, **given)
+    held_to = {"law": predicted["rank"], "band": count_band(dims), "at": dims}
+    rank = numbers("tr H/h at d =", measured["rank"], measured["rank_error"], draws, **held_to)
     fit = measured["rank_exponent"], measured["rank_interval"]
     powers = {"√d": 0.5, "d^(5/4)": 1.25, "d²": 2.0}
     law = slope(dims, predicted["rank"])
@@ -123,27 +121,22 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
 
     gain, at = measured["gain"], [f"{d}, {level:g}" for d in config.gain_dims for level in config.levels]
     parameters = np.array(config.gain_dims)[:, None] ** 2
-    rivals = {
-        "slowdown by the parameters": measured["slowdown"] / (parameters + 2),
-        "no slowdown": measured["slowdown"],
-    }
-    given = {"law": 1, "band": count_band(config.gain_dims)[:, None], "at": at, "rivals": rivals}
-    verdicts["gain"] = equivalence(
-        numbers("gain over a quadratic's at d, loss =", gain, measured["gain_error"], draws, **given)
-    )
+    slow = measured["slowdown"]
+    rivals = {"slowdown by the parameters": slow / (parameters + 2), "no slowdown": slow}
+    held_to = {"law": 1, "band": count_band(config.gain_dims)[:, None], "at": at, "rivals": rivals}
+    gains = numbers("gain over a quadratic's at d, loss =", gain, measured["gain_error"], draws, **held_to)
+    verdicts["gain"] = equivalence(gains)
 
-    def counted(found, error, law, at, draws: int, rivals: dict | None = None, name: str = "items at") -> list[dict]:
-        found, error, law = (np.asarray(x, dtype=float) for x in (found, error, law))
+    def counted(name: str, counts, error, law, at, draws: int, rivals: dict) -> list[dict]:
         enough = law >= FEWEST
-        others = {key: np.asarray(own)[enough] for key, own in (rivals or {}).items()}
-        band = count_band(config.dims[0])
-        given = {"law": law[enough], "band": band, "rivals": others, "at": np.array(at)[enough.ravel()]}
-        return numbers(name, found[enough], error[enough], draws, **given)
+        held_to = {"law": law[enough], "band": count_band(config.dims[0]), "at": np.array(at)[enough.ravel()]}
+        held_to |= {"rivals": {key: own[enough] for key, own in rivals.items()}}
+        return numbers(name, counts[enough], error[enough], draws, **held_to)
 
     def passes(name: str, dims, limit: float, rivals: dict, draws: int) -> list[dict]:
         at = [f"{name}, {d}, {K:.2g}" for d, row in zip(dims, measured["estimates"][name], strict=True) for K in row]
-        told = (measured["counts"][name], measured["counts_error"][name], predicted["counts"][name])
-        judged = counted(*told, at, draws, name="items at law, d, K =")
+        counts = measured["counts"][name], measured["counts_error"][name], predicted["counts"][name]
+        judged = counted("items at law, d, K =", *counts, at, draws, {})
         fit = measured["exponent"][name], measured["interval"][name]
         return judged + exponents(f"exponent of d, {name}", *fit, predicted["exponent"][name], limit, rivals, draws)
 
@@ -161,5 +154,5 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     noise = {"sgd": {"as Muon": law["polar"]}, "polar": {"as SGD": law["sgd"]}}
     noise["polar"]["noise as of K²"] = np.r_[law["polar"][::2], np.full(len(law["polar"]) // 2, law["polar"][-1])]
     for name, rivals in noise.items():
-        judged += counted(whole[name], whole[f"{name}_error"], law[name], at, draws, rivals, f"items by {name} at K =")
+        judged += counted(f"items by {name} at K =", whole[name], whole[f"{name}_error"], law[name], at, draws, rivals)
     return verdicts | {"counts": equivalence(judged)}

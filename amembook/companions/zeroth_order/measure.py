@@ -34,8 +34,8 @@ def measure_rank(rank_items: int, dim: int, alpha: float, seed: int) -> dict:
     """tr H/h of the memory at W = 0."""
     problem = Problem.power_law(rank_items, dim, alpha)
     emb = sample_embeddings(problem, seed, dtype=torch.float64)
-    told = passes.curvatures(torch.zeros(dim, dim, dtype=torch.float64), emb, problem.frequencies)
-    return {"ratio": told["trace"] / told["curvature"]}
+    at_zero = passes.curvatures(torch.zeros(dim, dim, dtype=torch.float64), emb, problem.frequencies)
+    return {"ratio": at_zero["trace"] / at_zero["curvature"]}
 
 
 def measure_gain(
@@ -53,7 +53,7 @@ def measure_gain(
     generator = torch.Generator().manual_seed(seed)
     W = torch.zeros(dim, dim, dtype=torch.float64)
     start = now = float(loss(W))
-    told = {"gain": [], "gradient": [], "slowdown": [], "level": []}
+    gains = {"gain": [], "gradient": [], "slowdown": [], "level": []}
     for level in levels:
         for _ in range(_BLOCK):
             if now <= level * start:
@@ -68,11 +68,11 @@ def measure_gain(
         steps = torch.stack([rate * passes.estimate(loss, W, one[None], width) for one in z])
         drops = torch.cat([now - loss(W - block) for block in steps.split(_BLOCK)])
         best = max(float(now - loss(W + factor / h * G)) for factor in (0.25, 0.5, 1.0, 2.0, 4.0))
-        told["gain"].append(float(drops.mean()) / (square * rate / 2))
-        told["gradient"].append(best / (square / h / 2))
-        told["slowdown"].append(passes.slowdown(trace, h))
-        told["level"].append(now / start)
-    return told
+        gains["gain"].append(float(drops.mean()) / (square * rate / 2))
+        gains["gradient"].append(best / (square / h / 2))
+        gains["slowdown"].append(passes.slowdown(trace, h))
+        gains["level"].append(now / start)
+    return gains
 
 
 def noise_stream(seed: int, dim: int, place: int) -> np.random.Generator:

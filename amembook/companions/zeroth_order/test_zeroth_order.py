@@ -19,13 +19,13 @@ def memory(n_items=12, dim=5, seed=0):
 def test_forward_passes_give_the_gradient_along_the_direction():
     problem, emb = memory()
     W, z = torch.randn(2, 5, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    found = passes.estimate(lambda X: passes.loss(X, emb, problem.frequencies), W, z[None], 1e-4)
+    estimate = passes.estimate(lambda X: passes.loss(X, emb, problem.frequencies), W, z[None], 1e-4)
     G = am.gradient(W, emb, problem.frequencies)
-    assert torch.allclose(found, -(G * z).sum() * z, rtol=1e-6)
+    assert torch.allclose(estimate, -(G * z).sum() * z, rtol=1e-6)
     # all entries of W one by one are the gradient
     basis = torch.eye(25, dtype=torch.float64).reshape(25, 5, 5)
-    found = passes.estimate(lambda X: passes.loss(X, emb, problem.frequencies), W, basis, 1e-4)
-    assert torch.allclose(25 * found, -G, atol=1e-8)
+    estimate = passes.estimate(lambda X: passes.loss(X, emb, problem.frequencies), W, basis, 1e-4)
+    assert torch.allclose(25 * estimate, -G, atol=1e-8)
 
 
 def test_an_average_of_estimates_has_the_law_that_is_drawn_from():
@@ -60,12 +60,12 @@ def test_curvatures_are_those_of_the_hessian():
     problem, emb = memory(6, 3)
     p = problem.frequencies
     W = torch.randn(3, 3, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
-    told = passes.curvatures(W, emb, p)
+    measured = passes.curvatures(W, emb, p)
     H = torch.autograd.functional.hessian(lambda X: passes.loss(X, emb, p), W).reshape(9, 9)
     g = am.gradient(W, emb, p).flatten()
-    assert torch.allclose(told["G"].flatten(), g)
-    assert told["trace"] == pytest.approx(float(H.trace()))
-    assert told["curvature"] == pytest.approx(float(g @ H @ g / (g @ g)))
+    assert torch.allclose(measured["G"].flatten(), g)
+    assert measured["trace"] == pytest.approx(float(H.trace()))
+    assert measured["curvature"] == pytest.approx(float(g @ H @ g / (g @ g)))
 
 
 def test_steps_of_an_isotropic_quadratic_are_those_of_its_rank():
