@@ -27,7 +27,7 @@
 
   const COLUMNS = 64, ROWS = 25, PITCH = 6.2, GAP = 18;
 
-  /* A dot a fact, as bright as its probability of being recalled; the first d of them stand apart. */
+  /* A dot a fact, the bluer, the likelier it is recalled; the first d of them stand apart. */
   function dots(box, raw, say) {
     const lam = LAMBDAS[raw.lambda], { q, probability, capacity } = recalled(lam), svg = box.querySelector("svg");
     if (!svg.querySelector("circle")) {
@@ -43,7 +43,7 @@
     for (let i = 0, k = 0; i < q.values.length && k < lit.length; i++) {
       for (let n = 0; n < q.counts[i] && k < lit.length; n++) lit[k++].style.opacity = probability[i].toFixed(3);
     }
-    svg.setAttribute("aria-label", `The ${format(lit.length)} most frequent facts as dots, the recalled ones bright: about ${whole(capacity)}`);
+    svg.setAttribute("aria-label", `The ${format(lit.length)} most frequent facts as dots, the recalled ones blue: about ${whole(capacity)}`);
     box.dataset.capacity = capacity;
     say(`${nameOf(lam)}: ${whole(capacity)} of ${format(MEMORY.nItems)} facts recalled`);
     return { lambda: nameOf(lam) };
@@ -68,9 +68,9 @@
   function loud(box, raw, say) {
     const lam = LAMBDAS[raw.lambda], rank = RANKS[raw.rank], state = between(lam);
     const { p, own, size, needed } = core.scores(state, rank), highest = 2.5, wrong = 40, [bars, shape] = box.querySelectorAll("svg");
-    const text = `Scores of the answers to a question about fact ${rank}, in units of what wins nine times in ten: the right answer `
+    const text = `Scores of the answers to a question about fact ${rank}, in units of a score that wins nine times in ten: the right answer `
       + `${short(own / needed)}; the leak of fact 1 ${short(size[0] / needed)}, of fact ${wrong} ${short(size[p.start.findIndex((at) => at >= wrong - 1)] / needed)}`;
-    const plot = plots.axes(bars, [0, wrong + 9], [0, 0.5, 1, 1.5, 2, highest], "rank of the fact that leaks in", "score, over what wins", text, false, [1, 10, 20, 30, 40]);
+    const plot = plots.axes(bars, [0, wrong + 9], [0, 0.5, 1, 1.5, 2, highest], "rank of the fact that leaks in", "score, over what wins 9 in 10", text, false, [1, 10, 20, 30, 40]);
     const bar = (x, width, score, type) => {
       const top = plot.y(Math.min(score, highest)), left = plot.x(x - width / 2);
       plots.element("rect", { x: left, width: plot.x(x + width / 2) - left, y: top, height: plot.y(0) - top, class: "bar " + type }, bars);
@@ -84,7 +84,7 @@
     plots.line(plot, [[0, 1], [wrong + 9, 1]], "here");
     plots.spectrum(shape, law(0), t0(0), lam, [state.optimizer], "singular value, from rare to frequent");
     box.dataset.own = own / needed;
-    say(`${nameOf(lam)}: the right answer to fact ${rank} reaches ${times(own / needed)} of what wins; the most frequent fact leaks ${times(size[0] / needed)} into it`);
+    say(`${nameOf(lam)}: the right answer to fact ${rank} has ${times(own / needed)} of what wins 9 times in 10; the most frequent fact leaks ${times(size[0] / needed)}`);
     return { lambda: nameOf(lam), rank: `fact ${rank}` };
   }
 

@@ -59,6 +59,7 @@ def test_the_slider_from_sgd_to_muon_counts_as_the_library_does(problem, t0):
     told = re.search(r"SGD recalls (\d+), .*? it is ([\d, ]+), and at the end (\d+)", TEXT).groups()
     assert [int(told[0]), int(told[2])] == [round(count) for count in ends]
     assert [int(word) for word in told[1].split(",")] == [round(count) for count in counts[:4]]
+    assert max(counts) == counts[4] and f"(just before, {counts[4]:.0f})" in TEXT
     assert f"{ends[1] / ends[0]:.0f} times as many facts" in TEXT
 
 
@@ -82,6 +83,18 @@ def test_the_scores_of_one_question_are_the_librarys(problem, t0, rank):
 
 @pytest.mark.process
 @needs_node
+def test_under_sgd_leaks_have_either_sign(problem):
+    own, needed, chances = in_node("""JSON.stringify([amemEngine.scores(state("sgd"), 10).own,
+        amemEngine.scores(state("sgd"), 10).needed, [...amemEngine.predict(state("sgd")).probability].slice(0, 10)])""")
+    assert f"with {own / needed:.2f} fact 10 still wins six times in ten" in TEXT and round(chances[9], 1) == 0.6
+    signed = am.equivalents.sgd_capacity_constant(ALPHA) * DIM ** (0.5 / ALPHA)
+    rest = signed - am.expected_capacity(problem, "sgd")
+    assert (f"{DIM ** (0.5 / ALPHA):.0f} for 256", f"{signed:.0f}", f"{rest:.0f}") == ("6 for 256", "17", "4")
+    assert "6 for 256 dimensions. Leaks have either sign, which makes it 17, and the small ones take four." in TEXT
+
+
+@pytest.mark.process
+@needs_node
 @pytest.mark.parametrize("dim", [4, 256, 4096])
 def test_the_largest_overlap_is_that_of_random_directions(dim):
     shown = in_node(f"amemEngine.overlaps({dim}, {N_ITEMS}).largest")
@@ -99,8 +112,8 @@ def test_the_text_says_what_the_records_say():
     assert (steps["config"]["seeds"], steps["config"]["sgd_seeds"]) == (8, 32)
     [text] = read_records("accuracy", "confirm-text")
     extra = [text["measured"]["text"]["extra_loss"][key][-1] for key in ("mean", "low", "high")]
-    told = re.search(r"differs by (\S+) nats, between (\S+) and (\S+?)\. ", TEXT).groups()
-    assert list(told) == [f"{value:.3f}".replace("-", "−").replace("−0.000", "0.000") for value in extra]
+    told = re.search(r"lower by (\S+) nats \(95 % interval: (\S+) to (\S+)\)", TEXT).groups()
+    assert list(told) == [f"{-value:.3f}".replace("-0.000", "0.000") for value in (extra[0], extra[2], extra[1])]
     schedules = {record["config"]["dims"][0]: record for record in read_records("schedules")}
     first = schedules[1024]["measured"]
     second = schedules[256]["measured"]
@@ -124,7 +137,7 @@ def test_the_staircase_holds_where_it_is_shown_and_below_it_the_sentence_does():
     assert dims[:2] == [64, 128]
     for muon, sgd, best in zip(counts["smoothed_half"][:2], counts["sgd_half"][:2], (3, 4), strict=True):
         assert int(np.argmax(muon)) + 1 == best and sgd[3] < muon[3] and sgd[4] > muon[4]
-    assert "At *d* = 128 and below, Muon forgets again after its third or fourth step, and at the fifth SGD" in TEXT
+    assert "128 and below (not shown) Muon forgets again after its third or fourth step, and at the fifth SGD" in TEXT
 
 
 def test_what_one_gradient_can_give_is_what_was_counted(problem):

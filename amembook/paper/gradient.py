@@ -30,6 +30,23 @@ def facts_figure(s, frequencies, scale: float, running: dict) -> Figure:
     return figure
 
 
+def shares_figure(curve, drawn) -> Figure:
+    """A rare fact's mean share in each direction, the loudest first, over its mean: derived, and drawn in blocks.
+
+    curve: (d,). drawn: (m,) means over blocks of d / m directions. Both in any unit.
+    """
+    figure, (axis,) = new_axes()
+    curve, drawn, [(look, _)] = np.asarray(curve), np.asarray(drawn), kinds(["shares"])
+    width = len(curve) / len(drawn)
+    axis.plot(np.arange(1, len(curve) + 1), curve / curve.mean(), "-", color=look.colour, lw=1.5, label="derived")
+    middles = (np.arange(len(drawn)) + 0.5) * width + 0.5
+    points(axis, middles, drawn / drawn.mean(), look._replace(label="one gradient"))
+    axis.axhline(1, color=GREY, lw=1, ls="--")
+    frame(axis, f"direction, of {len(curve)}, the loudest first", "mean share / its mean", zero=True)
+    key(axis)
+    return figure
+
+
 def letters_figure(frequencies, s, scale: float, capacity: float) -> Figure:
     """The letters p, s, t₀, d and m in their places: frequencies (N,) and singular values s (d,), by rank."""
     figure, (axis,) = new_axes()

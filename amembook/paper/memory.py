@@ -5,7 +5,6 @@ from matplotlib.figure import Figure
 
 from amembook.figures.style import (
     GREY,
-    MAPS,
     PALE,
     frame,
     key,
@@ -24,12 +23,13 @@ def counts_figure(dims, seed_counts: dict, predicted: dict, n_items: int) -> Fig
     seed_counts: map ↦ (len(dims), seeds) counts. predicted: map ↦ (len(dims),) expected counts.
     """
     figure, (axis,) = new_axes()
+    names = {"polar": "Muon", "sgd": "SGD"}
     for name, counts in seed_counts.items():
-        points(axis, dims, np.reshape(counts, (len(dims), -1)), optimizer(name), law=predicted[name])
+        points(axis, dims, np.reshape(counts, (len(dims), -1)), optimizer(name, names[name]), law=predicted[name])
     axis.axhline(n_items, color=GREY, lw=1, ls="--", label=f"all {n_items} facts")
     axis.plot(dims, dims, color=GREY, lw=1, ls=":", label="$d$ facts")
-    frame(axis, "embedding dimension $d$", "recalled facts", log="xy", base=2)
-    places = {MAPS["polar"].label: (2, (-8, 6)), MAPS["sgd"].label: (3, (0, -12)), "$d$ facts": (3, (8, -4))}
+    frame(axis, "dimensions $d$", "recalled facts", log="xy", base=2)
+    places = {"Muon": (2, (-8, 6)), "SGD": (3, (0, -12)), "$d$ facts": (3, (8, -4))}
     name_lines(axis, places=places | {f"all {n_items} facts": (0, (4, -9))})
     return figure
 

@@ -90,7 +90,8 @@ def signal_figure(panels: dict) -> Figure:
         frame(axis, "rank $i$ of the fact asked", title=MAPS[name].label.split()[0], log="x")
         axis.set_yscale("symlog", linthresh=1)
     axes[0].set_ylabel("logit / size of a leak")
-    name_lines(axes[0], places={"best rival": (28, (0, 14)), "own (signal)": (28, (0, -12))})
+    for axis, (at, up) in zip(axes, ((28, 14), (9, -12)), strict=False):
+        name_lines(axis, places={"best rival": (at, (0, up)), "own (signal)": (at, (0, -12))})
     key(axes[0], below=2)
     return figure
 
