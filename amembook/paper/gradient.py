@@ -48,7 +48,7 @@ def shares_figure(curve, drawn) -> Figure:
 
 
 def letters_figure(frequencies, s, scale: float, capacity: float) -> Figure:
-    """The letters p, s, t₀, d and m in their places: frequencies (N,) and singular values s (d,), by rank."""
+    """The letters p, s, t₀, d, m, N and α in their places: frequencies (N,) and singular values s (d,), by rank."""
     figure, (axis,) = new_axes()
     # the last ones are chance
     shown = np.unique(np.geomspace(1, 0.95 * len(s), 40).astype(int))
@@ -61,6 +61,9 @@ def letters_figure(frequencies, s, scale: float, capacity: float) -> Figure:
         axis.annotate(letter, (place, 0.96), (-4 if side == "right" else 4, 0), ("data", "axes fraction"),
                       "offset points", ha=side, va="top")  # fmt: skip
     axis.annotate("$t_0$", (1, scale), (4, 3), textcoords="offset points")
+    last, middle = (np.asarray(frequencies)[rank - 1] for rank in (len(frequencies), 20 * len(s)))
+    axis.annotate("$N$", (len(frequencies), last), (-3, 8), textcoords="offset points", ha="center")
+    axis.annotate(r"slope $-\alpha$", (20 * len(s), middle), (6, 4), textcoords="offset points")
     frame(axis, "rank, the largest first", "size", log="xy")
     key(axis, loc="lower left")
     return figure

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, name_lines, new_axes, points, series
+from amembook.figures.style import GREY, frame, key, name_lines, new_axes, points, series
 from amembook.practice.knee import ARMS, FIRST, LAST, slope
 
 
@@ -39,8 +39,9 @@ def knee_figure(records: list[dict]) -> Figure:
     axes[0].annotate(r"memory's $\rho(x)$", (reach[dial[0]], predicted["rho"][dial[0]]), (-4, 8), **beside)
     lift = {arm: np.mean(values) for arm, values in predicted["lift"].items() if arm in reach and arm != FIRST}
     axes[0].plot([reach[a] for a in lift], [*lift.values()], "x", color=GREY)
-    axes[0].annotate("lift over plateau", (reach[dial[2]], lift[dial[2]]), (7, -4), **beside)
+    axes[0].annotate("lift", (reach[dial[2]], lift[dial[2]]), (7, -4), **beside)
     frame(axes[0], r"reach $x$ at half time", "share of the gain kept", log="x")
+    key(axes[0], loc="lower right")
     frame(axes[1], r"slope $\Lambda$", "test loss, nats a word", log="x")
     places = {f"{r['config']['steps']} steps": (-1, (-0.01, 14)) for r in records}
     name_lines(axes[1], places=places | {"CANS": (-1, (0, 14))})
