@@ -99,7 +99,12 @@ STATEMENTS = {
     ),
     "Figure 1": Again(ONE_STEP, BOTH, ("polar", "sgd"), 4),
     "Figure 2": Again("one-step/confirm-alpha-2", MUON_DIMS | {"seeds": 24}, ("polar",), 2, idle=NO_SGD, **at_dims),
-    "Figure 3": Again(BATCH, {"dims": (64, 128, 256), "seeds": 24, "sgd_dims": (1024, 4096)}, ("polar", "sgd"), 4),
+    "Figure 3": Again(
+        "critical-batch/figures",
+        {"dims": (256,), "sgd_dims": (4096, 16_384), "sgd_seeds": 40, "sgd_predicted_seeds": 40},
+        ("polar", "sgd"),
+        5,
+    ),
     "Optimizers, the sign": Again("optimizers/confirm", {"dims": (128, 256)}, ("sign", "logits"), 1),
     "Optimizers, low rank": Again("optimizers/confirm", {"dims": (128, 256)}, ("rank", "dion"), 1),
     "Schedules, items kept": Again(*SCHEDULE, ("counts",), 1),

@@ -603,14 +603,6 @@ EXPERIMENT = Experiment(
             first_step=3,
             first_seed=53_000,
         ),
-        "theta": DeflationConfig(
-            dims=(256, 512),
-            seeds=40,
-            parts=("population",),
-            rules=("smoothed_sign",),
-            growth=("ends",),
-            first_seed=44_800,
-        ),
         "theta-many": DeflationConfig(
             dims=(256, 512),
             seeds=144,

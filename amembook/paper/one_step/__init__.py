@@ -231,9 +231,6 @@ EXPERIMENT = Experiment(
         ),
         "cpu": OneStepConfig(),
         "confirm": OneStepConfig(seeds=8, first_seed=4050),
-        "prefix": OneStepConfig(
-            dims=(256, 512, 1024), seeds=40, parts=("one_step",), growth=("ends",), first_seed=43_000
-        ),
         "prefix-many": OneStepConfig(
             dims=(256, 1024), seeds=80, parts=("one_step",), growth=("ends",), first_seed=53_300
         ),
