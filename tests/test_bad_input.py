@@ -334,7 +334,7 @@ RUN = ["run", "one-step", "--profile", "smoke"]
 COMMANDS = [
     (["run", "two-step"], ["experiment", "'two-step'", "one-step"]),
     (["show", "two-step"], ["experiment", "'two-step'", "one-step"]),
-    (["run", "one-step", "--profile", "huge"], ["profile", "'huge'", "smoke, cpu, confirm, prefix-many, gpu, rehearsal"]),
+    (["run", "one-step", "--profile", "huge"], ["profile", "'huge'", "confirm, prefix-many, gpu, rehearsal"]),
     ([*RUN, "--set", "gamma=1"], ["key", "'gamma'", "alpha", "lam_over_t0"]),
     ([*RUN, "--set", "alpha"], ["--set", "'alpha'", "KEY=VALUE"]),
     ([*RUN, "--set", "alpha=steep"], ["alpha", "'steep'", "a number"]),
