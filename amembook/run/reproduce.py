@@ -101,7 +101,7 @@ STATEMENTS = {
     "Figure 2": Again("one-step/confirm-alpha-2", MUON_DIMS | {"seeds": 24}, ("polar",), 2, idle=NO_SGD, **at_dims),
     "Figure 3": Again(
         "critical-batch/figures",
-        {"dims": (256,), "sgd_dims": (4096, 16_384), "sgd_seeds": 40, "sgd_predicted_seeds": 40},
+        {"dims": (128, 256), "sgd_dims": (4096, 16_384), "sgd_seeds": 40, "sgd_predicted_seeds": 40},
         ("polar", "sgd"),
         5,
     ),
