@@ -103,7 +103,7 @@ STATEMENTS = {
         "critical-batch/figures",
         {"dims": (128, 256), "sgd_dims": (4096, 16_384), "sgd_seeds": 40, "sgd_predicted_seeds": 40},
         ("polar", "sgd"),
-        5,
+        6,
     ),
     "Optimizers, the sign": Again("optimizers/confirm", {"dims": (128, 256)}, ("sign", "logits"), 1),
     "Optimizers, low rank": Again("optimizers/confirm", {"dims": (128, 256)}, ("rank", "dion"), 1),
