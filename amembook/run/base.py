@@ -259,7 +259,7 @@ def slope_error(x, y, error) -> float:
 
 def first_reached(x, values, level: float, start: float = math.nan) -> float:
     """The first x at which values, linear between their points, reach a level; `start` where they do from the first on,
-    NaN where they never do."""
+    NaN where they never do. (`amemlib.scaling.first_crossing` is linear in logarithms and refuses both.)"""
     values = np.asarray(values, dtype=float)
     above = np.flatnonzero(values >= level)
     if not len(above) or above[0] == 0:

@@ -56,7 +56,7 @@ def by_part(config, results: Results, summaries: Mapping[str, Callable]) -> tupl
 
 def claims_by_part(config, measured: dict, predicted: dict, claims: Mapping[str, Callable]) -> dict[str, dict]:
     """The verdicts on the parts that a config measures, from the claims of each part: a dict, or pairs."""
-    own = [dict(of_part(config, measured, predicted)) for part, of_part in claims.items() if part in config.parts]
+    own = [dict(judge(config, measured, predicted)) for part, judge in claims.items() if part in config.parts]
     return {name: verdict for verdicts in own for name, verdict in verdicts.items()}
 
 
