@@ -611,6 +611,16 @@ EXPERIMENT = Experiment(
             growth=("ends",),
             first_seed=53_100,
         ),
+        # the growth to the fourth step, which 144 draws over a factor of two left open, over one of four
+        "theta-ends": DeflationConfig(
+            dims=(256, 1024),
+            n_items=65_536,
+            seeds=40,
+            parts=("population",),
+            rules=("smoothed_sign",),
+            growth=("ends",),
+            first_seed=55_000,
+        ),
         "polar": DeflationConfig(
             dims=(256, 512, 1024),
             n_items=65_536,
