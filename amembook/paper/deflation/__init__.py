@@ -583,15 +583,6 @@ EXPERIMENT = Experiment(
             first_seed=44_000,
         ),
         "batches": DeflationConfig(seeds=64, parts=("batches",), growth=("ends",), first_seed=44_600),
-        "late": DeflationConfig(
-            dims=(256, 512),
-            seeds=64,
-            parts=("population",),
-            rules=("sgd",),
-            growth=("ends",),
-            first_step=3,
-            first_seed=44_700,
-        ),
         # over a factor of four in d a growth has twice the band that it has over two
         "late-ends": DeflationConfig(
             dims=(256, 1024),
