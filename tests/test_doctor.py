@@ -622,7 +622,7 @@ def test_two_files_call_no_step_orthogonal_that_is_less_flat_than_its_rule(here,
     low = low_rank(8, 64)
     for M, step, steps, start, words in (
         (steep, once(steep), 1, "BROKEN: 1 of 1 momenta; first w.", "less flat than an orthogonal one"),
-        (low, full(low), 5, "Look: 1 of 1 steps", "1. this step is less flat than an orthogonal one"),
+        (low, full(low), 5, "1 steps are as their momenta make them", "1 less flat than an orthogonal one"),
         (gentle, gentle / gentle.norm() * full(gentle).norm(), 5, "Look: 1 of 1 steps", "less flat than schedule and"),
     ):
         saved(M, step, ns_steps=steps)

@@ -40,8 +40,11 @@ _RESOLVED = 32 * torch.finfo(torch.float32).eps
 
 _MOMENTUM_NOT_FINITE = f"the momentum is not finite: {STEP_DO[STEP_NOT_FINITE]}"
 _BELOW = "‖M‖ is below ε, so that the momentum is hardly orthogonalised: do not scale gradients down, or lower eps"
-_LOW = "the reach is below 1: more Newton–Schulz steps lift the rest, each multiplies it by 3.4 (torch: ns_steps)"
-_SHORT = "the schedule is too short to orthogonalise: five of Jordan's steps are usual (torch: ns_steps=5)"
+_LOW = (
+    "the reach is below 1: more Newton–Schulz steps lift the rest, each multiplies it by 3.4 "
+    "(ns_steps of torch, schedule of am.Muon); a rate far too low keeps it there, too"
+)
+_SHORT = "the schedule is too short to orthogonalise: five of Jordan's steps are usual (ns_steps=5 of torch)"
 _OF_MOMENTUM = (_MOMENTUM_NOT_FINITE, _BELOW, _SHORT)
 _STOPPED = 3
 """Steps at a rate of 0 in a row that are no warm-up's first."""
@@ -68,15 +71,15 @@ def watch(
         1 for a polar factor; Muon's steps have 0.5 or more, or early about as much as the lift, momentum SGD's of a
         falling spectrum below 0.3, Adam's, near a matrix of signs, several times the size. And of every momentum in the
         state (with Nesterov's M = β B + (1 − β) G it is B), after that step, reach/NAME and lift/NAME, as the step has
-        them: below ε nothing is lifted. NaN
-        where something is not finite; a momentum of zeros, as of an expert without gradients, has none. NAME is the
-        parameter's, if the optimizer was given named parameters, else its number, with #2, #3, … where two are called
-        alike, and [i] for a part.
+        them: below ε nothing is lifted. NaN where something is not finite; a momentum of zeros, as of an expert without
+        gradients, has none. NAME is the parameter's, if the optimizer was given named parameters, else its number, with
+        #2, #3, … where two are called alike, and [i] for a part.
     optimizer: one of torch, or what wraps one as its `optimizer`. Schedule, `split`, `heads`, `flatten` and ε are those
         of the group, of `Muon` or torch.optim.Muon; any other optimizer is looked at as if it had Jordan's. Of a
         schedule that is a function only the lift is known, by applying it.
-    log: a function gets all values, as floats; print one line of them; "wandb" or a `SummaryWriter` of TensorBoard a
-        few a group, group0/size/min and group0/size/median and so on, and those of the matrix in turn; None nothing.
+    log: a function gets all values, as floats; print one line of them, and whether anything is to do; "wandb" or a
+        `SummaryWriter` of TensorBoard a few a group, group0/size/min and group0/size/median and so on, and those of the
+        matrix in turn; None nothing.
     start: how many steps went before; after a resume the number of the last one.
 
     In words, as a warning, once a matrix and cause: a step whose flatness is below 0.3 and below a third of the lift
@@ -88,8 +91,8 @@ def watch(
     optimizer have no watch. `remove()` of what it returns ends it.
     Cost: with every=100 0.3 % of a step of a transformer of 12 layers and width 256 with 512 tokens, 0.9 % for 2 layers
     and width 64 with 256, on one thread of a CPU, steps in float32; on a GPU not measured. It is a copy, 16 products
-    with vectors, a Gram matrix and its eigenvalues for the matrix in turn, in float32; on a CPU in float64 where a reach is below what those resolve, about 1, which elsewhere is then an upper
-    bound.
+    with vectors, a Gram matrix and its eigenvalues for the matrix in turn, in float32; on a CPU in float64 where a
+    reach is below what those resolve, about 1, which elsewhere is then an upper bound.
     """
     while not hasattr(optimizer, "_optimizer_step_post_hooks") and hasattr(optimizer, "optimizer"):
         optimizer = optimizer.optimizer
@@ -164,7 +167,10 @@ def watch(
                 names = [name + shapes.get(name.partition("[")[0], "") for name in names]
                 do = f": {STEP_DO[cause]}" if cause in STEP_DO else ""
                 warnings.warn(f"step {step}, {', '.join(names[:4])}{more}: {cause}{do}", stacklevel=level)
-        send(step, {f"{key}/{part}": x for _, _, key, part, x in rows} if whole else _few(rows, last))
+        if log is print:
+            _print(step, bool(causes), {f"{key}/{part}": x for _, _, key, part, x in rows})
+        else:
+            send(step, {f"{key}/{part}": x for _, _, key, part, x in rows} if whole else _few(rows, last))
 
     first, handle = optimizer.register_step_pre_hook(before), optimizer.register_step_post_hook(after)
     end = handle.remove
@@ -328,7 +334,7 @@ def _few(rows: list, turn: str | None) -> dict[str, float]:
     return few | {f"{key}/{part}": x for _, name, key, part, x in rows if name == turn}
 
 
-def _print(step: int, values: dict[str, float]) -> None:
+def _print(step: int, faulty: bool, values: dict[str, float]) -> None:
     says = []
     for key in ("size", "flatness", "reach", "lift"):
         # what is not a number first
@@ -336,7 +342,8 @@ def _print(step: int, values: dict[str, float]) -> None:
         if of:
             (_, least, name), (_, most, _) = of[0], of[-1]
             says.append(f"{key} {least:.3g} ({name.partition('/')[2]}) to {most:.3g}")
-    print(f"step {step}: {', '.join(says) or 'no matrix to look at'}")
+    word = ", see the warnings" if faulty else ", nothing to do" if says else ""
+    print(f"step {step}{word}: {', '.join(says) or 'no matrix to look at'}")
 
 
 def _sender(log) -> tuple[Callable[[int, dict[str, float]], None], bool]:
@@ -351,4 +358,4 @@ def _sender(log) -> tuple[Callable[[int, dict[str, float]], None], bool]:
         return lambda step, values: [log.add_scalar(key, x, step) for key, x in values.items()], False
     if not callable(log):
         raise TypeError(f"log must be a function, a SummaryWriter, 'wandb' or None, got {shown(log)}")
-    return _print if log is print else log, True
+    return log, True
