@@ -701,7 +701,7 @@ def test_a_wrong_rate_is_said_and_the_files_own_is_taken(here, capsys, kind):
     said = compared(capsys, "--lr")[1]
     assert "The rate is that of after.pt: 0.02; other groups have 0.001. before.pt stores 0.03: --lr X says" in said
     # what says that a step is Muon's is the rule that is applied
-    assert "flatness below 0.3, or a third of the lift" in said
+    assert "a flatness of 0.3 or more, or of a third of the lift" in said
 
 
 def test_parts_that_fail_may_be_of_an_optimizer_that_does_not_cut(here, capsys):
