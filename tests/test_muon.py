@@ -411,3 +411,16 @@ def test_two_processes_step_as_one(tmp_path):
     ]
     for process in both:
         assert process.wait(timeout=300) == 0, process.stderr.read()
+
+
+def test_settings_of_torchs_and_groups_without_parameters_are_named():
+    """`g["ns_steps"] = 6` is torch's line; a name that no parameter has makes a group of none."""
+    named = [("w", torch.nn.Parameter(torch.randn(8, 8)))]
+    optimizer = am.Muon(named)
+    optimizer.param_groups[0]["ns_steps"] = 6
+    before, named[0][1].grad = named[0][1].detach().clone(), torch.randn(8, 8)
+    with pytest.raises(ValueError, match=r"ns_steps must not be set .* got 6: set schedule"):
+        optimizer.step()
+    assert torch.equal(named[0][1], before)
+    with pytest.raises(ValueError, match="a parameter in every group, got none in group 0"):
+        am.Muon([{"params": [], "split": 3}, {"params": named}])

@@ -220,7 +220,8 @@ def test_it_looks_once_early_and_prints_one_line(capsys):
     """As soon as every matrix has had its turn: a run shorter than `every` hears of it too."""
     run(am.Muon, lr=0.02, steps=3, every=100, log=print)
     [line] = capsys.readouterr().out.splitlines()
-    assert re.fullmatch(r"step 2: size \S+ \(w\d\) to \S+, flatness .*, reach .*, lift \S+ \(w\d\) to \S+", line)
+    form = r"step 2, nothing to do: size \S+ \(w\d\) to \S+, flatness .*, reach .*, lift \S+ \(w\d\) to \S+"
+    assert re.fullmatch(form, line)
     assert all(len(number) < 9 for number in re.findall(r"[\d.]+", line))
     run(am.Muon, lr=0.02, steps=2, every=100, log=print, scale=float("nan"))
     assert "size nan (w" in capsys.readouterr().out
@@ -266,6 +267,26 @@ class Own(torch.optim.Optimizer):
             B.mul_(0.95).add_(p.grad)
             lr = self.param_groups[0]["lr"]
             p.mul_(1 - lr * self.param_groups[0]["weight_decay"]).add_(self.f(B).float(), alpha=-5 * lr)
+
+
+@pytest.mark.parametrize("lost", [60, 30])
+def test_a_step_is_judged_by_the_momentum_that_it_was_made_of(lost):
+    """Spectra get broader as a run goes on: a step of low rank among the first is no fault, one lost later is one."""
+    params = [torch.nn.Parameter(noise(48, 48, seed=i) / 10) for i in range(6)]
+    optimizer = Own([(f"w{i}", p) for i, p in enumerate(params)], lr=3e-3)
+    am.watch(optimizer, 60, lambda *_: None)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for t in range(60):
+            if t == lost:
+                optimizer.f = lambda M: 7 * M / M.norm()
+            for i, p in enumerate(params):
+                low_rank = noise(48, 3, seed=i) @ noise(3, 48, seed=i)
+                p.grad = low_rank + (1e-4 if t < 20 else 1.0) * noise(48, 48, seed=100 * t + i)
+            optimizer.step()
+    said = " ".join(str(one.message) for one in said)
+    words = "step 60, w0, w1, w2, w3 and 2 more: this step is not orthogonal"
+    assert words in said if lost < 60 else not said
 
 
 @pytest.mark.parametrize("key", ["momentum_buffer", "m"])

@@ -42,7 +42,7 @@ STEP_DO = {
     STEP_LOST: "give the optimizer float32 weights, and cast them for the forward pass",
 }
 
-STEP_RULE = f"No step of Muon's has a flatness below {STEP_FLAT:g}, or a third of the lift where that is less"
+STEP_RULE = f"A step of Muon's has a flatness of {STEP_FLAT:g} or more, or of a third of the lift where that is less"
 """What `step_fault` asks of a step of the right size."""
 
 NOT_HIDDEN = re.compile(r"embed|(^|[._])(wte|wpe|emb|pos_emb|tok_emb|lm_head|head)([._]|$)")

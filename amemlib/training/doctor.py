@@ -688,9 +688,14 @@ def _step_report(steps: list[_Step], says: list, dead: str, ended: bool, cut: bo
             findings.setdefault(step.fault, []).append(printable(step.name))
     lost = 2 * len(findings.get(STEP_LOST, ())) > len(steps)
     bad = bool(dead or lost and not ended or any(step.broken for step in steps))
+    low = findings.get(_LOW, ())
+    if low and len(findings) == 1:
+        findings = {}
     wrong = sum(map(len, findings.values()))
     text = f"{len(steps)} steps are orthogonal and of their size."
-    if wrong:
+    if low and not wrong:
+        text = f"{len(steps)} steps are as their momenta make them, {len(low)} less flat than an orthogonal one."
+    elif wrong:
         text = f"{wrong} of {len(steps)} steps are not as they should be."
     elif all(step.meant is None for step in steps):
         text = f"No momentum of Muon's says whether these {len(steps)} steps are its own; they are flat enough."

@@ -81,7 +81,14 @@ class Muon(torch.optim.Optimizer):
 
     def add_param_group(self, param_group: dict) -> None:
         """A group of its own settings; nothing is added where they are wrong."""
-        super().add_param_group(_own_options(param_group) if isinstance(param_group, dict) else param_group)
+        try:
+            super().add_param_group(_own_options(param_group) if isinstance(param_group, dict) else param_group)
+        except ValueError as error:
+            empty = [number for number, group in enumerate(self.param_groups) if not group["params"]]
+            if not empty:
+                raise
+            told = f"params must hold a parameter in every group, got none in group {empty[0]}: does its name match?"
+            raise ValueError(told) from error
         added = _checked(self.param_groups.pop())
         self.param_groups.append(added)
         unknown = added.keys() - self.defaults.keys() - _OTHERS
@@ -98,6 +105,9 @@ class Muon(torch.optim.Optimizer):
             with torch.enable_grad():
                 loss = closure()
         for group in self.param_groups:
+            if "ns_steps" in group:
+                told = f"ns_steps must not be set in a group of this Muon, got {shown(group['ns_steps'])}: set schedule"
+                raise ValueError(f"{told}, [(3.4445, -4.775, 2.0315)] * steps for Jordan's")
             for p, name in zip(group["params"], parameter_names(group), strict=True):
                 if p.grad is not None and p.grad.layout != torch.strided:
                     raise ValueError(f"{name} must have a dense gradient, got {p.grad.layout}")

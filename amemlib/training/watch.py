@@ -40,8 +40,11 @@ _RESOLVED = 32 * torch.finfo(torch.float32).eps
 
 _MOMENTUM_NOT_FINITE = f"the momentum is not finite: {STEP_DO[STEP_NOT_FINITE]}"
 _BELOW = "‖M‖ is below ε, so that the momentum is hardly orthogonalised: do not scale gradients down, or lower eps"
-_LOW = "the reach is below 1: more Newton–Schulz steps lift the rest, each multiplies it by 3.4 (torch: ns_steps)"
-_SHORT = "the schedule is too short to orthogonalise: five of Jordan's steps are usual (torch: ns_steps=5)"
+_LOW = (
+    "the reach is below 1: more Newton–Schulz steps lift the rest, each multiplies it by 3.4 "
+    "(ns_steps of torch, schedule of am.Muon); a rate far too low keeps it there, too"
+)
+_SHORT = "the schedule is too short to orthogonalise: five of Jordan's steps are usual (ns_steps=5 of torch)"
 _OF_MOMENTUM = (_MOMENTUM_NOT_FINITE, _BELOW, _SHORT)
 _STOPPED = 3
 """Steps at a rate of 0 in a row that are no warm-up's first."""
@@ -60,23 +63,23 @@ def watch(
     The early one comes as soon as every matrix has had its turn, in the tenth or eleventh step of a large model, where
     some have it together; another at once where something is not finite or three rates in a row are 0.
 
-    values: of the step ΔW that a matrix (m, n), k = min(m, n), has just made, one matrix a step in turn (or a tenth of
-        them before the first log) and each at most once between two logs, without its decoupled decay:
+    values: of the step ΔW that a matrix (m, n), k = min(m, n), has made, one matrix a step in turn, each once, shortly
+        before the log (a tenth of them a step before the first), without its decoupled decay:
 
             size/NAME = ‖ΔW‖_F / (η √k),   flatness/NAME = ‖ΔW‖_F² / (k ‖ΔW‖₂²),
 
         1 for a polar factor; Muon's steps have 0.5 or more, or early about as much as the lift, momentum SGD's of a
         falling spectrum below 0.3, Adam's, near a matrix of signs, several times the size. And of every momentum in the
-        state (with Nesterov's M = β B + (1 − β) G it is B) reach/NAME and lift/NAME, as the step has them: below ε
-        nothing is lifted. NaN
-        where something is not finite; a momentum of zeros, as of an expert without gradients, has none. NAME is the
-        parameter's, if the optimizer was given named parameters, else its number, with #2, #3, … where two are called
-        alike, and [i] for a part.
+        state (with Nesterov's M = β B + (1 − β) G it is B), after that step, reach/NAME and lift/NAME, as the step has
+        them: below ε nothing is lifted. NaN where something is not finite; a momentum of zeros, as of an expert without
+        gradients, has none. NAME is the parameter's, if the optimizer was given named parameters, else its number, with
+        #2, #3, … where two are called alike, and [i] for a part.
     optimizer: one of torch, or what wraps one as its `optimizer`. Schedule, `split`, `heads`, `flatten` and ε are those
         of the group, of `Muon` or torch.optim.Muon; any other optimizer is looked at as if it had Jordan's. Of a
         schedule that is a function only the lift is known, by applying it.
-    log: a function gets all values, as floats; print one line of them; "wandb" or a `SummaryWriter` of TensorBoard a
-        few a group, group0/size/min and group0/size/median and so on, and those of the matrix in turn; None nothing.
+    log: a function gets all values, as floats; print one line of them, and whether anything is to do; "wandb" or a
+        `SummaryWriter` of TensorBoard a few a group, group0/size/min and group0/size/median and so on, and those of the
+        matrix in turn; None nothing.
     start: how many steps went before; after a resume the number of the last one.
 
     In words, as a warning, once a matrix and cause: a step whose flatness is below 0.3 and below a third of the lift
@@ -87,41 +90,41 @@ def watch(
     under another name. What changes weights after the step, as clipping does, is not seen. Copies and pickles of an
     optimizer have no watch. `remove()` of what it returns ends it.
     Cost: with every=100 0.3 % of a step of a transformer of 12 layers and width 256 with 512 tokens, 0.9 % for 2 layers
-    and width 64 with 256, on one thread of a CPU, steps in float32; on a GPU not measured. It is a copy and 16 products
-    with vectors for the matrix in turn, at each `every`-th step a Gram matrix and its eigenvalues for each momentum, in
-    float32; on a CPU in float64 where a reach is below what those resolve, about 1, which elsewhere is then an upper
-    bound.
+    and width 64 with 256, on one thread of a CPU, steps in float32; on a GPU not measured. It is a copy, 16 products
+    with vectors, a Gram matrix and its eigenvalues for the matrix in turn, in float32; on a CPU in float64 where a
+    reach is below what those resolve, about 1, which elsewhere is then an upper bound.
     """
     while not hasattr(optimizer, "_optimizer_step_post_hooks") and hasattr(optimizer, "optimizer"):
         optimizer = optimizer.optimizer
     check_instance("optimizer", optimizer, torch.optim.Optimizer)
     check_count("every", every), check_count("start", start, 0)
     send, whole = _sender(log)
-    steps, at, told = itertools.count(start + 1), 0, set()
+    step, at, begin, told = start, 0, 0, set()
     kept: list[tuple] = []
-    looks: dict[str, list[_Look]] = {}
-    done, full, logged, alarmed, stopped, bad = False, False, False, False, 0, None
+    looks: dict[str, _Turn] = {}
+    full, logged, alarmed, stopped, bad = False, False, False, 0, None
 
     def before(optimizer, args, kwargs) -> None:
-        nonlocal at, done, full
+        nonlocal at, full
         kept.clear()
-        if done:
+        # the list of matrices alone costs as much as a look at a small one
+        if step + 1 < begin:
             return
         matrices = [one for one in _named(optimizer) if one.p.grad is not None and not _rate_fault(one)]
         order = [i for i in (*range(at, len(matrices)), *range(at)) if i < len(matrices)]
         turn = [i for i in order if matrices[i].name not in looks]
         many = 1 if logged else 1 + len(matrices) // 10
-        # until the next log, for the list of matrices alone costs as much as a look at a small one
-        done, full = not turn and bool(looks), bool(order) and len(turn) <= many
+        full = bool(order) and len(turn) <= many
         for i in turn[:many]:
             at, one = i + 1, matrices[i]
             kept.append((one, one.p.detach().clone(), float(one.group["lr"])))
 
     def after(optimizer, args, kwargs) -> None:
-        nonlocal done, logged, alarmed, stopped, bad
-        looks.update({one[0].name: _steps_of(*one) for one in kept})
+        nonlocal step, begin, logged, alarmed, stopped, bad
+        step, alarm = step + 1, False
+        # with its momentum of now: when the log comes that of a young run has another spectrum
+        looks.update({one[0].name: _Turn(_steps_of(*one), *_momentum_of(optimizer, one[0])) for one in kept})
         kept.clear()
-        step, alarm = next(steps), False
         if not alarmed:
             stopped = 0 if any(group["lr"] for group in optimizer.param_groups) else stopped + 1
             # a number that is not finite is in every gradient one step later: the smallest one tells
@@ -134,25 +137,24 @@ def watch(
         rows, causes, shapes = [], [], {}
         for one in _named(optimizer):
             shapes[one.name] = "" if one.group.get("param_names") else f" of shape {tuple(one.p.shape)}"
-            lifts = _momentum_rows(one, momentum_of(optimizer.state.get(one.p, {})), rows, causes)
-            if one.p in optimizer.state and lifts is None:
-                causes.append((_UNSEEN, one.name))
+            own = looks.get(one.name)
+            turn = _Turn(own.steps if own else [], *_momentum_of(optimizer, one)) if alarm or not own else own
+            rows += turn.rows
+            causes += turn.causes
             if one.group.get("base_momentum") != one.group.get("max_momentum"):
                 causes.append((MOVING_MOMENTUM, one.name))
             if one.muon and NOT_HIDDEN.search(one.name):
                 causes.append((NOT_HIDDEN_DO, one.name))
             if one.p.grad is not None and (fault := _rate_fault(one)):
                 causes.append((fault, one.name))
-            own = looks.get(one.name, ())
-            if own and lifts is None and one.p.grad is not None:
-                lifts = _momentum_rows(one, one.p.grad, [], [])
-            for look in own:
-                _step_rows(one, look, (lifts or {}).get(look.part), rows, causes)
+            for look in turn.steps:
+                _step_rows(one, look, ((own or turn).lifts or {}).get(look.part), rows, causes)
         faulty = {name for cause, name in causes if cause in STEP_DO}
         causes = [(cause, name) for cause, name in causes if cause != _LOW or step >= EARLY and name not in faulty]
-        turn = next(reversed(looks), None)
+        last = next(reversed(looks), None)
         looks.clear()
-        done = False
+        # each has its turn shortly before the next log
+        begin = step - step % every + every + 1 - len(shapes)
         # the line that called `step`, behind torch's wrappers of it
         files = [frame.filename for frame in reversed(traceback.extract_stack())]
         inside = __file__, str(Path(torch.__file__).parent)
@@ -165,7 +167,10 @@ def watch(
                 names = [name + shapes.get(name.partition("[")[0], "") for name in names]
                 do = f": {STEP_DO[cause]}" if cause in STEP_DO else ""
                 warnings.warn(f"step {step}, {', '.join(names[:4])}{more}: {cause}{do}", stacklevel=level)
-        send(step, {f"{key}/{part}": x for _, _, key, part, x in rows} if whole else _few(rows, turn))
+        if log is print:
+            _print(step, bool(causes), {f"{key}/{part}": x for _, _, key, part, x in rows})
+        else:
+            send(step, {f"{key}/{part}": x for _, _, key, part, x in rows} if whole else _few(rows, last))
 
     first, handle = optimizer.register_step_pre_hook(before), optimizer.register_step_post_hook(after)
     end = handle.remove
@@ -199,6 +204,15 @@ class _Look(NamedTuple):
     rounding: Tensor
 
 
+class _Turn(NamedTuple):
+    """A matrix's last step, and rows, causes and lifts (None: no momentum and no gradient) of the momentum it is of."""
+
+    steps: list[_Look]
+    rows: list[tuple]
+    causes: list[tuple[str, str]]
+    lifts: dict[str, float] | None
+
+
 def _named(optimizer: torch.optim.Optimizer) -> Iterator[_Matrix]:
     """What has two dimensions or more, with names that differ."""
     numbers, times = itertools.count(), Counter()
@@ -208,6 +222,17 @@ def _named(optimizer: torch.optim.Optimizer) -> Iterator[_Matrix]:
             times[name] += 1
             if p.ndim > 1 and p.numel():
                 yield _Matrix(name if times[name] == 1 else f"{name}#{times[name]}", p, group, i)
+
+
+def _momentum_of(optimizer: torch.optim.Optimizer, one: _Matrix) -> tuple[list, list, dict[str, float] | None]:
+    """Rows, causes and lifts of its momentum; where none can be seen the lifts of its gradient, without rows."""
+    rows, causes = [], []
+    lifts = _momentum_rows(one, momentum_of(optimizer.state.get(one.p, {})), rows, causes)
+    if one.p in optimizer.state and lifts is None:
+        causes.append((_UNSEEN, one.name))
+    if lifts is None and one.p.grad is not None:
+        lifts = _momentum_rows(one, one.p.grad, [], [])
+    return rows, causes, lifts
 
 
 def _not_finite(optimizer: torch.optim.Optimizer) -> Tensor | None:
@@ -309,7 +334,7 @@ def _few(rows: list, turn: str | None) -> dict[str, float]:
     return few | {f"{key}/{part}": x for _, name, key, part, x in rows if name == turn}
 
 
-def _print(step: int, values: dict[str, float]) -> None:
+def _print(step: int, faulty: bool, values: dict[str, float]) -> None:
     says = []
     for key in ("size", "flatness", "reach", "lift"):
         # what is not a number first
@@ -317,7 +342,8 @@ def _print(step: int, values: dict[str, float]) -> None:
         if of:
             (_, least, name), (_, most, _) = of[0], of[-1]
             says.append(f"{key} {least:.3g} ({name.partition('/')[2]}) to {most:.3g}")
-    print(f"step {step}: {', '.join(says) or 'no matrix to look at'}")
+    word = ", see the warnings" if faulty else ", nothing to do" if says else ""
+    print(f"step {step}{word}: {', '.join(says) or 'no matrix to look at'}")
 
 
 def _sender(log) -> tuple[Callable[[int, dict[str, float]], None], bool]:
@@ -332,4 +358,4 @@ def _sender(log) -> tuple[Callable[[int, dict[str, float]], None], bool]:
         return lambda step, values: [log.add_scalar(key, x, step) for key, x in values.items()], False
     if not callable(log):
         raise TypeError(f"log must be a function, a SummaryWriter, 'wandb' or None, got {shown(log)}")
-    return _print if log is print else log, True
+    return log, True
