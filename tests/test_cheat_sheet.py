@@ -104,7 +104,7 @@ def test_the_lines_give_muon_the_matrices_of_the_blocks_and_adamw_the_rest():
 
 
 def test_the_lines_for_a_fused_matrix_stand_in_for_torchs():
-    code = "".join(re.findall(r"^# (fused = .+\n)# (muon = .+\n)#( .+\n)", CODE, re.M)[0])
+    code = "".join(re.findall(r"^# (qkv = .+\n)# (other = .+\n)# (muon = .+\n)#( .+\n)", CODE, re.M)[0])
     new = lambda *shape: torch.nn.Parameter(torch.randn(*shape, generator=torch.Generator().manual_seed(0)))
     qkv, out = new(24, 8), new(8, 8)
     here = {"am": am, "hidden": [("0.out", out), ("0.qkv", qkv)], "LR": 1e-3, "DECAY": 0.0}
@@ -124,7 +124,8 @@ def test_no_line_of_the_sheet_is_cut():
 
 
 @pytest.mark.parametrize("code", re.findall(r"```python\n(.+?)```", QUESTIONS, re.S))
-def test_a_line_of_the_questions_runs(code):
+def test_a_line_of_the_questions_runs(code, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
     model = Model()
     gradients(model)
     new = lambda *shape: torch.nn.Parameter(torch.randn(*shape))
@@ -137,14 +138,15 @@ def test_a_line_of_the_questions_runs(code):
         "convs": [new(8, 3, 3, 3)],
         "qkv": [new(640, 16)],
     }
-    here |= {"hidden": [p for p in model.blocks.parameters() if p.ndim == 2], "rest": [*model.head.parameters()]}
+    hidden = [(name, p) for name, p in model.blocks.named_parameters() if p.ndim == 2]
+    here |= {"hidden": hidden, "rest": [*model.head.parameters()]}
     here |= {name: getattr(torch.optim.lr_scheduler, name) for name in ("OneCycleLR", "CosineAnnealingLR")}
     here["muon"], here["adamw"] = torch.optim.Muon(here["hidden"]), torch.optim.AdamW(here["rest"])
     if '"heads"' in code:
         here["qkv"] = [new(3 * 24, 16)]
     exec(code, here)
     here["muon"].step()
-    assert all(p.isfinite().all() for p in here["hidden"])
+    assert all(p.isfinite().all() for _, p in hidden)
 
 
 def test_onecycle_moves_muons_momentum_unless_it_is_forbidden():
