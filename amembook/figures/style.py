@@ -104,13 +104,14 @@ def _looks(values: list, label: str, colours) -> list[tuple[Look, object]]:
     ]
 
 
-def new_axes(n: int = 1, **kwargs) -> tuple[Figure, np.ndarray]:
-    """A figure of n axes in the book's style, two in a row; `kwargs` go to `plt.subplots`. Returns (figure, (n,) axes).
+def new_axes(n: int = 1, columns: int = 2, **kwargs) -> tuple[Figure, np.ndarray]:
+    """A figure of n axes in the book's style, `columns` in a row. Returns (figure, (n,) axes).
 
-    Of more than two axes every row has its labels of x, and its own of y in its first axes. An odd number leaves an
-    empty place, axes that are off, for the legend (`key`).
+    Of more than two axes every row has its labels of x, and its own of y in its first axes. Places that are left empty,
+    axes that are off, are for the legend (`key`). kwargs: for `plt.subplots`.
     """
-    rows, columns = -(-n // 2), min(n, 2)
+    columns = min(n, columns)
+    rows = -(-n // columns)
     with mpl.rc_context(FIGURE_STYLE):
         row = (8.0, 3.9 if rows == 1 else 3.3 * rows)
         kwargs.setdefault("figsize", FIGURE_STYLE["figure.figsize"] if n == 1 else row)
