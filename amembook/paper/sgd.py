@@ -3,7 +3,18 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, device_points, frame, key, name_lines, new_axes, optimizer, points, series
+from amembook.figures.style import (
+    GREY,
+    device_points,
+    frame,
+    key,
+    name_lines,
+    new_axes,
+    optimizer,
+    plain_ticks,
+    points,
+    series,
+)
 
 
 def recovery_profile_figure(x, limit, profiles: dict) -> Figure:
@@ -82,8 +93,7 @@ def sgd_batch_figure(record: dict, limit_b, limit) -> Figure:
     frame(axis, r"batch size over $\sqrt{d}$", r"recovered items / $d^{\,1/2\alpha}$", log="xy", base=2)
     axis.set_xlim(limit_b[0], limit_b[-1])
     axis.set_ylim(0.8 * limit[0], 1.25 * max(limit))
-    axis.set_yticks([0.5, 1, 2, 4], ["0.5", "1", "2", "4"])
-    axis.minorticks_off()
+    plain_ticks(axis.yaxis, [0.5, 1, 2, 4])
     key(axis, loc="lower right")
     return figure
 

@@ -85,22 +85,18 @@ def built_head_figure(dims, accuracies: dict, limit: float) -> Figure:
     return figure
 
 
-def value_step_figure(probabilities: dict, masks: dict) -> Figure:
-    """Recall by rank after one step on W_V alone, one panel a map: predicted probability, and 0 or 1 in each draw.
+def value_step_figure(probability, mask) -> Figure:
+    """Recall by rank after one step of SGD on W_V alone: the predicted probability, and the share of the draws.
 
-    probabilities: name ↦ (n,) predicted. masks: name ↦ (draws, n) of 0 and 1; drawn as the share over the draws.
+    probability: (n,) predicted. mask: (draws, n) of 0 and 1.
     """
-    figure, axes = new_axes(len(masks), sharey=True)
-    titles = {"polar": "one Muon step on $W_V$", "sgd": "one SGD step on $W_V$"}
-    for axis, (name, mask) in zip(axes, masks.items(), strict=True):
-        share = np.asarray(mask, dtype=float).mean(0)
-        ranks = np.arange(1, len(share) + 1)
-        points(axis, ranks, share, optimizer(name, "in the network"), ms=4)
-        axis.plot(ranks, probabilities[name], "-", color=GREY, lw=1.2, label="linear theory")
-        frame(axis, "rank of the output", title=titles[name], log="x")
-        key(axis)
-    for axis in axes[::2]:
-        axis.set_ylabel("share of draws that recall it")
+    figure, (axis,) = new_axes()
+    share = np.asarray(mask, dtype=float).mean(0)
+    ranks = np.arange(1, len(share) + 1)
+    points(axis, ranks, share, optimizer("sgd", "in the network"), ms=4)
+    axis.plot(ranks, probability, "-", color=GREY, lw=1.2, label="linear theory")
+    frame(axis, "rank of the output", "share of draws that recall it", log="x")
+    key(axis)
     return figure
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, new_axes, optimizer
+from amembook.figures.style import GREY, frame, new_axes, optimizer, plain_ticks
 
 _NAMES = {
     "sgd": "SGD",
@@ -47,6 +47,5 @@ def frontier_figure(record: dict, alpha: float) -> Figure:
     frame(axes[0], "items over Muon's", title="more is better")
     frame(axes[1], "loss over Muon's", title="less is better", log="x")
     axes[0].set_xlim(left=0)
-    axes[1].set_xticks([1, 2, 5, 10], ["1", "2", "5", "10"])
-    axes[1].minorticks_off()
+    plain_ticks(axes[1].xaxis, [1, 2, 5, 10])
     return figure
