@@ -56,8 +56,10 @@ def item_lives_figure(panels: dict) -> Figure:
         for look, name in kinds(names):
             line = "--" if name == "free_energy" else "-"
             axis.plot(steps, panel[name], line, marker=look.marker, color=look.colour, lw=1.5, label=names[name])
-        for step, height, left in zip(steps, panel["own"], panel["left"], strict=True):
-            note = axis.annotate(f"{left:.2f}", (step, height), (0, 10), textcoords="offset points", ha="center")
+        for step, height, learnt, left in zip(steps, panel["own"], panel["free_energy"], panel["left"], strict=True):
+            # away from the curves that lie above it
+            place = (0, 6) if height > learnt else (0, -16)
+            note = axis.annotate(f"{left:.2f}", (step, height), place, textcoords="offset points", ha="center")
             note.set(fontsize=10, bbox={"boxstyle": "round,pad=0.1", "fc": "white", "ec": "none", "alpha": 0.8})
         axis.margins(x=0.12, y=0.12)
         frame(axis, "steps", "" if axis in axes[1:] else "logit, in nats", title)

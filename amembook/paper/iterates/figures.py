@@ -103,9 +103,11 @@ def domain_figure(record: dict) -> Figure:
                 style = {"mfc": "white", "label": None} if small else {"label": look.label}
                 points(axis, looks, drawn[k, which].T, look, ms=4.5, **style)
                 axis.plot(looks, expected[k, which], "--" if small else "-", color=look.colour, lw=1.2)
-        frame(axis, "steps $T$", title=rf"$\eta = {rate:g}\sqrt{{d}}$", log="x", zero=True)
+        frame(axis, "steps $T$", title=rf"$\eta = {rate:g}\sqrt{{d}}$", log="x")
         axis.set_xticks(looks, looks)
         axis.minorticks_off()
+    # the panels share their limits, so the last word comes when all of them are drawn
+    axes[0].set_ylim(bottom=0)
     axes[0].set_ylabel("recovered items")
     for which, dim in enumerate(config["dims"]):
         start = law[0, :, which, 0]
