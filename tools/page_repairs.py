@@ -27,8 +27,8 @@ CSS_DOTS = 110
 NARROW = 600
 """The widest page, in pixels, that stacks the panels of a figure."""
 PICTURE = re.compile(r'<img\b[^>]*\bsrc="(?P<folder>[^"]*_images/)(?P<name>[^"/]+\.png)"[^>]*>')
-STACKED = re.compile(r'<picture>(?:(?!</figure>).)*?<figcaption>.*?</figcaption>', re.DOTALL)
-SIDE = re.compile(r"\b(?P<side>left|right)(?=[:)])", re.IGNORECASE)
+STACKED = re.compile(r"(?P<picture><picture>(?:(?!</figure>).)*?)(?P<caption><figcaption>.*?</figcaption>)", re.DOTALL)
+SIDE = re.compile(r"(?<!\\)\b(?P<side>left|right)(?=[:,)])", re.IGNORECASE)
 BELOW = {"left": "upper", "right": "lower", "Left": "Upper", "Right": "Lower"}
 """A caption's word for a panel, and what it says where the panels stand below one another."""
 PREVIEW = "who-shouts.png"
@@ -223,7 +223,8 @@ def stack_panels(app, pagename, templatename, context, doctree) -> None:
         return f'<picture><source media="(max-width: {NARROW}px)" {source}>{shown}</picture>'
 
     context["body"] = PICTURE.sub(stacked, context.get("body", ""))
-    context["body"] = STACKED.sub(lambda match: SIDE.sub(both_places, match[0]), context["body"])
+    both = lambda match: match["picture"] + SIDE.sub(both_places, match["caption"])
+    context["body"] = STACKED.sub(both, context["body"])
 
 
 def both_places(match: re.Match) -> str:
