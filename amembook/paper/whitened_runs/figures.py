@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, key, kinds, name_lines, new_axes, optimizer, points
+from amembook.figures.style import GREY, frame, key, kinds, name_lines, new_axes, optimizer, plain_ticks, points
 
 LOOKS = {
     "plain_sgd": optimizer("sgd", "SGD, plain")._replace(marker="v"),
@@ -44,9 +44,11 @@ def runs_figure(record: dict, dim: int) -> Figure:
         frame(whole, "steps $T$", f"{of} over Muon's", log="xy")
         frame(near, "steps $T$", f"{of} over Muon's", log="x")
     whole, near = axes[0], axes[2]
-    places = {"SGD, plain": (3, (0, -14)), "SGD, steps\nof one length": (1, (-8, 16)), "Muon": (1, (0, -9))}
+    places = {"SGD, plain": (3, (0, -14)), "SGD, steps\nof one length": (1, (10, -12)), "Muon": (1, (0, -9))}
     name_lines(whole, places=places)
     whole.set_ylim(top=2)
+    for axis, values in ((axes[0], [0.1, 0.2, 0.5, 1]), (axes[1], [1, 2, 3])):
+        plain_ticks(axis.yaxis, values)
     style = {"textcoords": "offset points", "fontsize": 10, "color": GREY}
     whole.annotate("five that whiten", (steps[0], 1.35), (6, 3), **style)
     key(near, below=3)
