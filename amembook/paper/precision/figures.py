@@ -14,7 +14,7 @@ def quintic_steps_figure(s, values: list, steps, errors: dict) -> Figure:
     for look, count in series(shown):
         label = "1 step" if count == 1 else f"{count} steps"
         left.plot(s, values[count - 1], "-", color=look.colour, lw=1.2, label=label)
-    key(left, loc="lower right")
+    key(left, below=4)
     left.axhline(1, color=GREY, lw=1, ls=":")
     frame(left, r"singular value $/\,\|\,[G;\lambda I]\,\|_F$", "after the first steps", log="x")
     for look, label in kinds(errors, "{}"):

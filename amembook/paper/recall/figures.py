@@ -212,7 +212,7 @@ def recall_capacity_figure(record: dict, dim: int) -> Figure:
     frame(over_d, "dimension $d$", f"outputs recalled, of {config['n_items']}", title, log="xy", base=2)
     over_d.set_xticks(dims, [str(one) for one in dims])
     many, one, sgd = lines
-    name_lines(over_d, places={many: (1, (-4, 12)), one: (2, (-4, -16)), sgd: (2, (-20, -24))})
+    name_lines(over_d, places={many: (1, (-4, 12)), one: (2, (-4, -34)), sgd: (2, (-20, -24))})
     key(over_d, below=4)
     styles = {"trained": ("-", "trained"), "fixed": ("--", "fixed"), "long": (":", "fixed, long")}
     for vectors, (line, label) in styles.items():
