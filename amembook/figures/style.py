@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 FIGURE_STYLE = {
     # 10 pt on 5 inches are 9 pixels where the page is 336 wide: a phone, in a box that unfolds
@@ -145,12 +145,11 @@ def frame(axis, x: str, y: str = "", title: str = "", *, log: str = "", base: in
         axis.set_ylim(bottom=0)
 
 
-def plain_ticks(scale, values) -> None:
-    """Numbers as they are spoken, 2 and not 2 × 10⁰, on a logarithmic scale of few decades. scale: an axes' `xaxis`
-    or `yaxis`; called after `frame`.
-    """
-    scale.set_ticks(values, [f"{value:g}" for value in values])
-    scale.set_minor_locator(NullLocator())
+def plain_ticks(axis, places) -> None:
+    """Ticks of a logarithmic axis at these places, as plain numbers. axis: an `xaxis` or a `yaxis`."""
+    axis.set_major_locator(FixedLocator(places))
+    axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:.3g}"))
+    axis.set_minor_locator(NullLocator())
 
 
 def points(axis, x, draws, look: Look, *, error=None, interval=None, law=None, scale=1.0, **style) -> None:

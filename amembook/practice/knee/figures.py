@@ -34,7 +34,7 @@ def knee_figure(records: list[dict]) -> Figure:
     reach, predicted = records[0]["measured"]["reach"], records[0]["predicted"]
     dial = sorted((arm for arm in predicted["rho"] if arm.startswith("jordan")), key=slope)
     axes[0].plot([reach[a] for a in dial], [predicted["rho"][a] for a in dial], "--", color=GREY, lw=1)
-    axes[0].annotate(r"memory's $\rho(x)$", (reach[dial[1]], predicted["rho"][dial[1]]), (9, -11), **beside)
+    axes[0].annotate(r"memory's $\rho(x)$", (reach[dial[1]], predicted["rho"][dial[1]]), (7, -10), **beside)
     lift = {arm: np.mean(values) for arm, values in predicted["lift"].items() if arm in reach and arm != FIRST}
     axes[0].plot([reach[a] for a in lift], [*lift.values()], "x", color=GREY)
     axes[0].annotate("lift", (reach[dial[2]], lift[dial[2]]), (7, -4), **beside)
