@@ -157,19 +157,18 @@
 
   const KINDS = { dots, shouts, overlaps, loud, dimensions, batches, stairs, ...root.amemKinds };
 
-  /* Wires one figure. Its controls answer at once; the picture is grey until it is drawn anew. */
+  /* Wires one figure. Its controls answer at once; what it says and shows is grey until all of it is new. */
   function wire(box) {
     const inputs = [...box.querySelectorAll("input")], output = box.querySelector("output"), draw = KINDS[box.dataset.figure];
-    let job = 0;
-    const say = (text) => {
-      output.textContent = text;
-      for (const svg of box.querySelectorAll("svg")) svg.classList.remove("stale");
-      box.dataset.drawn = "true";
+    const say = (text) => { output.textContent = text; };
+    const grey = (stale) => {
+      for (const part of box.querySelectorAll("svg, output, .value")) part.classList.toggle("stale", stale);
+      box.dataset.drawn = String(!stale);
     };
+    let job = 0;
     const update = () => {
       const mine = ++job;
-      box.dataset.drawn = "false";
-      for (const svg of box.querySelectorAll("svg")) svg.classList.add("stale");
+      grey(true);
       setTimeout(() => {
         if (mine !== job) return;
         const raw = Object.fromEntries(inputs.map((input) => [input.name, +input.value]));
@@ -178,6 +177,7 @@
           input.setAttribute("aria-valuetext", text);
           input.closest("label").querySelector(".value").textContent = text;
         }
+        grey(false);
       }, 15);
     };
     for (const input of inputs) input.addEventListener("input", update);

@@ -147,6 +147,9 @@ def test_a_phone_stacks_the_panels_that_a_desk_shows_side_by_side(browser):
             loaded = "async (image) => { image.loading = 'eager'; await image.decode(); "
             of = "return [image.currentSrc, image.naturalWidth / image.naturalHeight]; }"
             shown[view] = picture.evaluate(loaded + of)
+            caption = page.locator("#fig-op-edge figcaption").inner_text()
+            sides = {side for side in ("Left:", "Right:", "Upper:", "Lower:") if side in caption}
+            assert sides == ({"Upper:", "Lower:"} if view == "phone" else {"Left:", "Right:"})
     assert shown["phone"][0] != shown["desktop"][0] and shown["phone"][1] < 1 < shown["desktop"][1]
 
 

@@ -27,6 +27,10 @@ CSS_DOTS = 110
 NARROW = 600
 """The widest page, in pixels, that stacks the panels of a figure."""
 PICTURE = re.compile(r'<img\b[^>]*\bsrc="(?P<folder>[^"]*_images/)(?P<name>[^"/]+\.png)"[^>]*>')
+STACKED = re.compile(r"(?P<picture><picture>(?:(?!</figure>).)*?)(?P<caption><figcaption>.*?</figcaption>)", re.DOTALL)
+SIDE = re.compile(r"(?<!\\)\b(?P<side>left|right)(?=[:,)])", re.IGNORECASE)
+BELOW = {"left": "upper", "right": "lower", "Left": "Upper", "Right": "Lower"}
+"""A caption's word for a panel, and what it says where the panels stand below one another."""
 PREVIEW = "who-shouts.png"
 GREEK = "alpha beta gamma delta epsilon eta theta kappa lamda mu nu xi rho sigma tau phi chi psi omega".split()
 SIGNS = "le ≤ ge ≥ ll ≪ gg ≫ ne ≠ approx ≈ propto ∝ to → times × sqrt √ sum Σ cdot · infty ∞ dots … ell ℓ log log"
@@ -219,6 +223,13 @@ def stack_panels(app, pagename, templatename, context, doctree) -> None:
         return f'<picture><source media="(max-width: {NARROW}px)" {source}>{shown}</picture>'
 
     context["body"] = PICTURE.sub(stacked, context.get("body", ""))
+    both = lambda match: match["picture"] + SIDE.sub(both_places, match["caption"])
+    context["body"] = STACKED.sub(both, context["body"])
+
+
+def both_places(match: re.Match) -> str:
+    """What a caption calls a panel, on a desk and where a phone stacks the panels: the style shows one of the two."""
+    return f'<span class="beside">{match["side"]}</span><span class="stacked">{BELOW[match["side"]]}</span>'
 
 
 def name_pictures_of_slides(app, doctree, docname) -> None:

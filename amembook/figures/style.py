@@ -14,6 +14,7 @@ import numpy as np
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 FIGURE_STYLE = {
     # 10 pt on 5 inches are 9 pixels where the page is 336 wide: a phone, in a box that unfolds
@@ -104,13 +105,14 @@ def _looks(values: list, label: str, colours) -> list[tuple[Look, object]]:
     ]
 
 
-def new_axes(n: int = 1, **kwargs) -> tuple[Figure, np.ndarray]:
-    """A figure of n axes in the book's style, two in a row; `kwargs` go to `plt.subplots`. Returns (figure, (n,) axes).
+def new_axes(n: int = 1, columns: int = 2, **kwargs) -> tuple[Figure, np.ndarray]:
+    """A figure of n axes in the book's style, `columns` in a row. Returns (figure, (n,) axes).
 
-    Of more than two axes every row has its labels of x, and its own of y in its first axes. An odd number leaves an
-    empty place, axes that are off, for the legend (`key`).
+    Of more than two axes every row has its labels of x, and its own of y in its first axes. Places that are left empty,
+    axes that are off, are for the legend (`key`). kwargs: for `plt.subplots`.
     """
-    rows, columns = -(-n // 2), min(n, 2)
+    columns = min(n, columns)
+    rows = -(-n // columns)
     with mpl.rc_context(FIGURE_STYLE):
         row = (8.0, 3.9 if rows == 1 else 3.3 * rows)
         kwargs.setdefault("figsize", FIGURE_STYLE["figure.figsize"] if n == 1 else row)
@@ -141,6 +143,13 @@ def frame(axis, x: str, y: str = "", title: str = "", *, log: str = "", base: in
         axis.set_yscale("log")
     if zero:
         axis.set_ylim(bottom=0)
+
+
+def plain_ticks(axis, places) -> None:
+    """Ticks of a logarithmic axis at these places, as plain numbers. axis: an `xaxis` or a `yaxis`."""
+    axis.set_major_locator(FixedLocator(places))
+    axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:.3g}"))
+    axis.set_minor_locator(NullLocator())
 
 
 def points(axis, x, draws, look: Look, *, error=None, interval=None, law=None, scale=1.0, **style) -> None:

@@ -3,7 +3,18 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, device_points, frame, key, name_lines, new_axes, optimizer, points, series
+from amembook.figures.style import (
+    GREY,
+    device_points,
+    frame,
+    key,
+    name_lines,
+    new_axes,
+    optimizer,
+    plain_ticks,
+    points,
+    series,
+)
 
 
 def recovery_profile_figure(x, limit, profiles: dict) -> Figure:
@@ -74,12 +85,16 @@ def sgd_batch_figure(record: dict, limit_b, limit) -> Figure:
         )
         scale = dim ** (1 / (2 * config["alpha"]))
         points(axis, batch_sizes / np.sqrt(dim), counts, look, error=error, law=law, scale=scale, capsize=0, lw=0.8)
-    axis.plot(limit_b, limit, "--", color=GREY, lw=1.4, label=r"limit $C_\alpha(b)$")
-    axis.axhline(limit[-1], color=GREY, lw=1, ls=":", label=r"population limit $C_\alpha$")
+    axis.plot(limit_b, limit, "--", color=GREY, lw=1.4)
+    axis.axhline(limit[-1], color=GREY, lw=1, ls=":")
+    words = {"textcoords": "offset points", "fontsize": 10, "color": GREY}
+    axis.annotate(r"limit $C_\alpha(b)$", (limit_b[np.argmax(limit)], max(limit)), (0, 5), ha="center", **words)
+    axis.annotate(r"of the population, $C_\alpha$", (limit_b[0], limit[-1]), (4, 5), **words)
     frame(axis, r"batch size over $\sqrt{d}$", r"recovered items / $d^{\,1/2\alpha}$", log="xy", base=2)
     axis.set_xlim(limit_b[0], limit_b[-1])
-    axis.set_ylim(0.8 * limit[0], 1.2 * max(limit))
-    key(axis, ncols=2)
+    axis.set_ylim(0.8 * limit[0], 1.25 * max(limit))
+    plain_ticks(axis.yaxis, [0.5, 1, 2, 4])
+    key(axis, loc="lower right")
     return figure
 
 

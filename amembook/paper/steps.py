@@ -45,7 +45,7 @@ def item_lives_figure(panels: dict) -> Figure:
     1 − p̂(i|i) after 1, …, T steps. The item is recovered where the first is above the second, and learnt where it is
     above the third.
     """
-    figure, axes = new_axes(len(panels), sharey=True)
+    figure, axes = new_axes(len(panels), 3, sharey=True, figsize=(8.0, 3.9))
     names = {
         "own": r"own logit $z_{ii}$",
         "rival": "largest rival (recovered above it)",
@@ -56,11 +56,13 @@ def item_lives_figure(panels: dict) -> Figure:
         for look, name in kinds(names):
             line = "--" if name == "free_energy" else "-"
             axis.plot(steps, panel[name], line, marker=look.marker, color=look.colour, lw=1.5, label=names[name])
-        for step, height, left in zip(steps, panel["own"], panel["left"], strict=True):
-            note = axis.annotate(f"{left:.2f}", (step, height), (0, 10), textcoords="offset points", ha="center")
+        for step, height, learnt, left in zip(steps, panel["own"], panel["free_energy"], panel["left"], strict=True):
+            # away from the curves that lie above it
+            place = (0, 6) if height > learnt else (0, -16)
+            note = axis.annotate(f"{left:.2f}", (step, height), place, textcoords="offset points", ha="center")
             note.set(fontsize=10, bbox={"boxstyle": "round,pad=0.1", "fc": "white", "ec": "none", "alpha": 0.8})
         axis.margins(x=0.12, y=0.12)
-        frame(axis, "steps", "" if axis in axes[1::2] else "logit, in nats", title)
+        frame(axis, "steps", "" if axis in axes[1:] else "logit, in nats", title)
         axis.set_xticks(steps)
     key(axes[0], below=3)
     return figure

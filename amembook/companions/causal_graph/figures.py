@@ -3,24 +3,23 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, free_place, key, kinds, new_axes, optimizer, points, series
+from amembook.figures.style import GREY, frame, key, kinds, new_axes, optimizer, points, series
 from amembook.run.base import arrays
 
 
 def score_matrices_figure(scores: dict, parents: dict) -> Figure:
     """Scores of the first gradient as a heat map for each graph, (T, T) with j ≤ i; a ring around every true edge."""
-    figure, axes = new_axes(len(scores))
+    figure, axes = new_axes(len(scores), 3, figsize=(8.0, 3.2))
     top = max(np.max(np.asarray(matrix)) for matrix in scores.values())
     for axis, (name, matrix) in zip(axes, scores.items(), strict=True):
         matrix = np.asarray(matrix)
         shown = np.where(np.tril(np.ones_like(matrix)) > 0, matrix, np.nan)
         image = axis.imshow(shown, cmap="RdBu_r", vmin=-top, vmax=top)
         edges = [(parent, child) for child, parent in enumerate(parents[name]) if parent >= 0]
-        axis.plot(*np.transpose(edges), "o", ms=8, mfc="none", mec="black", mew=0.9)
-        frame(axis, "attended place $j$", "" if axis in axes[1::2] else "token $i$", name)
+        axis.plot(*np.transpose(edges), "o", ms=6, mfc="none", mec="black", mew=0.9)
+        frame(axis, "attended place $j$", "" if axis in axes[1:] else "token $i$", name)
         axis.grid(visible=False)
-    bar = {"location": "left", "fraction": 0.1, "shrink": 0.8}
-    figure.colorbar(image, ax=free_place(figure) or axes, label="score $z_{ij}$", **bar)
+    figure.colorbar(image, ax=axes, label="score $z_{ij}$", shrink=0.8)
     return figure
 
 
@@ -58,15 +57,15 @@ def recovery_figure(record: dict) -> Figure:
     Bars are two standard errors. Dotted: what a Muon step finds in an infinite sample.
     """
     graphs, n = record["config"]["graphs"], record["config"]["n_sequences"]
-    figure, axes = new_axes(len(graphs), sharey=True)
+    figure, axes = new_axes(len(graphs), 3, sharey=True, figsize=(8.0, 3.8))
     measured, predicted = arrays(record["measured"]), record["predicted"]
     for axis, graph in zip(axes, graphs, strict=True):
         for step in ("sgd", "polar"):
             share, law = (part["recovered"][step][graph] for part in (measured, predicted))
             points(axis, n, share, optimizer(step), error=measured["recovered_error"][step][graph], law=law)
         axis.axhline(predicted["population"]["polar"][graph], color=optimizer("polar").colour, ls=":", lw=1)
-        frame(axis, "sequences $n$", "" if axis in axes[1::2] else "share of edges found", graph, log="x", base=2)
-    key(axes[0], {"Muon, infinite sample": ":"}, below=2)
+        frame(axis, "sequences $n$", "" if axis in axes[1:] else "share of edges found", graph, log="x", base=2)
+    key(axes[0], {"Muon, infinite sample": ":"}, below=3)
     return figure
 
 

@@ -1,4 +1,4 @@
-"""Pictures of the study: learning times and the loss, T_1 by dimension, narrow students, online SGD, samples, Muon."""
+"""Pictures of the study: learning times and the loss, T_1 by dimension, narrow students, online SGD, samples."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -75,17 +75,4 @@ def samples_figure(record: dict, batches: dict) -> Figure:
         points(axes[1], x, n, look._replace(label=label), error=error, law=law)
     frame(axes[1], "$1/a$, or $d$", f"samples $n\\,a^2/d^{k - 1}$", log="x", base=2, zero=True)
     axes[1].legend()
-    return figure
-
-
-def muon_figure(record: dict) -> Figure:
-    """When each direction is learnt by steps along the polar factor of the gradient, by d, on √(a_p/2)."""
-    config, measured, predicted = (record[part] for part in ("config", "measured", "predicted"))
-    figure, (axis,) = new_axes()
-    ranks = np.arange(1, config["n_teachers"] + 1)
-    for look, row in zip(series(config["muon_dims"], "$d = {}$"), measured["muon"]["times"], strict=True):
-        points(axis, ranks, np.array(row, dtype=float), look[0], ms=4)
-    axis.plot(ranks, predicted["muon"]["times"], "-", color=GREY, lw=1.2, label=r"$\sqrt{a_p/2}$")
-    frame(axis, "direction $p$", "learnt at total length of steps", log="xy")
-    axis.legend()
     return figure

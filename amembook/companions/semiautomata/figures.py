@@ -28,8 +28,8 @@ def price_figure(machines: dict, letters: dict) -> Figure:
         points(axes[1], x, words["needed"][k], look, error=arrays(words["error"][k]), law=law["needed"][k])
         axes[1].plot(x, law["rivals"]["independent Gaussian leads"][k], "--", color=look.colour, lw=1.2)
     frame(axes[1], "word length $(T-1)/(N-1)$", "words needed", log="y")
-    key(axes[1], {"shared counts": "-", "independent": "--"}, loc="lower right")
     name_lines(axes[1])
+    key(axes[1], {"shared counts": "-", "independent": "--"}, loc="lower right")
     return figure
 
 

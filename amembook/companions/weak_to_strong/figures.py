@@ -3,24 +3,28 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, key, new_axes, optimizer, points, series
+from amembook.figures.style import GREY, frame, key, name_lines, new_axes, optimizer, points, series
 
 
 def inherited_figure(record: dict) -> Figure:
     """The student's error over the teacher's by the number of pseudo-labels, on the law; dashed, a student on the true
     labels."""
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
-    figure, (axis,) = new_axes()
+    figure, (axis,) = new_axes(figsize=(5.0, 4.0))
     order = sorted(predicted["overlap"], key=predicted["overlap"].get)
     for look, name in series(order):
         label = rf"$d_\cap={predicted['overlap'][name]:.0f}$" + (", slanted" if name == "slanted" else "")
         error, law = np.array(measured["student_error"][name]), predicted["student"][name]
         shown = {"error": error, "law": law, "scale": predicted["teacher"]}
         points(axis, config["pseudo"], measured["student"][name], look._replace(label=label), **shown)
-    axis.axhline(1, color=GREY, lw=1.2, ls=":", label="the teacher")
-    axis.axhline(predicted["direct"] / predicted["teacher"], color=GREY, lw=1.2, ls="--", label="strong, true labels")
+    direct = predicted["direct"] / predicted["teacher"]
+    heights = {"the teacher": (1, ":", 7), "strong, true labels": (direct, "--", -9)}
+    for label, (height, line, up) in heights.items():
+        axis.axhline(height, color=GREY, lw=1.2, ls=line)
+        style = {"textcoords": "offset points", "ha": "right", "va": "center", "fontsize": 10, "color": GREY}
+        axis.annotate(label, (config["pseudo"][-1], height), (0, up), **style)
     frame(axis, "pseudo-labels $N$", "error over the teacher's", log="xy", base=2)
-    key(axis, below=2)
+    name_lines(axis, offset=(8, 0))
     return figure
 
 

@@ -3,7 +3,18 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, Look, frame, key, kinds, log_middles, new_axes, optimizer, points
+from amembook.figures.style import (
+    GREY,
+    Look,
+    frame,
+    key,
+    kinds,
+    log_middles,
+    name_lines,
+    new_axes,
+    optimizer,
+    points,
+)
 from amembook.run.base import profile_bins
 
 _LADDER = {name: optimizer(name) for name in ("sgd", "polar", "best")} | {
@@ -18,7 +29,7 @@ def ladder_figure(record: dict, alpha: float, alone: float) -> Figure:
     alone: the share of that limit, as d → ∞, that a map of the gradient alone can have.
     """
     config, measured, predicted = (record[part] for part in ("config", "measured", "predicted"))
-    figure, (axis,) = new_axes()
+    figure, (axis,) = new_axes(figsize=(5.0, 4.4))
     a, limit = config["alphas"].index(alpha), np.array(predicted["limit"])
     for name, look in _LADDER.items():
         mean, error, law = (
@@ -29,8 +40,9 @@ def ladder_figure(record: dict, alpha: float, alone: float) -> Figure:
     axis.axhline(1, color=GREY, lw=1.6)
     axis.axhline(alone, color=GREY, ls="--", lw=1.2)
     frame(axis, "embedding dimension $d$", "recalled facts / limit", log="x", base=2, zero=True)
-    shared = {"limit, gradient and inputs": "-", "limit of the gradient alone ($d\\to\\infty$)": "--"}
-    key(axis, shared, below=2)
+    axis.set_xlim(right=1.08 * config["dims"][-1])
+    name_lines(axis, offset=(12, 0))
+    key(axis, {"limit, gradient and inputs": "-", "limit of the gradient alone ($d\\to\\infty$)": "--"}, below=1)
     return figure
 
 
@@ -47,6 +59,7 @@ def ranks_figure(record: dict, alpha: float) -> Figure:
         axis.plot(ranks, predicted["ceiling"][k][a], "-", color=GREY, lw=1.6)
         axis.plot(ranks, predicted["theorem"][k][a], "--", color=GREY, lw=1.2)
         frame(axis, "rank of the item", title=f"$d = {config['dims'][k]}$", log="x")
+        axis.set_xlim(config["dims"][k] / 8, 32 * config["dims"][k])
     axes[0].set_ylabel("share recovered")
     key(axes[0], {"maximum likelihood": "-", "bound for any rule": "--"}, below=3)
     return figure

@@ -1,6 +1,5 @@
 """Pictures of the interactions: their law by blocks of ranks, what bounds them, and the expansion of the proof."""
 
-from functools import partial
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -8,8 +7,6 @@ from matplotlib.figure import Figure
 from amembook.figures.schematic import new_schematic
 from amembook.figures.style import (
     GREY,
-    MAPS,
-    device_points,
     frame,
     key,
     kinds,
@@ -22,32 +19,34 @@ from amembook.figures.style import (
 
 
 def interaction_blocks_figure(record: dict, name: str) -> Figure:
-    """rms of √d γ by pair of blocks against d, and the largest interaction over its predicted sd; one map of a record.
+    """rms of √d γ and the largest interaction over its predicted sd, a row a pair of blocks, for one map of a record.
 
-    Left: two standard errors, the leading-order law as lines, dotted what the formula for rare items says. Right: the
-    maximum of as many normals as lines.
+    One below the other for each d: the points, with two standard errors where the record has them, and a stroke for
+    what is predicted: left the leading-order law, right the maximum of as many normals. Crosses: the formula for rare
+    items at the largest d.
     """
-    figure, (left, right) = new_axes(2)
+    figure, (left, right) = new_axes(2, sharey=True, figsize=(8.0, 4.6))
     dims, measured, predicted = record["config"]["dims"], record["measured"], record["predicted"]
     blocks = [block.partition(" ")[2] for block in measured["rms"] if block.startswith(name + " ")]
-    for look, block in kinds(blocks, "{}"):
-        pair = f"{name} {block}"
-        device_points(left, record, partial(_of_pair, "rms", pair), look)
-        left.plot(dims, predicted["rms_rare"][pair], ":", color=look.colour, lw=1.1)
-        device_points(right, record, partial(_of_pair, "z_largest", pair), look)
-    frame(left, "embedding dimension $d$", r"rms of $\sqrt{d}\,\gamma_{ij}$", log="x", base=2)
-    largest = r"largest $\sqrt{d}\,|\gamma_{ij}|$ / predicted sd"
-    frame(right, "embedding dimension $d$", largest, log="x", base=2, zero=True)
-    figure.suptitle(MAPS[name].label, fontsize=11)
-    name_lines(left)
+    places = np.arange(len(blocks))
+    for k, (look, _) in enumerate(series(dims, "$d = {}$")):
+        at = places + 0.18 * (k - (len(dims) - 1) / 2)
+        for axis, quantity in ((left, "rms"), (right, "z_largest")):
+            values, law = (np.array([part[quantity][f"{name} {block}"][k] for block in blocks])
+                           for part in (measured, predicted))
+            error = [2 * measured["rms_error"][f"{name} {block}"][k] for block in blocks] if axis is left else None
+            axis.plot(law, at, "|", color=GREY, ms=9, mew=1.4)
+            axis.errorbar(values, at, xerr=error, fmt=look.marker, color=look.colour, ms=4, lw=1, label=look.label)
+    rare = [predicted["rms_rare"][f"{name} {block}"][-1] for block in blocks]
+    left.plot(rare, places, "x", color=GREY, ms=6, label="formula for rare items")
+    left.plot([], [], "|", color=GREY, ms=9, mew=1.4, label="predicted")
+    left.set_yticks(places, blocks)
+    left.invert_yaxis()
+    frame(left, r"root mean square of $\sqrt{d}\,\gamma_{ij}$")
+    frame(right, r"largest $\sqrt{d}\,|\gamma_{ij}|$ / predicted sd")
+    right.set_xlim(left=0)
+    key(left, below=3)
     return figure
-
-
-def _of_pair(quantity: str, pair: str, record: dict) -> dict:
-    measured, predicted = record["measured"], record["predicted"]
-    error = measured["rms_error"][pair] if quantity == "rms" else None
-    values = {"draws": measured[quantity][pair], "law": predicted[quantity][pair], "error": error}
-    return {"x": record["config"]["dims"]} | values
 
 
 def head_pairs_figure(ratios, variances, errors, curve_ratios, curve) -> Figure:

@@ -56,7 +56,7 @@ def learning_rate_figure(record: dict) -> Figure:
     """Counts against η/√d after 1, …, T steps, and how many of the d most frequent items are recovered."""
     config, measured = record["config"], record["measured"]
     figure, (left, right) = new_axes(2)
-    panels = {"scan_counts": (left, "recovered items"), "scan_head": (right, "recovered among the $d$ most frequent")}
+    panels = {"scan_counts": (left, "recovered items"), "scan_head": (right, "of the $d$ most frequent")}
     for name, (axis, label) in panels.items():
         for look, step in series(range(1, config["steps"] + 1), "$T = {}$"):
             points(axis, config["rates"], np.array(measured[name])[:, step - 1], look, fmt=look.marker + "-", lw=1)
@@ -95,7 +95,7 @@ def domain_figure(record: dict) -> Figure:
     """
     config, law = record["config"], np.array(record["predicted"]["counts"])
     counts, looks = np.array(record["measured"]["counts"]), np.array(config["looks"])
-    figure, axes = new_axes(len(config["rates"]), sharey=True)
+    figure, axes = new_axes(len(config["rates"]), 3, sharey=True, figsize=(8.0, 3.8))
     for axis, rate, drawn, expected in zip(axes, config["rates"], counts, law, strict=True):
         for k, (look, _) in enumerate(series(config["alphas"], r"$\alpha = {:g}$")):
             for which, dim in enumerate(config["dims"]):
@@ -103,17 +103,17 @@ def domain_figure(record: dict) -> Figure:
                 style = {"mfc": "white", "label": None} if small else {"label": look.label}
                 points(axis, looks, drawn[k, which].T, look, ms=4.5, **style)
                 axis.plot(looks, expected[k, which], "--" if small else "-", color=look.colour, lw=1.2)
-        frame(axis, "steps $T$", title=rf"$\eta = {rate:g}\sqrt{{d}}$", log="x", zero=True)
+        frame(axis, "steps $T$", title=rf"$\eta = {rate:g}\sqrt{{d}}$", log="x")
         axis.set_xticks(looks, looks)
         axis.minorticks_off()
-    for axis in axes[::2]:
-        axis.set_ylabel("recovered items")
-    hollow = {dim: dim < max(config["dims"]) for dim in config["dims"]}
-    lines = {
-        f"$d = {dim}$: hollow, dashed" if small else f"$d = {dim}$: filled, solid": "--" if small else "-"
-        for dim, small in hollow.items()
-    }
-    key(axes[0], lines, below=3)
+    # the panels share their limits, so the last word comes when all of them are drawn
+    axes[0].set_ylim(bottom=0)
+    axes[0].set_ylabel("recovered items")
+    for which, dim in enumerate(config["dims"]):
+        start = law[0, :, which, 0]
+        height, up = (start.max(), 10) if dim == max(config["dims"]) else (start.min(), -14)
+        axes[0].annotate(f"$d = {dim}$", (looks[0], height), (-3, up), textcoords="offset points", va="center")
+    key(axes[0], below=3)
     return figure
 
 

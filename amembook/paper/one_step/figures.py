@@ -31,14 +31,14 @@ def capacity_figure(record: dict, names=("polar", "sgd")) -> Figure:
     large dimensions, filled, and at those of Muon, open.
     """
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
-    figure, (axis,) = new_axes(figsize=(5.0, 4.6))
+    figure, (axis,) = new_axes(figsize=(5.0, 4.2))
     sharp = predicted["counts"]
     for name in names:
         field = "sgd_dims" if name == "sgd" else "dims"
         dims = config[field]
         slope, (low, high) = measured["slope"][name], measured["interval"][name]
         limit = predicted["slope"][name]
-        label = f"{MAPS[name].label}: fitted {slope:.2f} [{low:.2f}, {high:.2f}], limit {limit:.2f}"
+        label = f"{MAPS[name].label}: power {slope:.2f} [{low:.2f}, {high:.2f}], limit {limit:.2f}"
         device_points(axis, record, partial(_counts, name, field), optimizer(name, label), zorder=3)
         reference_line(axis, dims, limit, (dims[-1], sharp[name][-1]))
         if name == "sgd":
@@ -53,8 +53,7 @@ def capacity_figure(record: dict, names=("polar", "sgd")) -> Figure:
     axis.annotate("as many facts as rows", (2**11, 2**11), (10, -6), textcoords="offset points", va="top")
     title = rf"One step on all the data, $\alpha = {config['alpha']:g}$"
     frame(axis, "embedding dimension $d$", "recalled facts", title, log="xy", base=2)
-    lines = {"predicted, nothing fitted": "-", "limiting exponent": ":"}
-    key(axis, lines, below=1)
+    key(axis, below=1)
     return figure
 
 

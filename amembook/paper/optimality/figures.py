@@ -73,9 +73,11 @@ def slope_bound_figure(points: dict) -> Figure:
         look = looks[label]
         axis.plot(bounds, slopes, look.marker, color=look.colour, ms=4, alpha=0.7, label=look.label)
     low, high = (edge(float(edge(bounds)) for _, bounds in points.values()) for edge in (min, max))
-    axis.plot([low, high], [low, high], "-", color=GREY, lw=1.2, label="slope = bound")
+    axis.plot([low, high], [low, high], "-", color=GREY, lw=1.2)
+    words = {"textcoords": "offset points", "ha": "right", "fontsize": 10, "color": GREY}
+    axis.annotate("slope = bound", (high, high), (-8, 2), **words)
     frame(axis, r"bound, in units of $1/t_0$", r"slope $\phi'(0)$, in units of $1/t_0$", log="xy")
-    key(axis)
+    key(axis, below=2)
     return figure
 
 

@@ -4,14 +4,17 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from amembook.figures.style import GREY, frame, kinds, name_lines, new_axes, points
+from amembook.figures.style import GREY, frame, key, kinds, name_lines, new_axes, points, series
 
 
 def quintic_steps_figure(s, values: list, steps, errors: dict) -> Figure:
-    """The composed best quintics after 1, 2, … steps (left); worst error on the interval against steps by schedule."""
+    """The composed best quintics after 1, 2, 4, … steps (left); worst error on the interval by schedule (right)."""
     figure, (left, right) = new_axes(2)
-    for k, value in enumerate(values):
-        left.plot(s, value, "-", color=GREY, alpha=0.25 + 0.75 * k / len(values), lw=1.2)
+    shown = [2**k for k in range(len(values).bit_length()) if 2**k <= len(values)]
+    for look, count in series(shown):
+        label = "1 step" if count == 1 else f"{count} steps"
+        left.plot(s, values[count - 1], "-", color=look.colour, lw=1.2, label=label)
+    key(left, below=4)
     left.axhline(1, color=GREY, lw=1, ls=":")
     frame(left, r"singular value $/\,\|\,[G;\lambda I]\,\|_F$", "after the first steps", log="x")
     for look, label in kinds(errors, "{}"):

@@ -85,22 +85,18 @@ def built_head_figure(dims, accuracies: dict, limit: float) -> Figure:
     return figure
 
 
-def value_step_figure(probabilities: dict, masks: dict) -> Figure:
-    """Recall by rank after one step on W_V alone, one panel a map: predicted probability, and 0 or 1 in each draw.
+def value_step_figure(probability, mask) -> Figure:
+    """Recall by rank after one step of SGD on W_V alone: the predicted probability, and the share of the draws.
 
-    probabilities: name ↦ (n,) predicted. masks: name ↦ (draws, n) of 0 and 1; drawn as the share over the draws.
+    probability: (n,) predicted. mask: (draws, n) of 0 and 1.
     """
-    figure, axes = new_axes(len(masks), sharey=True)
-    titles = {"polar": "one Muon step on $W_V$", "sgd": "one SGD step on $W_V$"}
-    for axis, (name, mask) in zip(axes, masks.items(), strict=True):
-        share = np.asarray(mask, dtype=float).mean(0)
-        ranks = np.arange(1, len(share) + 1)
-        points(axis, ranks, share, optimizer(name, "in the network"), ms=4)
-        axis.plot(ranks, probabilities[name], "-", color=GREY, lw=1.2, label="linear theory")
-        frame(axis, "rank of the output", title=titles[name], log="x")
-        key(axis)
-    for axis in axes[::2]:
-        axis.set_ylabel("share of draws that recall it")
+    figure, (axis,) = new_axes()
+    share = np.asarray(mask, dtype=float).mean(0)
+    ranks = np.arange(1, len(share) + 1)
+    points(axis, ranks, share, optimizer("sgd", "in the network"), ms=4)
+    axis.plot(ranks, probability, "-", color=GREY, lw=1.2, label="linear theory")
+    frame(axis, "rank of the output", "share of draws that recall it", log="x")
+    key(axis)
     return figure
 
 
@@ -113,7 +109,7 @@ def recall_dims_figure(record: dict, shares: tuple[float, float, float] = (1 / 3
         for name, curves in measured["curves"]["dims"][metric].items():
             for index, style in zip(indices[:-1], (":", "--"), strict=True):
                 means = [np.mean([seed[index] for seed in seeds if len(seed) > index]) for seeds in curves]
-                axis.plot(config["dims"], means, style, color=OPTIMIZERS[name].colour, lw=1.2)
+                axis.plot(config["dims"], means, style, color=OPTIMIZERS[name].colour, lw=1.1, alpha=0.7)
         _with_intervals(axis, record, "dims", metric, "dims")
         _metric(axis, metric, "dimension $d$", log="x")
     for axis in axes[::2]:
@@ -141,6 +137,8 @@ def recall_alphas_figure(record: dict) -> Figure:
     for axis, (where, label) in zip(axes, labels.items(), strict=True):
         _with_intervals(axis, record, "alphas", "ood", where)
         _metric(axis, "ood", label)
+        axis.set_title("")
+    axes[0].set_ylabel(METRICS["ood"])
     key(axes[0], loc="lower left")
     return figure
 
@@ -204,15 +202,18 @@ def recall_capacity_figure(record: dict, dim: int) -> Figure:
     (counts,) = measured["counts"]["long"].values()
     points(over_d, dims, np.maximum(counts, 1), OPTIMIZERS["muon"], mfc="white", label="Muon, long unembeddings")
     lines = {
-        "linear memory, many Muon steps": ("many_steps", "--"),
-        "linear memory, one Muon step": ("one_step", "-"),
-        "linear memory, one SGD step": ("sgd", ":"),
+        "many steps of Muon": ("many_steps", "--"),
+        "one step of Muon": ("one_step", "-"),
+        "one of SGD": ("sgd", ":"),
     }
     for label, (rule, line) in lines.items():
         over_d.plot(dims, law[rule], line, color=GREY, lw=1.2, label=label)
-    frame(over_d, "dimension $d$", f"outputs recalled, of {config['n_items']}", title="vectors fixed", log="xy", base=2)
+    title = "vectors fixed; grey: linear memory"
+    frame(over_d, "dimension $d$", f"outputs recalled, of {config['n_items']}", title, log="xy", base=2)
     over_d.set_xticks(dims, [str(one) for one in dims])
-    key(over_d, below=3)
+    many, one, sgd = lines
+    name_lines(over_d, places={many: (1, (-4, 12)), one: (2, (-4, -34)), sgd: (2, (-20, -24))})
+    key(over_d, below=4)
     styles = {"trained": ("-", "trained"), "fixed": ("--", "fixed"), "long": (":", "fixed, long")}
     for vectors, (line, label) in styles.items():
         for name, rows in measured["curves"][vectors].items():
@@ -224,7 +225,11 @@ def recall_capacity_figure(record: dict, dim: int) -> Figure:
             over_steps.fill_between(steps, values.min(0), values.max(0), color=colour, alpha=0.2, lw=0)
             over_steps.plot(steps, values.mean(0), line, color=colour)
             if name == "muon":
-                over_steps.text(steps[-1], 1.15 * values.mean(0)[-1], label, ha="right", va="bottom")
+                # the dotted curve has its word above it, the dashed one below
+                up = 1.15 if vectors != "fixed" else 0.85
+                over_steps.text(
+                    steps[-1], up * values.mean(0)[-1], label, ha="right", va="bottom" if up > 1 else "top"
+                )
     frame(over_steps, "step", "outputs recalled", title=f"$d={dim}$, by what the vectors are")
     over_steps.set_yscale("symlog", linthresh=10)
     over_steps.set_ylim(0, 2 * config["n_items"])

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, Look, device_points, frame, key, kinds, name_lines, new_axes, points, series
+from amembook.figures.style import GREY, device_points, frame, key, kinds, name_lines, new_axes, points, series
 
 
 def chance_figure(chances, edges, shares) -> Figure:
@@ -24,36 +24,27 @@ def chance_figure(chances, edges, shares) -> Figure:
 
 
 def sharp_ratio_figure(record: dict, panels: dict, band: float) -> Figure:
-    """Counted over predicted, one record of `sharp`: a panel a map, one point for every α, N and d.
+    """Counted over predicted against the predicted count, one record of `sharp`: a panel a map, a point for every α, N
+    and d, with two standard errors; the band is grey.
 
-    panels: key of the record's counts ↦ title. Points of one d stand side by side, small N open, large N filled, with
-    two standard errors; the band is grey.
+    panels: key of the record's counts ↦ title.
     """
-    config, measured = record["config"], record["measured"]
-    figure, axes = new_axes(len(panels), sharey=True)
-    n_alpha, largest = len(config["alphas"]), len(config["n_items"]) - 1
-    looks = [look for look, _ in series(config["alphas"], r"$\alpha = {:g}$")]
-    for axis, (name, title) in zip(axes, panels.items(), strict=True):
-        ratio, counts = np.array(measured["ratio"][name]), np.array(measured["counts"][name])
+    config, measured, predicted = record["config"], record["measured"], record["predicted"]
+    figure, axes = new_axes(len(panels), 3, sharey=True, sharex=True, figsize=(8.0, 5.2))
+    for place, (axis, (name, title)) in enumerate(zip(axes, panels.items(), strict=True)):
+        ratio, counts, law = (
+            np.array(part[name]) for part in (measured["ratio"], measured["counts"], predicted["counts"])
+        )
         error = np.array(measured["error"][name]) * ratio / counts
         axis.axhspan(1 - band, 1 + band, color=GREY, alpha=0.12, lw=0)
         axis.axhline(1, color=GREY, lw=1)
-        for n in range(largest + 1):
-            for a, look in enumerate(looks):
-                x = np.arange(len(config["dims"])) + ((a + 0.5) / n_alpha - 0.5 + (n - 0.5) / n_alpha / 3) * 0.8
-                style = {"fmt": "o", "ms": 3.5, "lw": 0.8, "capsize": 0, "label": None}
-                style["mfc"] = look.colour if n == largest else "white"
-                points(axis, x, ratio[:, n, a], look, error=error[:, n, a], **style)
-        frame(axis, "$d$")
-        axis.set_title(title, fontsize=11)
-        axis.set_xticks(range(len(config["dims"])), config["dims"])
-    for axis in axes[::2]:
-        axis.set_ylabel("counted / predicted")
-    for look in looks:
-        points(axes[0], [], [], look, fmt="o")
-    for n, n_items in enumerate(config["n_items"]):
-        points(axes[0], [], [], Look(GREY, "o", f"$N = {n_items}$"), mfc=GREY if n == largest else "white")
-    key(axes[0], below=4)
+        for k, (look, _) in enumerate(series(config["dims"], "$d = {}$")):
+            mine = (part[k].ravel() for part in (law, ratio, error))
+            x, y, doubt = mine
+            points(axis, x, y, look, error=doubt, ms=4, lw=0.8, capsize=0)
+        last = place >= len(panels) - 3
+        frame(axis, "predicted items" if last else "", "" if place % 3 else "counted / predicted", title, log="x")
+    key(axes[0], below=3)
     return figure
 
 

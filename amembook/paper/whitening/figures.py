@@ -3,43 +3,49 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, Look, frame, key, new_axes, optimizer
+from amembook.figures.style import GREY, frame, new_axes, optimizer, plain_ticks
 
-_LOOKS = {
-    "sgd": optimizer("sgd"),
-    "polar": optimizer("polar"),
-    "best": optimizer("best"),
-    "newton": optimizer("newton", r"$G\Sigma_v^{-1}$"),
-    "newton_muon": Look("#CC79A7", "d", r"polar of $G\Sigma_v^{-1}$"),
-    "kfac": Look("#117733", "s", "K-FAC"),
-    "kfac_polar": Look("#117733", "<", "K-FAC + 0.6 Muon"),
-    "siblings": Look("#999933", "P", "four siblings"),
-    "siblings_half": Look("#999933", "X", r"four siblings, power $-\frac{1}{2}$"),
-    "siblings_polar": Look("#999933", ">", "siblings + 0.6 Muon"),
-    "matched": Look("#000000", "H", "$W^*$"),
-    "polar_matched": Look("#000000", "v", "polar of $W^*$"),
-    "matched_polar": Look("#661100", "p", "$W^*$ + 0.6 Muon"),
-    "mixed": Look("#AA4499", "h", r"$W^*$ + 0.6 $G\Sigma_v^{-1}$"),
+_NAMES = {
+    "sgd": "SGD",
+    "polar": "Muon",
+    "best": "best map $f^*$",
+    "newton": r"$G\Sigma_v^{-1}$",
+    "newton_muon": r"polar of $G\Sigma_v^{-1}$",
+    "kfac": "K-FAC",
+    "kfac_polar": "K-FAC + 0.6 Muon",
+    "siblings": "four siblings",
+    "siblings_half": r"four siblings, power $-\frac{1}{2}$",
+    "siblings_polar": "siblings + 0.6 Muon",
+    "matched": "$W^*$",
+    "polar_matched": "polar of $W^*$",
+    "matched_polar": "$W^*$ + 0.6 Muon",
+    "mixed": r"$W^*$ + 0.6 $G\Sigma_v^{-1}$",
 }
 
 
 def frontier_figure(record: dict, alpha: float) -> Figure:
-    """Loss at the best of the rates against recovered items, both over Muon's: all steps, and those near its loss.
+    """Recovered items (left) and loss at the best of the rates (right), both over Muon's, a row a step, with two
+    standard errors; from the least items to the most.
 
     Items are those of the smallest d of the record, losses those of its own grid.
     """
     config, measured = record["config"], record["measured"]
     a = config["alphas"].index(alpha)
-    figure, axes = new_axes(2)
-    for axis, most in zip(axes, (np.inf, 1.1), strict=True):
-        for name, look in _LOOKS.items():
-            x = measured["counts"][name][0][a] / measured["counts"]["polar"][0][a]
-            y = measured["loss"][name][a] / measured["loss"]["polar"][a]
-            if y < most:
-                axis.plot(x, y, look.marker, color=look.colour, ms=8, label=look.label)
-        axis.axhline(1, color=GREY, lw=0.8, ls=":")
+    names = sorted(_NAMES, key=lambda name: measured["counts"][name][0][a])
+    places = np.arange(len(names))
+    figure, axes = new_axes(2, sharey=True, figsize=(8.0, 4.8))
+    own = {name: optimizer(name).colour for name in ("sgd", "polar")}
+    items = {name: (measured["counts"][name][0][a], measured["error"][name][0][a]) for name in names}
+    losses = {name: (measured["loss"][name][a], measured["loss_error"][name][a]) for name in names}
+    for axis, values in zip(axes, (items, losses), strict=True):
+        unit = values["polar"][0]
+        for place, name in zip(places, names, strict=True):
+            mean, error = (value / unit for value in values[name])
+            axis.errorbar(mean, place, xerr=2 * error, fmt="o", color=own.get(name, "black"), ms=5, capsize=2)
         axis.axvline(1, color=GREY, lw=0.8, ls=":")
-    frame(axes[0], "items over Muon's", "loss over Muon's", title="all steps", log="y")
-    frame(axes[1], "items over Muon's", title="near Muon's loss")
-    key(axes[0], below=3)
+    axes[0].set_yticks(places, [_NAMES[name] for name in names])
+    frame(axes[0], "items over Muon's", title="more is better")
+    frame(axes[1], "loss over Muon's", title="less is better", log="x")
+    axes[0].set_xlim(left=0)
+    plain_ticks(axes[1].xaxis, [1, 2, 5, 10])
     return figure

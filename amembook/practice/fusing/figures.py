@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, kinds, new_axes, points, series
+from amembook.figures.style import GREY, frame, kinds, name_lines, new_axes, points, series
 
 
 def fusing_figure(record: dict) -> Figure:
@@ -23,14 +23,15 @@ def fusing_figure(record: dict) -> Figure:
     axes[0].plot(shares, law, color=GREY, lw=1.2, label="law")
     other, doubt = (at(name, "permuted") / alone for name in ("fused", "fused_error"))
     points(axes[0], [0.0], np.array([other]), permuted, error=np.array([doubt]))
-    frame(axes[0], "share of items that the three parts have in common", "items fused over apart", zero=True)
+    frame(axes[0], "share of items in common", "items fused over apart", zero=True)
     axes[0].legend()
     x = np.arange(len(config["groups"]))
     for look, k in series(range(len(config["head_overlaps"]))):
-        look = look._replace(label=f"{config['head_overlaps'][k]:.0%} in common")
+        look = look._replace(label=f"{config['head_overlaps'][k]:.0%}")
         points(axes[1], x, np.array(measured["heads"][k]), look, error=np.array(measured["heads_error"][k]), ls="-")
     axes[1].axhline(1, color=GREY, lw=0.8)
     axes[1].set_xticks(x, [str(size) for size in config["groups"]])
-    frame(axes[1], "heads that share a polar factor", "items over those of single heads")
-    axes[1].legend(fontsize=9)
+    frame(axes[1], "heads that share a polar factor", "items over those of single heads", "share in common")
+    axes[1].set_xlim(right=len(x) - 0.9)
+    name_lines(axes[1], offset=(8, 0))
     return figure

@@ -28,15 +28,13 @@ def knee_figure(records: list[dict]) -> Figure:
             points(axes[0], [measured["reach"][arm] for arm in arms], mean, style, error=error, **face)
             draws = [measured["test_draws"][arm] for arm in arms]
             points(axes[1], [slope(arm) for arm in arms], draws, style, **face)
-        for arm, name, line in (("frozen", "matrices frozen", "--"), (LAST, "normalized descent", ":")):
+        for arm, line in (("frozen", "--"), (LAST, ":")):
             if arm in measured["test"]:
-                height = measured["test"][arm]
-                axes[1].axhline(height, color=look.colour, ls=line, lw=1)
-                axes[1].annotate(name, (500, height), (0, -10), ha="right", **beside)
+                axes[1].axhline(measured["test"][arm], color=look.colour, ls=line, lw=1)
     reach, predicted = records[0]["measured"]["reach"], records[0]["predicted"]
     dial = sorted((arm for arm in predicted["rho"] if arm.startswith("jordan")), key=slope)
     axes[0].plot([reach[a] for a in dial], [predicted["rho"][a] for a in dial], "--", color=GREY, lw=1)
-    axes[0].annotate(r"memory's $\rho(x)$", (reach[dial[0]], predicted["rho"][dial[0]]), (-4, 8), **beside)
+    axes[0].annotate(r"memory's $\rho(x)$", (reach[dial[1]], predicted["rho"][dial[1]]), (7, -10), **beside)
     lift = {arm: np.mean(values) for arm, values in predicted["lift"].items() if arm in reach and arm != FIRST}
     axes[0].plot([reach[a] for a in lift], [*lift.values()], "x", color=GREY)
     axes[0].annotate("lift", (reach[dial[2]], lift[dial[2]]), (7, -4), **beside)
@@ -45,4 +43,5 @@ def knee_figure(records: list[dict]) -> Figure:
     frame(axes[1], r"slope $\Lambda$", "test loss, nats a word", log="x")
     places = {f"{r['config']['steps']} steps": (-1, (-0.01, 14)) for r in records}
     name_lines(axes[1], places=places | {"CANS": (-1, (0, 14))})
+    key(axes[1], {"matrices frozen": "--", "normalized descent": ":"}, loc="lower right", bbox_to_anchor=(1, 0.33))
     return figure

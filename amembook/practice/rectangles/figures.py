@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, new_axes, optimizer, points
+from amembook.figures.style import GREY, frame, key, name_lines, new_axes, optimizer, points
 
 
 def shapes_figure(record: dict) -> Figure:
@@ -13,14 +13,17 @@ def shapes_figure(record: dict) -> Figure:
     order = np.argsort(predicted["polar"])
     take = lambda values: np.array(values, float)[order]
     x = np.arange(len(order))
-    points(axes[0], x, take(measured["counts"]["polar"]), optimizer("polar"), error=take(measured["polar_error"]))
+    counted, doubt = take(measured["counts"]["polar"]), take(measured["polar_error"])
+    points(axes[0], x, counted, optimizer("polar", "Muon"), error=doubt)
     axes[0].plot(x, take(predicted["polar"]), "_", color="black", ms=11, mew=1.6, label="predicted")
-    for name, look in (("jordan", optimizer("muon")), ("sgd", optimizer("sgd"))):
+    for name, look in (("jordan", optimizer("muon", "as shipped")), ("sgd", optimizer("sgd"))):
         axes[0].plot(x, take(measured["counts"][name]), look.marker, color=look.colour, label=look.label)
     names = [config["shapes"][k].replace("x", "×") for k in order]
     axes[0].set_xticks(x, names, rotation=60, ha="right", fontsize=9)
+    axes[0].set_ylim(0.5 * min(measured["counts"]["sgd"]), 1.5 * max(predicted["polar"]))
     frame(axes[0], "outputs × inputs", "items of one step", log="y")
-    axes[0].legend()
+    name_lines(axes[0], places={"Muon": (5, (0, 16)), "as shipped": (7, (0, -16)), "SGD": (7, (0, 16))})
+    key(axes[0], loc="upper left")
     x, law = np.arange(len(config["tilings"])), np.array(predicted["tiles"]["polar"])
     tiles, error = (
         np.array(values, float) / law[0] for values in (measured["tiles"]["polar"], measured["tiles_error"])

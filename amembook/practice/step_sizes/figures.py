@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, kinds, name_lines, new_axes, points
+from amembook.figures.style import GREY, frame, kinds, name_lines, new_axes, plain_ticks, points
 
 
 def rates_figure(record: dict) -> Figure:
@@ -22,6 +22,7 @@ def rates_figure(record: dict) -> Figure:
         d, mean(measured["widths"])[0] * (d / config["dims"][0]) ** 0.5, color=GREY, ls=":", label=r"$\sqrt{d}$"
     )
     frame(axes[0], "width $d$", "best learning rate", log="xy", base=2)
+    plain_ticks(axes[0].yaxis, [2, 5, 10, 20, 50])
     name_lines(axes[0], at=0, offset=(4, -11))
     points(axes[1], config["batch_sizes"], mean(measured["batches"]), one, error=error(measured["batches"]))
     axes[1].plot(config["batch_sizes"], mean(predicted["batches"]), color=one.colour, lw=1)

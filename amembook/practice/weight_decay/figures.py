@@ -18,10 +18,12 @@ def decay_figure(record: dict) -> Figure:
     frame(left, r"bound $R=1/\lambda$", "items over one step's", log="x", base=2, zero=True)
     left.legend()
     radii = config["run_radii"]
-    for look, batch in kinds(config["batch_sizes"], "batches of {}"):
+    shown = kinds(config["batch_sizes"], "batches of {}")
+    for look, batch in shown:
         of = {float(radius): np.array(values) for radius, values in measured["runs"][f"{batch}"].items()}
         points(right, radii, np.array([of[radius] / of[0] for radius in radii]), look, ls="-")
     right.axhline(1, color=GREY, lw=0.8)
     frame(right, r"$1/\lambda$", "loss over that without decay", log="x", base=2)
-    name_lines(right, at=0, offset=(8, 12))
+    places = {look.label: (0, (10, 12 if batch == max(config["batch_sizes"]) else -10)) for look, batch in shown}
+    name_lines(right, places=places)
     return figure
