@@ -162,7 +162,8 @@ def test_a_setting_that_cannot_be_read_counts_as_the_coarsest(monkeypatch):
     def refuses(*_):
         raise RuntimeError("set in two ways")
 
-    monkeypatch.setattr(torch.backends.mkldnn, "matmul", type("Unreadable", (), {"fp32_precision": property(refuses)})())
+    unreadable = type("Unreadable", (), {"fp32_precision": property(refuses)})()
+    monkeypatch.setattr(torch.backends.mkldnn, "matmul", unreadable)
     assert product_rounding() == 2.0**-8
     monkeypatch.undo()
     monkeypatch.setattr(torch, "get_float32_matmul_precision", refuses)
