@@ -1,5 +1,6 @@
 """The sharp predictions: the equations they solve, their closed forms, and simulations on fresh seeds."""
 
+import itertools
 import math
 import time
 
@@ -240,3 +241,15 @@ def test_the_longest_prefix_of_a_step_is_predicted():
         found.append(am.longest_prefix(am.recovered(am.polar(am.initial_gradient(emb, problem.frequencies)), emb)))
     assert np.mean(found) == pytest.approx(mean, abs=0.1 * mean + 2 * spread / 2)
     assert mean < 0.8 * am.expected_capacity(problem, "polar"), "one failure ends it"
+
+
+def test_distinct_items_of_a_batch_are_counted_over_all_its_orders():
+    """Σ over all sequences of B items of their chance times how many differ, for three items and up to four draws."""
+    problem = am.Problem.from_frequencies([5.0, 2.0, 1.0], 4)
+    p = problem.frequencies.numpy()
+    for batch_size in range(5):
+        sequences = itertools.product(range(3), repeat=batch_size)
+        counted = sum(math.prod(p[list(items)]) * len(set(items)) for items in sequences)
+        assert am.equivalents.expected_distinct_items(problem, batch_size) == pytest.approx(counted, rel=1e-14)
+    alone = am.Problem.from_frequencies([1.0], 4)
+    assert [am.equivalents.expected_distinct_items(alone, batch_size) for batch_size in (0, 3)] == [0, 1]

@@ -119,6 +119,19 @@ def test_the_count_of_any_map_is_that_of_the_maps_known_otherwise():
     assert counted == pytest.approx(known, rel=5e-3)
 
 
+@pytest.mark.parametrize("lr", [1.0, 30.0])
+def test_the_loss_of_any_map_is_that_of_the_maps_known_otherwise(lr):
+    """A step of length η √d: h_λ(G) has the length √(1 − λM(λ)) √d."""
+    problem, lam = am.Problem.power_law(400, 16, 1.5), bulk_scale(400, 16, 1.5)
+    for f, known in (
+        (torch.ones_like, SpectralEquivalent.solve(problem.frequencies, 16)),
+        (lambda s: s / torch.hypot(s, s.new_tensor(lam)), SpectralEquivalent.solve(problem.frequencies, 16, lam)),
+    ):
+        losses = known.expected_losses(lr / math.sqrt(1 - known.unresolved))
+        loss = am.equivalents.expected_map_loss(problem, f, lr)
+        assert loss == pytest.approx(known.counts * known.values @ losses, rel=0.01)
+
+
 @pytest.mark.parametrize("alpha, dim", [(1.25, 256), (1.5, 128), (1.5, 256)])
 def test_the_shipped_five_steps_recover_what_is_predicted_and_not_what_polar_does(alpha, dim):
     problem = am.Problem.power_law(8192, dim, alpha)
