@@ -94,6 +94,7 @@ def assert_meets(counts, predicted):
     assert abs(np.mean(counts) - predicted) < 0.05 * predicted + 2 * error, (np.mean(counts), predicted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [1.25, 2.0])
 def test_counts_of_one_population_step_meet_the_prediction(alpha):
     problem = power_law(alpha, 8192, 256)
@@ -108,6 +109,7 @@ def test_counts_of_one_population_step_meet_the_prediction(alpha):
         assert_meets(counts[name], expected_capacity(problem, name, lams[name]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch_size", [1024, 16_384])
 def test_counts_of_one_minibatch_step_meet_the_prediction(batch_size):
     problem = power_law(1.5, 8192, 256)
@@ -121,6 +123,7 @@ def test_counts_of_one_minibatch_step_meet_the_prediction(batch_size):
     assert np.mean(predicted) != pytest.approx(expected_capacity(problem, "polar"), rel=0.05), "the batch must matter"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha, dim", [(1.25, 256), (2.0, 4096)])
 def test_counts_of_one_sgd_step_meet_the_prediction(alpha, dim):
     problem = power_law(alpha, 256, dim)
@@ -218,16 +221,16 @@ def test_the_sgd_constant_is_the_limit_of_the_sgd_count():
 
 @pytest.mark.parametrize("spectral_map", ["polar", "sgd"])
 def test_the_longest_prefix_is_that_of_independent_failures(spectral_map):
-    problem = am.Problem.power_law(2000, 64, 1.5)
-    q = am.sample_minibatch(problem, 500, 0)
+    problem = am.Problem.power_law(250, 32, 1.5)
+    q = am.sample_minibatch(problem, 200, 0)
     for frequencies in (None, q):
         mean, spread = am.equivalents.expected_prefix(problem, spectral_map, frequencies=frequencies)
         counts, chances = capacity._recovery_chances(problem, spectral_map, 0.0, frequencies)
-        by_rank = np.empty(2000)
+        by_rank = np.empty(250)
         order = np.argsort(-(problem.frequencies if frequencies is None else q).numpy(), kind="stable")
         by_rank[order] = np.repeat(chances, counts.astype(int))
-        kept = np.random.default_rng(0).random((20_000, 2000)) < by_rank
-        drawn = np.where(kept.all(1), 2000, kept.argmin(1))
+        kept = np.random.default_rng(0).random((20_000, 250)) < by_rank
+        drawn = np.where(kept.all(1), 250, kept.argmin(1))
         assert mean == pytest.approx(drawn.mean(), abs=4 * spread / 20_000**0.5)
         assert spread == pytest.approx(drawn.std(), rel=0.05)
 
