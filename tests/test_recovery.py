@@ -125,6 +125,19 @@ def test_the_band_is_what_the_roundings_of_two_float32_products_need(monkeypatch
     assert ((high.double() - low.double()) / 2 < 1.1 * needed).all(), "nor is it much wider"
 
 
+@pytest.mark.parametrize("flush", [False, True])
+def test_what_float32_loses_below_its_smallest_number_beats_nobody(flush):
+    """A rival scores 2⁻⁹⁷ − 2⁻⁹², and a processor may flush the second part to 0 beside large entries of U and W."""
+    U = torch.tensor([[0, 0], [-(2.0**19), 2.0**9]], dtype=torch.float64)
+    V = torch.tensor([[2.0**-130, 2.0**-125], [0, 1]], dtype=torch.float64)
+    if not torch.set_flush_denormal(flush):
+        pytest.skip("this processor keeps them all")
+    try:
+        assert am.recovered(2.0**19 * torch.eye(2, dtype=torch.float64), am.Embeddings(U, V)).all()
+    finally:
+        torch.set_flush_denormal(False)
+
+
 def test_a_memory_that_is_zero_recovers_nothing():
     emb, _ = instance(100, 8, 0)
     assert am.capacity(torch.zeros(8, 8, dtype=torch.float64), emb) == 0
