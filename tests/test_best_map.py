@@ -112,6 +112,7 @@ def test_the_best_smoothing_is_an_interior_maximum(alpha):
     assert 2 / math.pi * ratio(best) == pytest.approx(reference, rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [1.5, 2.0])
 def test_the_best_map_recovers_a_tenth_more_as_predicted_and_loses_the_loss_without_a_floor(alpha):
     problem = am.Problem.power_law(2048, 128, alpha)
