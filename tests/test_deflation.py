@@ -169,6 +169,7 @@ def test_theorem_10_no_schedule_gains_more_new_items():
     assert new[0] < new[2] / 2 and new[1] < new[2] + 3 * math.sqrt(new[2])
 
 
+@pytest.mark.slow
 def test_the_cells_and_the_summary_fit_together():
     cells = EXPERIMENT.cells(SMALL, "cpu")
     assert len(cells) == 5 * 2 + 2 * 2 + 2
