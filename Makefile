@@ -66,7 +66,7 @@ unit: $(SETUP)
 nbval: $(SETUP)
 	$(if $(NOTEBOOKS),PYTHONPATH=tools $(BIN)/python -m pytest -q -p forked_kernels --nbval --nbval-current-env --nbval-cell-timeout=300 -n 2 --dist loadfile $(CHAPTERS))
 
-quick: $(SETUP)  ## the tests that execute no notebook, start no process and take no seconds; three minutes on two cores
+quick: $(SETUP)  ## the tests that execute no notebook, start no process and take no seconds
 	$(MAKE) --no-print-directory lint
 	$(BIN)/python tools/notebooks.py check
 	$(BIN)/python -m pytest -q -m "$(QUICK)" -n auto --dist loadfile $(SHAPES) $(UNCHECKED:%=--ignore=%)
