@@ -23,6 +23,8 @@ UNCHECKED := tests/test_bad_input.py tests/test_muon.py tests/test_watch.py test
 CHAPTERS := chapters companions/chapters
 NOTEBOOKS = $(wildcard $(CHAPTERS:%=%/*.ipynb))
 
+QUICK ?= not weekly and not process and not slow
+
 .DELETE_ON_ERROR:
 .PHONY: help setup notebooks figures html book test unit nbval quick weekly portable lint bench gpu gpu-bench pages serve pdf slides links dist clean distclean
 
@@ -64,11 +66,11 @@ unit: $(SETUP)
 nbval: $(SETUP)
 	$(if $(NOTEBOOKS),PYTHONPATH=tools $(BIN)/python -m pytest -q -p forked_kernels --nbval --nbval-current-env --nbval-cell-timeout=300 -n 2 --dist loadfile $(CHAPTERS))
 
-quick: $(SETUP)  ## the tests that execute no notebook and start no process
+quick: $(SETUP)  ## the tests that execute no notebook, start no process and take no seconds
 	$(MAKE) --no-print-directory lint
 	$(BIN)/python tools/notebooks.py check
-	$(BIN)/python -m pytest -q -m "not weekly and not process" -n auto --dist loadfile $(SHAPES) $(UNCHECKED:%=--ignore=%)
-	$(BIN)/python -m pytest -q -m "not weekly and not process" -n auto --dist loadfile $(UNCHECKED)
+	$(BIN)/python -m pytest -q -m "$(QUICK)" -n auto --dist loadfile $(SHAPES) $(UNCHECKED:%=--ignore=%)
+	$(BIN)/python -m pytest -q -m "$(QUICK)" -n auto --dist loadfile $(UNCHECKED)
 
 weekly: $(SETUP)  ## the tests that are too slow for every day
 	$(BIN)/python -m pytest -q -m weekly

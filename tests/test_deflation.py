@@ -152,6 +152,12 @@ def test_theorem_10_counts_and_what_one_variance_misses():
     assert (even > 1.2 * sharp)[1:3].all() and even[3] < 1.25 * sharp[3]
 
 
+def test_an_item_alone_has_no_rival_in_either_count_of_sgd():
+    alone = torch.ones(1, dtype=torch.float64)
+    for capacity in (weighted_sgd_capacity, evenly_spread_sgd_capacity):
+        assert capacity(alone, 1) == pytest.approx(1, abs=1e-6)
+
+
 def test_theorem_10_no_schedule_gains_more_new_items():
     problem, emb = drawn(256, 8192)
     plan = theory.sgd_schedule(8192, 256, 1.5, 4, 1.0)
@@ -163,6 +169,7 @@ def test_theorem_10_no_schedule_gains_more_new_items():
     assert new[0] < new[2] / 2 and new[1] < new[2] + 3 * math.sqrt(new[2])
 
 
+@pytest.mark.slow
 def test_the_cells_and_the_summary_fit_together():
     cells = EXPERIMENT.cells(SMALL, "cpu")
     assert len(cells) == 5 * 2 + 2 * 2 + 2

@@ -1,5 +1,6 @@
 """The sharp predictions: the equations they solve, their closed forms, and simulations on fresh seeds."""
 
+import itertools
 import math
 import time
 
@@ -93,6 +94,7 @@ def assert_meets(counts, predicted):
     assert abs(np.mean(counts) - predicted) < 0.05 * predicted + 2 * error, (np.mean(counts), predicted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [1.25, 2.0])
 def test_counts_of_one_population_step_meet_the_prediction(alpha):
     problem = power_law(alpha, 8192, 256)
@@ -107,6 +109,7 @@ def test_counts_of_one_population_step_meet_the_prediction(alpha):
         assert_meets(counts[name], expected_capacity(problem, name, lams[name]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch_size", [1024, 16_384])
 def test_counts_of_one_minibatch_step_meet_the_prediction(batch_size):
     problem = power_law(1.5, 8192, 256)
@@ -120,6 +123,7 @@ def test_counts_of_one_minibatch_step_meet_the_prediction(batch_size):
     assert np.mean(predicted) != pytest.approx(expected_capacity(problem, "polar"), rel=0.05), "the batch must matter"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha, dim", [(1.25, 256), (2.0, 4096)])
 def test_counts_of_one_sgd_step_meet_the_prediction(alpha, dim):
     problem = power_law(alpha, 256, dim)
@@ -217,16 +221,16 @@ def test_the_sgd_constant_is_the_limit_of_the_sgd_count():
 
 @pytest.mark.parametrize("spectral_map", ["polar", "sgd"])
 def test_the_longest_prefix_is_that_of_independent_failures(spectral_map):
-    problem = am.Problem.power_law(2000, 64, 1.5)
-    q = am.sample_minibatch(problem, 500, 0)
+    problem = am.Problem.power_law(250, 32, 1.5)
+    q = am.sample_minibatch(problem, 200, 0)
     for frequencies in (None, q):
         mean, spread = am.equivalents.expected_prefix(problem, spectral_map, frequencies=frequencies)
         counts, chances = capacity._recovery_chances(problem, spectral_map, 0.0, frequencies)
-        by_rank = np.empty(2000)
+        by_rank = np.empty(250)
         order = np.argsort(-(problem.frequencies if frequencies is None else q).numpy(), kind="stable")
         by_rank[order] = np.repeat(chances, counts.astype(int))
-        kept = np.random.default_rng(0).random((20_000, 2000)) < by_rank
-        drawn = np.where(kept.all(1), 2000, kept.argmin(1))
+        kept = np.random.default_rng(0).random((20_000, 250)) < by_rank
+        drawn = np.where(kept.all(1), 250, kept.argmin(1))
         assert mean == pytest.approx(drawn.mean(), abs=4 * spread / 20_000**0.5)
         assert spread == pytest.approx(drawn.std(), rel=0.05)
 
@@ -240,3 +244,15 @@ def test_the_longest_prefix_of_a_step_is_predicted():
         found.append(am.longest_prefix(am.recovered(am.polar(am.initial_gradient(emb, problem.frequencies)), emb)))
     assert np.mean(found) == pytest.approx(mean, abs=0.1 * mean + 2 * spread / 2)
     assert mean < 0.8 * am.expected_capacity(problem, "polar"), "one failure ends it"
+
+
+def test_distinct_items_of_a_batch_are_counted_over_all_its_orders():
+    """Σ over all sequences of B items of their chance times how many differ, for three items and up to four draws."""
+    problem = am.Problem.from_frequencies([5.0, 2.0, 1.0], 4)
+    p = problem.frequencies.numpy()
+    for batch_size in range(5):
+        sequences = itertools.product(range(3), repeat=batch_size)
+        counted = sum(math.prod(p[list(items)]) * len(set(items)) for items in sequences)
+        assert am.equivalents.expected_distinct_items(problem, batch_size) == pytest.approx(counted, rel=1e-14)
+    alone = am.Problem.from_frequencies([1.0], 4)
+    assert [am.equivalents.expected_distinct_items(alone, batch_size) for batch_size in (0, 3)] == [0, 1]

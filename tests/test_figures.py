@@ -149,6 +149,7 @@ def test_every_figure_is_drawn_here_or_in_a_chapter():
         assert any(function.__name__ in text for text in texts), f"{function.__name__} is in no chapter"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", DRAWN, ids=lambda draw: draw.__name__)
 def test_a_figure_shows_its_record_with_labels_and_leaves_it_and_the_style_alone(draw):
     parameters = dict(matplotlib.rcParams)

@@ -196,6 +196,16 @@ def test_a_map_of_fixed_rank_has_a_derivative_where_the_next_singular_value_is_s
     assert torch.autograd.gradcheck(lambda G: am.smoothed_sign(G, lam, rank), G, eps=1e-7)
 
 
+def test_a_stack_of_one_has_the_derivative_of_its_matrix_at_every_rank():
+    G, E = built([3, 2, 1], (4, 3)), direction((4, 3))
+    for rank in range(4):
+        one = spectral.spectral_derivative(G, E, torch.sign, torch.zeros_like, 1e-3, rank)
+        many = spectral.spectral_derivative(G[None], E[None], torch.sign, torch.zeros_like, 1e-3, rank)
+        torch.testing.assert_close(many, one[None], rtol=0, atol=1e-13)
+    with pytest.raises(ValueError, match="^rank must"):
+        spectral.spectral_derivative(G[None], E[None], torch.sign, torch.zeros_like, 1e-3, 4)
+
+
 @pytest.mark.parametrize("lam, rank, point", [(0.0, None, "deficient"), (0.0, 2, "orthogonal"), (LAM, 2, "deficient")])
 def test_where_there_is_no_derivative_backward_says_so(lam, rank, point):
     G = (POINTS | SINGULAR)[point].clone().requires_grad_()

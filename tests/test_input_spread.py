@@ -5,14 +5,17 @@ Over a fresh Gaussian input v the quadratic forms vᵀBv have Cov(vᵀBv, vᵀCv
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from scipy.special import ndtr
 
 import amemlib as am
 from amemlib.equivalents import NewtonEquivalent, SpectralEquivalent
 from amemlib.equivalents.sgd import OWN_LENGTHS
+from amemlib.equivalents.winning import InputSpread, winning_probabilities
 
 GROUPS = ((0, 3), (10, 30), (100, 300), (2000, 4000))
 
@@ -106,3 +109,36 @@ def test_the_own_logit_of_sgd_scatters_by_its_two_lengths():
         mean_length = math.sqrt(2 / dim) * math.exp(math.lgamma((dim + 1) / 2) - math.lgamma(dim / 2))
         relative_variance = (1 + 2 / dim) / mean_length**2 - 1
         assert dim * relative_variance == pytest.approx(OWN_LENGTHS, abs=3 / dim)
+
+
+def test_a_chance_is_the_mean_over_an_inputs_scatter_and_its_own_noise():
+    """Loops over δ, g and rivals, by Gauss rules of forty nodes: the formula of `winning_probabilities`."""
+    score, labels, counts = np.array([3.0, 2.0, 1.0]), np.array([0, 1, 1]), np.array([1.0, 2.0, 5.0])
+    rival_variance = np.array([[0.8, 1.0], [0.9, 1.1], [1.0, 1.2]])
+    spread = InputSpread(
+        variance=0.03,
+        own_noise=np.array([0.3, 0.6, 1.0]),
+        signal_gain=np.array([0.9, 0.5, 0.2]),
+        private=np.array([0.5, 0.3, 0.1]),
+        rival_gain=np.array([0.4, 0.7, 1.0]),
+        fading=np.array([0.2, 0.6, 1.0]),
+    )
+    gains = spread.rival_gain[0], (2 * spread.rival_gain[1] + 5 * spread.rival_gain[2]) / 7
+    nodes, weights = np.polynomial.hermite_e.hermegauss(40)
+    weights = weights / weights.sum()
+    log_variance = math.log1p(spread.variance)
+    expected = np.zeros(3)
+    for i in range(3):
+        for x, w in zip(nodes, weights, strict=True):
+            delta = math.exp(math.sqrt(log_variance) * x - log_variance / 2) - 1
+            noise = math.sqrt(spread.own_noise[i] * (1 + spread.fading[i] * delta) + spread.private[i])
+            own = score[i] * (1 + spread.signal_gain[i] * delta) + noise * nodes
+            wins = np.ones(40)
+            for number, variance, gain in zip((1, 7), rival_variance[i], gains, strict=True):
+                wins *= ndtr(own / math.sqrt(variance * (1 + spread.fading[i] * gain * delta))) ** number
+            # an item is no rival of its own: seven of eight factors
+            expected[i] += w * (wins ** (7 / 8) @ weights)
+    found = winning_probabilities(score, spread, rival_variance, labels, counts)
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    still = winning_probabilities(score, replace(spread, variance=0.0), rival_variance, labels, counts)
+    assert (np.abs(still / expected - 1) > 1e-3).any(), "the common scatter matters here"

@@ -118,6 +118,7 @@ def several_of(value):
     return several(value.tolist() if hasattr(value, "tolist") else value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", POINTS)
 def test_a_cheap_point_of_a_stored_law_is_what_the_code_solves(name):
     compare(name, POINTS[name], EXACT)

@@ -316,7 +316,9 @@ def of_law(law: str) -> list[dict]:
         return [line for line in csv.DictReader(file) if line["law"] == law]
 
 
-@pytest.mark.parametrize("law", ["polar", "smoothed_sign", "sgd", "polar steps", "sgd steps"])
+@pytest.mark.parametrize(
+    "law", ["polar", "smoothed_sign", "sgd", "polar steps", pytest.param("sgd steps", marks=pytest.mark.slow)]
+)
 def test_a_law_far_out_grows_as_the_table_says(law):
     lines = of_law(law)
     fields = "n_items", "low", "high", "step"

@@ -25,6 +25,7 @@ def _but_seed(cell):
     return cell.function.__name__, str(cell.arguments | {"seed": None})
 
 
+@pytest.mark.slow
 def test_every_statement_has_a_number_and_a_verdict(results, words):
     measured, predicted = LEMMAS.read(CONFIG, results)
     said = words(LEMMAS, CONFIG, results)

@@ -38,6 +38,7 @@ def test_the_cosine_of_two_later_steps_is_the_root_of_the_energy_that_is_left():
     assert (solved[0, 1:] < 0.1 * np.sqrt(solved[0, 0] * np.diag(solved)[1:])).all()
 
 
+@pytest.mark.slow
 def test_frequent_pairs_share_another_covariance_and_the_last_threshold_hardly_sees_it():
     emb = am.sample_embeddings(am.Problem.power_law(4096, 128, ALPHA), seed=0, dtype=torch.float64)
     free = half_recovered_schedule(P, 128, 3)
@@ -72,6 +73,7 @@ def test_frequent_pairs_share_another_covariance_and_the_last_threshold_hardly_s
     assert covariance(0, 1, slice(d_1, d_1 + 32)) > 1.4 * rare[0, 1]
 
 
+@pytest.mark.slow
 def test_with_a_constant_the_exponents_leave_their_limits_again():
     counts = []
     for dim in (512, 1024):

@@ -158,6 +158,18 @@ def test_the_coarsest_of_all_precision_settings_is_found():
         assert product_rounding() == 2.0**-8
 
 
+def test_a_setting_that_cannot_be_read_counts_as_the_coarsest(monkeypatch):
+    def refuses(*_):
+        raise RuntimeError("set in two ways")
+
+    unreadable = type("Unreadable", (), {"fp32_precision": property(refuses)})()
+    monkeypatch.setattr(torch.backends.mkldnn, "matmul", unreadable)
+    assert product_rounding() == 2.0**-8
+    monkeypatch.undo()
+    monkeypatch.setattr(torch, "get_float32_matmul_precision", refuses)
+    assert product_rounding() == 2.0**-8
+
+
 SCALES = [1e-300, 1e-160, 1e-30, 1.0, 1e30, 1e160, 1e300]
 
 
@@ -219,6 +231,7 @@ def test_the_unit_scale_is_an_exact_power_of_two(value):
     scale = unit_scale(torch.tensor([value, 0.0], dtype=torch.float64)).item()
     assert math.frexp(scale)[0] == 0.5 and value * scale < 4
     assert value < 1e-300 or value * scale >= 0.5
+    assert value > 0 or scale == 1
 
 
 def test_newton_on_rank_deficient_embeddings_is_the_pseudo_inverse():

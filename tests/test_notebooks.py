@@ -313,6 +313,7 @@ def executed(book, executed_once):
     return book / "chapters" / "all.ipynb"
 
 
+@pytest.mark.process
 def test_a_fresh_notebook_passes_and_runs_to_the_same_bytes(book, executed):
     assert notebooks.check(book) == []
     before = executed.read_bytes()
@@ -326,6 +327,7 @@ def test_a_fresh_notebook_passes_and_runs_to_the_same_bytes(book, executed):
     assert "image/png" in notebooks.code_cells(stored)[2].outputs[0].data
 
 
+@pytest.mark.process
 def test_new_prose_keeps_the_outputs_and_new_code_drops_them(book, executed):
     source = executed.with_suffix(".md")
     source.write_text(source.read_text() + "\nOne more sentence.\n")
@@ -358,6 +360,7 @@ def test_a_notebook_is_written_whole_or_not_at_all(book, monkeypatch):
     assert path.read_text() == made and not list(path.parent.glob("*.tmp"))
 
 
+@pytest.mark.process
 def test_what_never_ran_or_has_no_source_is_caught(book, executed):
     chapter(book, "```{code-cell} ipython3\n1 + 1\n```")
     shutil.copy(executed, book / "chapters" / "lost.ipynb")
@@ -372,6 +375,7 @@ def test_what_never_ran_or_has_no_source_is_caught(book, executed):
     assert "chapters/all.ipynb: missing; run `make notebooks`" in notebooks.check(book)
 
 
+@pytest.mark.process
 def test_a_changed_record_makes_the_outputs_of_its_readers_stale(book, executed):
     stored = notebooks.read(executed)
     notebooks.code_cells(stored)[0].source += '\nrecords = read_records("loss")'
@@ -383,12 +387,14 @@ def test_a_changed_record_makes_the_outputs_of_its_readers_stale(book, executed)
         assert any("stale" in fault for fault in notebooks.faults(stored, book)) == stale
 
 
+@pytest.mark.process
 def test_another_pin_makes_outputs_stale(book, executed):
     pins = book / "requirements.txt"
     pins.write_text(re.sub("torch==.*", "torch==0.1", pins.read_text()))
     assert any("stale" in line for line in notebooks.check(book))
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
@@ -404,6 +410,7 @@ def test_a_hand_edit_is_caught(book, executed, old, new, complaint):
     assert any(complaint in line for line in notebooks.check(book))
 
 
+@pytest.mark.process
 def test_a_stored_error_is_caught(book, executed):
     stored = notebooks.read(executed)
     error = {"output_type": "error", "ename": "ValueError", "evalue": "no", "traceback": []}
@@ -412,6 +419,7 @@ def test_a_stored_error_is_caught(book, executed):
     assert any("ValueError: no" in line for line in notebooks.check(book))
 
 
+@pytest.mark.process
 def test_a_failing_cell_is_shown(book):
     path = chapter(book, "```{code-cell} ipython3\nassert 1 == 2, 'not so'\n```")
     (fault,) = notebooks.execute(path, book)

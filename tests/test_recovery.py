@@ -98,6 +98,46 @@ def test_scores_closer_than_float32_can_tell_are_decided_in_float64(offset):
     assert torch.equal(am.recovered(W, close), expected)
 
 
+@pytest.mark.parametrize("shift", [64, 128, 200])
+def test_a_rival_a_hair_behind_takes_nothing_away_wherever_it_stands(shift):
+    """Items i and i + `shift` are nearly one: float64 decides the pair in whichever block of rivals the second lies."""
+    emb, _ = instance(300, 128, 0, torch.float64)
+    U = emb.U.clone()
+    U[shift : shift + 40] = (1 - 1e-9) * U[:40]
+    close, W = am.Embeddings(U, emb.V), U[:40].T @ emb.V[:40]
+    expected = dense_margins(W, close) > 0
+    assert expected[:40].sum() > 30
+    assert torch.equal(am.recovered(W, close), expected)
+
+
+def test_the_band_is_what_the_roundings_of_two_float32_products_need(monkeypatch):
+    """Higham's bound, n ε after n roundings in any order: d + 2 of W v and d + 1 of u with it, for own and rival score.
+
+    Where |u|ᵀ |W| |v| = ‖u‖ ‖W‖ ‖v‖ nothing can be spared.
+    """
+    dim, bands, scan = 200, [], recovery._Scan
+    monkeypatch.setattr(recovery, "_Scan", lambda **parts: bands.append((parts["low"], parts["high"])) or scan(**parts))
+    rows = torch.full((5, dim), dim**-0.5, dtype=torch.float64)
+    am.recovered(torch.full((dim, dim), 1 / dim, dtype=torch.float64), am.Embeddings(rows, rows))
+    ((low, high),) = bands
+    needed = 2 * ((dim + 2) + (dim + 1)) * 2.0**-24
+    assert (needed <= (high.double() - low.double()) / 2).all()
+    assert ((high.double() - low.double()) / 2 < 1.1 * needed).all(), "nor is it much wider"
+
+
+@pytest.mark.parametrize("flush", [False, True])
+def test_what_float32_loses_below_its_smallest_number_beats_nobody(flush):
+    """A rival scores 2⁻⁹⁷ − 2⁻⁹², and a processor may flush the second part to 0 beside large entries of U and W."""
+    U = torch.tensor([[0, 0], [-(2.0**19), 2.0**9]], dtype=torch.float64)
+    V = torch.tensor([[2.0**-130, 2.0**-125], [0, 1]], dtype=torch.float64)
+    if not torch.set_flush_denormal(flush):
+        pytest.skip("this processor keeps them all")
+    try:
+        assert am.recovered(2.0**19 * torch.eye(2, dtype=torch.float64), am.Embeddings(U, V)).all()
+    finally:
+        torch.set_flush_denormal(False)
+
+
 def test_a_memory_that_is_zero_recovers_nothing():
     emb, _ = instance(100, 8, 0)
     assert am.capacity(torch.zeros(8, 8, dtype=torch.float64), emb) == 0
@@ -271,10 +311,14 @@ def test_no_temporary_comes_near_n_by_n():
                 self.elements = max(self.elements, result.numel())
             return result
 
-    emb, G = instance(30_000, 16, 0)
+    emb, G = instance(40_000, 16, 0)
     with Largest() as largest:
         am.capacity(G, emb)
-    assert 30_000 < largest.elements < 0.01 * 30_000**2
+    assert 40_000 < largest.elements <= recovery.CACHED_TILES.scores < 0.01 * 40_000**2
+    few, G = instance(6000, 4, 0)
+    with Largest() as largest:
+        am.margins(G, few)
+    assert 6000 < largest.elements < 0.05 * 6000**2
 
 
 def test_orthonormal_facts_are_all_recovered_by_both_optimizers():

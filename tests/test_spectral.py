@@ -104,14 +104,15 @@ def test_polar_of_a_rank_deficient_matrix_is_a_partial_isometry_on_its_rows(rank
 
 
 @pytest.mark.parametrize(("share", "kept"), [(1 / 2, False), (2, True)])
-@pytest.mark.parametrize("dim", [4, 256])
-def test_what_rounding_cannot_tell_from_zero_is_dropped_and_no_more(dim, share, kept):
-    """The cut is √d ε s₁ of a square matrix; a diagonal one has its singular values without rounding."""
-    s = torch.ones(dim, dtype=torch.float64)
-    s[-1] = share * dim**0.5 * EPS
-    expected = torch.ones_like(s)
+@pytest.mark.parametrize("shape", [(4, 4), (256, 256), (4, 1024), (1024, 4)])
+def test_what_rounding_cannot_tell_from_zero_is_dropped_and_no_more(shape, share, kept):
+    """The cut is (mn)^{1/4} ε s₁; a diagonal matrix has its singular values without rounding."""
+    G = torch.eye(*shape, dtype=torch.float64)
+    last = min(shape) - 1
+    G[last, last] = share * (shape[0] * shape[1]) ** 0.25 * EPS
+    expected = torch.ones(last + 1, dtype=torch.float64)
     expected[-1] = kept
-    assert torch.equal(am.polar(s.diag()).diagonal(), expected)
+    assert torch.equal(am.polar(G).diagonal(), expected)
 
 
 def test_rank_zero_keeps_nothing():

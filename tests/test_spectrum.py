@@ -8,6 +8,7 @@ import torch
 
 import amemlib as am
 from amemlib.equivalents import SpectralEquivalent, SpectralLaw, expected_capacity, expected_map_capacity
+from amemlib.equivalents.law import _Channel
 from amemlib.theory import bulk_scale
 
 FRESH_SEEDS = range(2000, 2004)
@@ -117,6 +118,37 @@ def test_the_count_of_any_map_is_that_of_the_maps_known_otherwise():
     q = am.sample_minibatch(problem, 2048, 2000)
     counted, known = expected_map_capacity(problem, torch.ones_like, q), expected_capacity(problem, "polar", 0.0, q)
     assert counted == pytest.approx(known, rel=5e-3)
+
+
+@pytest.mark.parametrize("lr", [1.0, 30.0])
+def test_the_loss_of_any_map_is_that_of_the_maps_known_otherwise(lr):
+    """A step of length η √d: h_λ(G) has the length √(1 − λM(λ)) √d."""
+    problem, lam = am.Problem.power_law(400, 16, 1.5), bulk_scale(400, 16, 1.5)
+    for f, known in (
+        (torch.ones_like, SpectralEquivalent.solve(problem.frequencies, 16)),
+        (lambda s: s / torch.hypot(s, s.new_tensor(lam)), SpectralEquivalent.solve(problem.frequencies, 16, lam)),
+    ):
+        losses = known.expected_losses(lr / math.sqrt(1 - known.unresolved))
+        loss = am.equivalents.expected_map_loss(problem, f, lr)
+        assert loss == pytest.approx(known.counts * known.values @ losses, rel=0.01)
+
+
+@pytest.mark.parametrize("falling", [False, True])
+def test_two_frequent_items_interact_as_the_two_interpolations_say(falling):
+    """v_i + v_j − v₀ − (v_i − v₀)(v_j − v₀) / (1 − v₀), or v_i v_j / v₀ where one is below v₀; a loop over pairs."""
+    problem = am.Problem.from_frequencies([1.0] * 2 + [0.1] * 30 + [0.01] * 400, 32)
+    law = SpectralLaw.solve(problem.frequencies, 32)
+    scale = law.quantile(0.5)
+    f = lambda s: (2 * scale * s if falling else s) / (torch.hypot(s, s.new_tensor(scale)) ** (1 + falling))
+    channel = _Channel.solve(problem, f, None, law)
+    v = law.interaction(f, torch.from_numpy(channel.values))
+    (rare,) = law.interaction(f, torch.zeros(1, dtype=torch.float64))
+    assert len(v) == 3 and (v.min() < rare) == falling
+    for i in range(3):
+        for column, j in enumerate(np.argsort(v)):
+            mixed = v[i] + v[j] - rare - (v[i] - rare) * (v[j] - rare) / (1 - rare)
+            expected = v[i] * v[j] / rare if min(v[i], v[j]) < rare else mixed
+            assert channel.rivals[i, column] ** 2 == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("alpha, dim", [(1.25, 256), (1.5, 128), (1.5, 256)])

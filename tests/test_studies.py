@@ -93,6 +93,7 @@ def test_a_config_whose_fields_contradict_each_other_is_refused(name):
             dataclasses.replace(module(name).EXPERIMENT.profiles["cpu"], **{field: value})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FOLDERS)
 def test_a_studys_smoke_profile_runs_in_seconds_and_says_something(name):
     experiment = module(name).EXPERIMENT

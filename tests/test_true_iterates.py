@@ -69,6 +69,7 @@ def test_the_surrogate_follows_the_true_iterates():
     assert abs(near - truth) < 0.03 < 0.1 < abs(overlap(without_pull[0]) - truth)
 
 
+@pytest.mark.slow
 def test_the_first_step_is_the_sharp_count_of_one_step():
     for problem in (PROBLEM, am.Problem.power_law(2**17, 512, 1.25)):
         found = mean_field_iterates(problem, 1.0, 1)
@@ -98,6 +99,7 @@ def test_the_recursion_follows_the_true_iterates_item_by_item():
         np.testing.assert_allclose(np.mean(logits, 0)[:, low:high].mean(1), expected, rtol=0.08, atol=0.3)
 
 
+@pytest.mark.slow
 def test_the_recursion_is_its_plain_reference():
     """Other random streams, so as far as they scatter; without κ_i the interactions are too small from step 8 on."""
     problem, steps = am.Problem.power_law(400, 32, 1.5), 10
@@ -151,12 +153,14 @@ def test_items_have_rows_of_their_own_up_to_twice_the_last_that_is_recovered():
     assert whole[: round(1.8 * front)].all() and not whole.all()
 
 
+@pytest.mark.slow
 def test_a_singular_value_near_zero_throws_no_stream_off_its_course():
     """Along one singular pair polar is flat; without that two of these eight streams lost half of their items."""
     law = power_law_iterates(1300, 64, 1.4, 0.5, 20)
     assert (law.errors[10:] < 0.03 * law.counts[10:]).all()
 
 
+@pytest.mark.slow
 def test_momentum_and_batches_reach_the_recursion():
     problem, steps = am.Problem.power_law(1024, 64, 1.5), 4
     emb = am.sample_embeddings(problem, 2000)
@@ -215,6 +219,7 @@ def test_fewer_items_than_dimensions_are_all_stored_and_stay_so():
     np.testing.assert_allclose(iterates.counts, 316, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_bins_of_ranks_are_those_of_the_draws(summary):
     config, measured, predicted = summary
     logits, law = measured["logit"], predicted["logit"]
@@ -222,6 +227,7 @@ def test_bins_of_ranks_are_those_of_the_draws(summary):
     assert np.abs(logits - law)[1, :, 0].mean() < 1.5
 
 
+@pytest.mark.slow
 def test_small_dimensions_decide_nothing(summary):
     config, measured, predicted = summary
     assert {word(v) for v in EXPERIMENT.verdicts(config, measured, predicted).values()} == {UNDECIDED}
