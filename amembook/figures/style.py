@@ -14,6 +14,7 @@ import numpy as np
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 FIGURE_STYLE = {
     # 10 pt on 5 inches are 9 pixels where the page is 336 wide: a phone, in a box that unfolds
@@ -141,6 +142,13 @@ def frame(axis, x: str, y: str = "", title: str = "", *, log: str = "", base: in
         axis.set_yscale("log")
     if zero:
         axis.set_ylim(bottom=0)
+
+
+def plain_ticks(axis, places) -> None:
+    """Ticks of a logarithmic axis at these places, as plain numbers. axis: an `xaxis` or a `yaxis`."""
+    axis.set_major_locator(FixedLocator(places))
+    axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:.3g}"))
+    axis.set_minor_locator(NullLocator())
 
 
 def points(axis, x, draws, look: Look, *, error=None, interval=None, law=None, scale=1.0, **style) -> None:
