@@ -72,9 +72,9 @@ def stairs() -> dict:
     """Stored means of the counts after each of several steps of the thresholded gradient, by dimension and step."""
     [record] = read_records("deflation", "confirm-large-alpha-1.5")
     counts, dims = record["measured"]["counts"], record["config"]["dims"]
-    # below, Muon forgets and SGD passes it, which the page says in a sentence
+    # below, Muon forgets and SGD passes it sooner, which the page says in a sentence
     last = dims.index(256)
-    return {"dims": dims[last:], "muon": counts["smoothed_half"][last:], "sgd": counts["sgd_half"][last:]}
+    return {"dims": dims[last:], "muon": counts["polar"][last:], "sgd": counts["sgd_half"][last:]}
 
 
 def data() -> dict:

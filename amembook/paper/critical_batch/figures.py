@@ -11,6 +11,7 @@ from amembook.figures.style import (
     device_points,
     frame,
     key,
+    name_lines,
     new_axes,
     optimizer,
     points,
@@ -45,15 +46,14 @@ def capacity_against_batch_figure(record: dict, dim: int) -> Figure:
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
     k, batch_sizes = config["dims"].index(dim), config["batch_sizes"]
     figure, (axis,) = new_axes(figsize=(5.0, 4.6))
-    axis.plot(
-        batch_sizes, predicted["distinct"]["polar"][k], "--", color=GREY, lw=1.2, label="different facts in the batch"
-    )
-    sharp = predicted["counts"]["polar"][k]
-    axis.plot(batch_sizes, sharp, "-", color=optimizer("polar").colour, lw=1.2, label="formula")
-    for name, look in (("polar", optimizer("polar")), ("sgd_at_dims", optimizer("sgd"))):
+    shown = "different facts in the batch"
+    axis.plot(batch_sizes, predicted["distinct"]["polar"][k], "--", color=GREY, lw=1.2, label=shown)
+    axis.plot(batch_sizes, predicted["counts"]["polar"][k], "-", color=optimizer("polar").colour, lw=1.2)
+    muon, wholes = "Muon (line: formula)", {"polar": "Muon, all the data", "sgd_at_dims": "SGD, all the data"}
+    for name, look in (("polar", optimizer("polar", muon)), ("sgd_at_dims", optimizer("sgd", "SGD"))):
         points(axis, batch_sizes, measured["counts"][name][k], look, error=measured["counts_error"][name][k])
         whole = measured["population"][name][k]
-        axis.axhline(whole, color=look.colour, lw=1, ls=":")
+        axis.plot(batch_sizes, [whole] * len(batch_sizes), ":", color=look.colour, lw=1, label=wholes[name])
         first = next((i for i, count in enumerate(measured["counts"][name][k]) if count >= FULL * whole), None)
         if first is not None:
             place = batch_sizes[first], measured["counts"][name][k][first]
@@ -64,7 +64,8 @@ def capacity_against_batch_figure(record: dict, dim: int) -> Figure:
     title = rf"$d = {dim}$, $\alpha = {config['alpha']:g}$"
     frame(axis, "batch size $B$", "recalled facts", title, log="xy", base=2)
     axis.set_ylim(0.8, 6 * max(measured["counts"]["polar"][k]))
-    key(axis, {"all the data": ":"}, below=2)
+    ends = {shown: (-4, (-8, 6)), muon: (-1, (-1, -14)), "SGD": (len(batch_sizes) // 2 - 2, (8, 6))}
+    name_lines(axis, places=ends | {wholes["polar"]: (0, (1, 8)), wholes["sgd_at_dims"]: (-1, (-1, -15))})
     return figure
 
 

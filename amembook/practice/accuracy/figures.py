@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, PALE, frame, key, kinds, new_axes, series
+from amembook.figures.style import GREY, PALE, frame, key, kinds, new_axes, plain_ticks, series
 from amembook.practice.accuracy.memory import SHIPPED
 
 
@@ -29,7 +29,11 @@ def share_figure(record: dict) -> Figure:
     axes[1].axhspan(3, 300, color=PALE, alpha=0.35, lw=0)
     frame(axes[0], "step $t$", "facts, five steps over exact", log="x", zero=True)
     axes[0].legend(loc="lower right")
-    frame(axes[1], "step $t$", r"reach $x_t=\Lambda\,s_{d/2}/\|M_t\|_F$", "shaded: five steps are exact", log="xy")
+    frame(axes[1], "step $t$", "reach", "shaded: a reach of 3 or more", log="xy")
+    axes[1].set_ylim(0.08, 60)
+    plain_ticks(axes[1].yaxis, (0.1, 0.3, 1, 3, 10, 30))
+    for axis in axes:
+        plain_ticks(axis.xaxis, (1, 2, 5, 10, 20, 50, 100))
     return figure
 
 

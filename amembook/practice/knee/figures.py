@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, key, name_lines, new_axes, points, series
+from amembook.figures.style import GREY, PALE, frame, key, name_lines, new_axes, plain_ticks, points, series
 from amembook.practice.knee import ARMS, FIRST, LAST, slope
 
 
@@ -38,9 +38,13 @@ def knee_figure(records: list[dict]) -> Figure:
     lift = {arm: np.mean(values) for arm, values in predicted["lift"].items() if arm in reach and arm != FIRST}
     axes[0].plot([reach[a] for a in lift], [*lift.values()], "x", color=GREY)
     axes[0].annotate("lift", (reach[dial[2]], lift[dial[2]]), (7, -4), **beside)
-    frame(axes[0], r"reach $x$ at half time", "share of the gain kept", log="x")
+    axes[0].axvspan(3, 40, color=PALE, alpha=0.35, lw=0)
+    frame(axes[0], "reach at half time", "share of the gain kept", "shaded: a reach of 3 or more", log="x")
+    axes[0].set_xlim(0.02, 40)
+    plain_ticks(axes[0].xaxis, (0.03, 0.1, 0.3, 1, 3, 10, 30))
     key(axes[0], loc="lower right")
     frame(axes[1], r"slope $\Lambda$", "test loss, nats a word", log="x")
+    plain_ticks(axes[1].xaxis, [slope(arm) for arm in dial])
     places = {f"{r['config']['steps']} steps": (-1, (-0.01, 14)) for r in records}
     name_lines(axes[1], places=places | {"CANS": (-1, (0, 14))})
     key(axes[1], {"matrices frozen": "--", "normalized descent": ":"}, loc="lower right", bbox_to_anchor=(1, 0.33))
