@@ -257,7 +257,8 @@ EXPERIMENT = Experiment(
         ),
         "cpu": MetastableChainConfig(),
         # laws of whole steps and of walkers that leave twice, which a first record of eight draws lacked
-        "many": MetastableChainConfig(parts=PARTS[1:], seeds=100, first_seed=63_000),
+        "many": MetastableChainConfig(parts=("search", "pipeline", "reward"), seeds=100, first_seed=63_000),
+        "steps": MetastableChainConfig(parts=("step",), seeds=100, first_seed=63_000),
     },
     grids=grids,
     summarise=summarise,
