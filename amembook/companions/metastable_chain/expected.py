@@ -9,7 +9,7 @@ import math
 import numpy as np
 from scipy.stats import binom, poisson
 
-_BINS, _NODES = 100, 200
+_BINS, _NODES = 40, 200
 
 
 def crossing_time(inner, states: int, edge) -> np.ndarray:
@@ -17,22 +17,29 @@ def crossing_time(inner, states: int, edge) -> np.ndarray:
     return np.asarray(inner) + 1 + states * (1 - np.asarray(edge)) / edge
 
 
-def hard_share(budget: float, states: int, edge: float, walkers: int) -> float:
-    """The share of rounds that report a hard step, B = budget · M log M steps of all walkers together.
-
-    Σ_j Poisson(j; Bε/M) E g(s_j): j walkers have left the cluster; s_0 = B, else s_j is what they have left of their
-    B/walkers steps, a sum of j uniforms. g(s) = E[ε/(ε + m)] with m ~ Poisson(M e^{−s/M}) states of the last cluster
-    that nobody has seen.
-    """
-    B = budget * states * math.log(states)
+def seen_share(steps: float, states: int, edge: float) -> float:
+    """E[ε/(ε + m)], m ~ Poisson(M e^{−s/M}) states that s steps at random have not seen: a walk takes the hard step."""
     m = np.arange(states + 1)
-    g = lambda s: float((poisson.pmf(m, states * math.exp(-s / states)) * edge / (edge + m)).sum())
-    left = poisson(B * edge / states)
-    share, spread = left.pmf(0) * g(B), np.ones(1)
-    for j in range(1, 6):
-        spread = np.convolve(spread, np.full(_BINS, 1 / _BINS))
-        steps = (np.arange(len(spread)) + j / 2) * B / walkers / _BINS
-        share += left.pmf(j) * sum(weight * g(s) for weight, s in zip(spread, steps, strict=True))
+    return float((poisson.pmf(m, states * math.exp(-steps / states)) * edge / (edge + m)).sum())
+
+
+def hard_share(budget: float, states: int, edge: float, walkers: int) -> float:
+    """The share of rounds that report a hard step, `walkers` walkers of B/walkers whole steps, B ≈ budget · M log M.
+
+    Σ_j P(j) E[g(s_j) e^{−s_j ε/M}], g of `seen_share`: j of the walkers have left the cluster, each by a chance 1 −
+    e^{−Bε/(M walkers)}; s_0 = B, of which all stay, else s_j is what they have left, by none of which they leave again.
+    """
+    own = max(1, round(budget * states * math.log(states) / walkers))
+    rate = own * edge / states
+    left = np.exp(-rate * (1 - (np.arange(_BINS) + 0.5) / _BINS))
+    left, spread = left / left.sum(), np.ones(1)
+    chances = binom.pmf(np.arange(walkers + 1), walkers, -math.expm1(-rate))
+    share = chances[0] * seen_share(walkers * own, states, edge)
+    for j, chance in enumerate(chances[1:], 1):
+        spread = np.convolve(spread, left)
+        steps = (np.arange(len(spread)) + j / 2) * own / _BINS
+        found = [seen_share(s, states, edge) * math.exp(-s * edge / states) for s in steps]
+        share += chance * float(spread @ found)
     return float(share)
 
 
@@ -82,7 +89,7 @@ def polar_edge_at(edge: float, states: int, degree: int, samples: int) -> float:
 
 
 def reward_steps(edge, degree: int, states: int, lr: float) -> dict[str, np.ndarray]:
-    """Steps until a rewarded step of probability ε has 1/2, by map; χ as in `column_deviation`.
+    """Steps until a rewarded step of probability ε has 1/2, as lr → 0, by map; χ as in `column_deviation`.
 
     sgd: (1/ε − 1/(1 − ε) + 2 log((1 − ε)/ε)) / (lr (1 + χ)); polar: log((1 − ε)/ε) / (lr √(1 + χ)).
     """
@@ -93,3 +100,27 @@ def reward_steps(edge, degree: int, states: int, lr: float) -> dict[str, np.ndar
         "sgd": (1 / edge - 1 / (1 - edge) + 2 * odds) / (lr * (1 + chi)),
         "polar": odds / (lr * math.sqrt(1 + chi)),
     }
+
+
+def counted_steps(edge, degree: int, states: int, lr: float) -> dict[str, np.ndarray]:
+    """The same at this lr, step by step: the log-odds rise by lr (1 + χ) p (1 − p) and by lr √(1 + χ)."""
+    chi = 1 / degree + (1 - 1 / degree) / states
+    rises = {
+        "sgd": lambda odds: lr * (1 + chi) / (2 + 2 * math.cosh(odds)),
+        "polar": lambda odds: lr * math.sqrt(1 + chi),
+    }
+    return {name: np.array([_count(math.log(one / (1 - one)), rise) for one in edge]) for name, rise in rises.items()}
+
+
+def _count(odds: float, rise) -> float:
+    """Steps until the log-odds are 0, the last in part."""
+    steps = 0
+    while odds + rise(odds) < 0:
+        odds, steps = odds + rise(odds), steps + 1
+    return steps - odds / rise(odds)
+
+
+def overshot(degree: int, states: int, lr: float) -> float:
+    """E e^{−x}, the mean of (1 − p)/p, if steps of lr √(1 + χ) take the log-odds to x ≥ 0, uniform up to a step."""
+    step = lr * math.sqrt(1 + 1 / degree + (1 - 1 / degree) / states)
+    return -math.expm1(-step) / step

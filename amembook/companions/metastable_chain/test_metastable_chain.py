@@ -71,6 +71,8 @@ def test_shares_of_a_search():
     # long enough to see all, too short to leave; then too long
     assert expected.hard_share(3, 1000, 1e-6, 8) == pytest.approx(1, abs=0.02)
     assert expected.hard_share(0.3, 1000, 1e-3, 8) < 1e-3
+    # one walker that leaves has no time to leave again
+    assert expected.hard_share(2, 24, 1e-3, 1) == pytest.approx(expected.seen_share(153, 24, 1e-3), abs=0.02)
     assert expected.hard_share(4, 24, 0.05, 8) < expected.hard_share(2, 24, 0.05, 8)
     assert expected.missed_chance(1.0, 100, 1, 1) == 0 and expected.missed_chance(0.0, 100, 1, 1) == 1
     taken = np.array([[9, 14], [9, 14], [3, 4], [9, 14]])
@@ -145,3 +147,15 @@ FLAWS = [
     (("step", "polar", 16), 0.07, "step", "not reproduced"),
 ]
 REFUSED = [("reward_lr", (1.0,))]
+
+
+def test_steps_to_half_are_counted():
+    edge = np.array([0.2, 0.01])
+    slow = expected.reward_steps(edge, 8, 24, 1e-3)
+    for name, counted in expected.counted_steps(edge, 8, 24, 1e-3).items():
+        assert counted == pytest.approx(slow[name], rel=2e-3)
+    counted = expected.counted_steps(edge, 8, 24, 1.0)
+    assert (counted["sgd"] < slow["sgd"] * 1e-3 * 1.06).all() and (counted["sgd"] > slow["sgd"] * 1e-3).all()
+    assert expected.overshot(8, 24, 1e-6) == pytest.approx(1) and expected.overshot(8, 24, 0.1) == pytest.approx(
+        1 - 0.1 * math.sqrt(1 + 1 / 8 + 7 / 192) / 2, abs=2e-3
+    )

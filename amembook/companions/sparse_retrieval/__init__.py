@@ -115,6 +115,10 @@ EXPERIMENT = Experiment(
         "errors": SparseRetrievalConfig(
             parts=("memory", "power"), memory_positions=(8, 32, 128), seeds=300, first_seed=51_400
         ),
+        # ten times the draws, which three hundred left undecided
+        "many": SparseRetrievalConfig(
+            parts=("memory", "power"), memory_positions=(8, 32, 128), seeds=3000, first_seed=60_000
+        ),
     },
     grids=grids,
     summarise=summarise,
