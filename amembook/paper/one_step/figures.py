@@ -74,16 +74,17 @@ def signal_figure(panels: dict) -> Figure:
     for axis, (name, panel) in zip(axes, panels.items(), strict=True):
         own, rival, predicted = (np.asarray(panel[part]) / panel["scale"] for part in ("own", "rival", "predicted"))
         edges = np.unique(np.geomspace(1, len(own), 40).astype(int))
-        middle = log_middles(edges)
+        middle = np.sqrt(edges[:-1] * (edges[1:] - 1))  # of the first rank and the last
         look = optimizer(name, "own (signal)")
         for values, style in ((rival, Look(GREY, look.marker, "best rival")), (own, look)):
             bins = [values[a - 1 : b - 1] for a, b in pairwise(edges)]
             low, median, high = np.array([np.quantile(bin_, [0.1, 0.5, 0.9]) for bin_ in bins]).T
             axis.fill_between(middle, low, high, color=style.colour, alpha=0.2, lw=0)
             points(axis, middle, median, style, ms=3)
-        recalled = [np.mean(own[a - 1 : b - 1] > rival[a - 1 : b - 1]) >= 0.5 for a, b in pairwise(edges)]
-        shade = {"color": look.colour, "alpha": 0.1, "lw": 0, "label": "recalled"}
-        axis.fill_between(middle, 0, 1, where=recalled, transform=axis.get_xaxis_transform(), **shade)
+        recalled = [bin_ for bin_ in pairwise(edges) if np.mean((own > rival)[bin_[0] - 1 : bin_[1] - 1]) >= 0.5]
+        for k, (first, after) in enumerate(recalled):
+            label = "recalled" if not k else None
+            axis.axvspan(first, after, color=look.colour, alpha=0.1, lw=0, label=label)
         ranks = np.arange(1, len(own) + 1)
         axis.plot(ranks, predicted, color=look.colour, lw=1.2, label="predicted signal")
         frame(axis, "rank $i$ of the fact asked", title=MAPS[name].label.split()[0], log="x")
