@@ -445,9 +445,6 @@ EXPERIMENT = Experiment(
         ),
         "cpu": OptimalityConfig(),
         "confirm": OptimalityConfig(first_seed=4550),
-        "lemma-8": OptimalityConfig(
-            spectrum_seeds=1000, spectrum_blocks=9, parts=("spectrum",), levels=("draws",), first_seed=47_000
-        ),
         "lemma-8-many": OptimalityConfig(
             spectrum_seeds=1000, spectrum_blocks=36, parts=("spectrum",), levels=("draws",), first_seed=54_000
         ),
