@@ -109,4 +109,6 @@ FLAWS = [
     (("shared_least", "polar", 1, 1), 200.0, "shared", "not reproduced"),
     (("small_least", "feed_forward"), [1e-12] * 7, "forward", "not reproduced"),
     (("recurrent_draws", "after", 1), [1e-9] * 5, "recurrent", "not reproduced"),
+    (("memory", "linear", 0), 2.0, "memory", "not reproduced", "many"),
+    (("independent", "polar", 1, 1), 200.0, "independent", "not reproduced", "many"),
 ]
