@@ -76,14 +76,19 @@ def test_a_stored_prediction_off_by_twice_the_power_loses_its_word(name, key):
     # what all counts share a ratio of counts does not see
     grows = any(number["name"].startswith("growth") for number in verdict["numbers"])
     # a total whose law is that of its own draws is no stored prediction, though its entries, which guard it, may be
-    laws = lambda verdict: [(one["law"], one["limit"]) for one in verdict["numbers"] if not one.get("guard")]
-    # nor is one in whose unit the measured number is given: both move
-    drawn = [one["measured"] for one in verdict["numbers"] if one["name"].startswith("growth")]
+    # nor is one in whose unit the measured number is given, as both move
+    stands = lambda one: [
+        (n["limit"] if n["law"] is None else n["law"], n["measured"]) for n in one["numbers"] if not n.get("guard")
+    ]
+
+    def is_moved(one: dict) -> bool:
+        pairs = zip(stands(one), stands(verdict), strict=True)
+        return any(law != own and measured == pytest.approx(drawn) for (law, measured), (own, drawn) in pairs)
+
     for factor in (1 + 2 * verdict["power"], 1 / (1 + 2 * verdict["power"])):
         others = [change(record["predicted"], factor) for change in (scaled, *([tilted, steeper] if grows else []))]
         worse = [experiment.verdicts(config, record["measured"], predicted)[key] for predicted in others]
-        still = [[n["measured"] for n in one["numbers"] if n["name"].startswith("growth")] == drawn for one in worse]
-        if any(laws(one) != laws(verdict) for one in worse) and all(still):
+        if any(map(is_moved, worse)):
             PREDICTIONS.add((name, key))
             assert any(one["word"] not in (REPRODUCED, PREDICTED) for one in worse), factor
 
