@@ -139,6 +139,9 @@ EXPERIMENT = Experiment(
         # the ends of a wider domain in α, rate and N = 20 d, a dimension a record; T to 20 where that can be afforded
         "ends-96": DomainConfig(dims=(96,), n_items=1920, first_seed=41_000, **ENDS),
         "ends-192": DomainConfig(dims=(192,), n_items=3840, first_seed=41_050, **ENDS),
+        # four draws leave counts open that forty and twenty-four can set
+        "many-96": DomainConfig(dims=(96,), n_items=1920, first_seed=57_000, **ENDS | {"seeds": 40}),
+        "many-192": DomainConfig(dims=(192,), n_items=3840, first_seed=57_100, **ENDS | {"seeds": 24}),
         "ends-384": DomainConfig(dims=(384,), n_items=7680, first_seed=41_100, **ENDS | {"looks": (1, 2, 3, 4, 5)}),
         "ends-768": DomainConfig(dims=(768,), n_items=15_360, first_seed=41_150, **ENDS | {"looks": (1, 2, 3, 4, 5)}),
         "gpu": DomainConfig(dims=(128, 192, 256), n_items=16_384, looks=(1, 2, 3, 4, 5, 10, 20), first_seed=22_500),
