@@ -362,7 +362,7 @@ def test_why_a_row_is_undecided_follows_from_its_numbers():
         assert bool(row["why"]) == (row["verdict"] == "undecided") and row["why"] in ("", *claims.WHYS)
     why = {row["statement"]: row["why"] for row in LOADED}
     assert {why[f"Lemma {number}"] for number in (21, 22, 23)} == {claims.OUT_OF_REACH}
-    assert why["Theorem 9"] == claims.TOO_FEW and why["Effective dimension for SGD"] == claims.LEANING
+    assert why["Sharp capacity"] == claims.TOO_FEW and why["Effective dimension for SGD"] == claims.LEANING
 
 
 # An outsider's judge: from the text of the page and the columns of the file, with nothing of this project.

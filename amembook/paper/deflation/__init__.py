@@ -594,15 +594,7 @@ EXPERIMENT = Experiment(
             first_step=3,
             first_seed=53_000,
         ),
-        "theta-many": DeflationConfig(
-            dims=(256, 512),
-            seeds=144,
-            parts=("population",),
-            rules=("smoothed_sign",),
-            growth=("ends",),
-            first_seed=53_100,
-        ),
-        # the growth to the fourth step, which 144 draws over a factor of two left open, over one of four
+        # the growth to the fourth step, which 144 draws over a factor of two in d left open, over one of four
         "theta-ends": DeflationConfig(
             dims=(256, 1024),
             n_items=65_536,
