@@ -101,22 +101,22 @@
     return { batch: `B = ${format(size)}` };
   }
 
-  /* The exponents of Theorems 9 and 10 as stairs: SGD climbs from the ground, Muon starts on the landing. */
+  /* The exponents of Theorems 9 and 10 as stairs: SGD climbs from the ground, smoothed Muon starts on the landing. */
   function staircase(box, raw, say) {
     const { alphas, paths } = root.amemStaircase, alpha = alphas[raw.alpha], path = paths[raw.alpha];
     const last = path.sgd.length - 1, told = (name) => path[name].map((value) => value.toFixed(2)).join(", ");
     const plot = axes(box.querySelector("svg"), [-0.5, last + 0.5], [0, 0.5, 1, 1.5, 2], "steps", "exponent of the facts recalled",
-      `Exponents after 0 to ${last} steps at α = ${alpha}: SGD ${told("sgd")}; Muon ${told("polar")}`, false, path.sgd.map((value, step) => step));
+      `Exponents after 0 to ${last} steps at α = ${alpha}: SGD ${told("sgd")}; smoothed Muon ${told("smoothed")}`, false, path.sgd.map((value, step) => step));
     for (const level of [1, 2]) line(plot, [[-0.5, level], [last + 0.5, level]], "here");
     element("text", { x: plot.x(last + 0.45), y: plot.y(1) + 16, "text-anchor": "end" }, plot.svg, "d facts");
     element("text", { x: plot.x(-0.45), y: plot.y(2) + 16 }, plot.svg, "d² facts");
-    for (const name of ["polar", "sgd"]) {
+    for (const name of ["smoothed", "sgd"]) {
       line(plot, path[name].flatMap((value, step) => [[step - 0.5, value], [step + 0.5, value]]), "curve " + name);
     }
-    element("text", { x: plot.x(-0.45), y: plot.y(1) + 16, class: "name polar" }, plot.svg, "Muon");
+    ["smoothed", "Muon"].forEach((word, k) => element("text", { x: plot.x(-0.45), y: plot.y(1) + 16 + 14 * k, class: "name smoothed" }, plot.svg, word));
     element("text", { x: plot.x(-0.45), y: plot.y(0) - 8, class: "name sgd" }, plot.svg, "SGD");
     const landed = path.sgd.findIndex((value) => value >= 0.9999);
-    say(`α = ${alpha}: after ${landed} steps SGD has the exponent ${path.sgd[landed].toFixed(2)} and Muon ${path.polar[landed].toFixed(2)}`);
+    say(`α = ${alpha}: after ${landed} steps SGD has the exponent ${path.sgd[landed].toFixed(2)} and smoothed Muon ${path.smoothed[landed].toFixed(2)}`);
     return { alpha: `α = ${alpha}` };
   }
 

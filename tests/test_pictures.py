@@ -79,7 +79,7 @@ def test_the_staircase_is_that_of_the_theorems():
     stored = pictures.stored("staircase")
     assert stored == json.loads(json.dumps(pictures.staircase()))
     for alpha, path in zip(stored["alphas"], stored["paths"], strict=True):
-        sgd, muon = np.array(path["sgd"]), np.array(path["polar"])
+        sgd, muon = np.array(path["sgd"]), np.array(path["smoothed"])
         assert (sgd[1:] > sgd[:-1]).all() and (muon > sgd).all() and muon.max() < 2
         climbs = sgd[:-1] < 0.9999
         assert np.allclose(np.diff(sgd)[climbs], 1 / (2 * alpha), atol=1e-4), (

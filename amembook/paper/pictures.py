@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 import amemlib as am
-from amembook.figures.style import FIGURE_STYLE, GREY, MAPS, PALE, frame, key, new_axes, optimizer
+from amembook.figures.style import FIGURE_STYLE, GREY, PALE, frame, key, new_axes, optimizer
 
 FADERS = tuple(sorted({round(1 + 255 * (k / 39) ** 2) for k in range(40)}))
 """Which of 256 singular values have a fader: the loudest one by one, the many quiet ones every dozen."""
@@ -48,10 +48,11 @@ def equalizer_figure(s, steps: dict, facts: list[str], contests: dict, dim: int)
     figure, (above, below) = stacked_axes((5.0, 6.2))
     places, faders = np.arange(len(facts)), np.arange(len(FADERS))
     for k, (name, lam) in enumerate(steps.items()):
-        look = optimizer(name)
+        look, height = optimizer(name), 0.8 / len(steps)
         shown = loudness(s, lam)[np.array(FADERS) - 1]
         above.plot(faders, shown, look.marker + "-", color=look.colour, lw=0.8, ms=4, label=look.label)
-        below.barh(places + 0.4 * k - 0.2, contests[name]["ratios"], 0.36, color=look.colour)
+        beside = places + height * (k - (len(steps) - 1) / 2)
+        below.barh(beside, contests[name]["ratios"], 0.9 * height, color=look.colour)
     frame(above, f"singular value, of {dim}, the loudest first", "loudness of its direction", log="y")
     ticks = [*faders[:-1:8], faders[-1]]
     above.set_xticks(ticks, [str(FADERS[k]) for k in ticks])
@@ -105,8 +106,8 @@ def tide_figure(tides: dict, first: int, columns: int, exponent: float) -> Figur
 
 
 def staircase(alpha: float, steps: int) -> dict[str, list[float]]:
-    """The exponents κ_0, …, κ_steps of Theorems 9 and 10: SGD starts at 0, Muon at the landing, 1."""
-    paths = {"sgd": [0.0], "polar": [1.0]}
+    """The exponents κ_0, …, κ_steps of Theorems 9 and 10: SGD starts at 0, smoothed Muon at the landing, 1."""
+    paths = {"sgd": [0.0], "smoothed_sign": [1.0]}
     for method, path in zip(("sgd", "muon"), paths.values(), strict=True):
         path += [am.theory.recovery_exponent(method, alpha, step) for step in range(1, steps + 1)]
     return paths
@@ -116,7 +117,7 @@ def staircase_figure(paths: dict, alpha: float) -> Figure:
     """The exponent of the recalled facts after each step, as stairs. paths: name ↦ (κ_0, …, κ_T)."""
     figure, (axis,) = new_axes()
     for name, path in paths.items():
-        look, steps = optimizer(name, MAPS[name].label.split(" (")[0]), np.arange(len(path))
+        look, steps = optimizer(name, {"smoothed_sign": "smoothed Muon"}.get(name)), np.arange(len(path))
         axis.step([-0.5, *(steps + 0.5)], [path[0], *path], color=look.colour, lw=1.8, label=look.label)
     for level, words, at, side in (
         (1, "$d$ facts", steps[-1] + 0.5, "right"),
