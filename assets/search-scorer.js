@@ -12,6 +12,7 @@ function asked(query) {
     mup: "rate width", "µp": "rate width", warmup: "warm", "warm-up": "warm", "newton-schulz": "newton–schulz",
     moonlight: "rate width", license: "licence", exercise: "seminar", exercises: "seminar", sure: "evidence",
     "d^2": "deflation", "d²": "deflation", hermitian: "dilation", tree: "theorem put together",
+    conv1d: "conv", conv2d: "conv", conv3d: "conv", adapter: "lora", adapters: "lora", params: "parameters",
     beta: "momentum", transfer: "rate", widen: "width", spikes: "steps rate", spike: "steps rate", wider: "width", lm_head: "head vocabulary", unembedding: "head vocabulary",
     inspect: "doctor", examine: "doctor", analyse: "doctor", analyze: "doctor", confidence: "evidence", failed: "prediction misses", negative: "misses", talk: "lecture", centering: "centring", proved: "proved, and what is seen", homework: "seminar", thesis: "open problems", project: "open problems",
   };

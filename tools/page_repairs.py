@@ -29,8 +29,10 @@ NARROW = 600
 PICTURE = re.compile(r'<img\b[^>]*\bsrc="(?P<folder>[^"]*_images/)(?P<name>[^"/]+\.png)"[^>]*>')
 STACKED = re.compile(r"(?P<picture><picture>(?:(?!</figure>).)*?)(?P<caption><figcaption>.*?</figcaption>)", re.DOTALL)
 SIDE = re.compile(r"(?<!\\)\b(?P<side>left|right)(?=[:,)])", re.IGNORECASE)
+STACKED_ID = re.compile(r'<figure\b[^>]*\bid="([^"]+)"[^>]*>(?=(?:(?!</figure>).)*?<picture>)', re.DOTALL)
+MENTION = re.compile(r'(?P<before>href="#(?P<figure>[^"]+)">(?:(?!</a>).)*</a>(?:,| \() ?)(?P<side>left|right)\b')
 BELOW = {"left": "upper", "right": "lower", "Left": "Upper", "Right": "Lower"}
-"""A caption's word for a panel, and what it says where the panels stand below one another."""
+"""A caption's and its page's word for a panel, and what it is where the panels stand below one another."""
 PREVIEW = "who-shouts.png"
 GREEK = "alpha beta gamma delta epsilon eta theta kappa lamda mu nu xi rho sigma tau phi chi psi omega".split()
 SIGNS = "le ≤ ge ≥ ll ≪ gg ≫ ne ≠ approx ≈ propto ∝ to → times × sqrt √ sum Σ cdot · infty ∞ dots … ell ℓ log log"
@@ -225,10 +227,14 @@ def stack_panels(app, pagename, templatename, context, doctree) -> None:
     context["body"] = PICTURE.sub(stacked, context.get("body", ""))
     both = lambda match: match["picture"] + SIDE.sub(both_places, match["caption"])
     context["body"] = STACKED.sub(both, context["body"])
+    here = set(STACKED_ID.findall(context["body"]))
+    panel = lambda match: f'{match["before"]}<span class="panel">{both_places(match)}</span>'
+    named = lambda match: panel(match) if match["figure"] in here else match[0]
+    context["body"] = MENTION.sub(named, context["body"])
 
 
 def both_places(match: re.Match) -> str:
-    """What a caption calls a panel, on a desk and where a phone stacks the panels: the style shows one of the two."""
+    """What a panel is called, on a desk and where a phone stacks the panels: the style shows one of the two."""
     return f'<span class="beside">{match["side"]}</span><span class="stacked">{BELOW[match["side"]]}</span>'
 
 

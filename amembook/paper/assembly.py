@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
 from amembook.figures.schematic import new_schematic
-from amembook.figures.style import frame, kinds, name_lines, new_axes, points, series
+from amembook.figures.style import frame, key, kinds, name_lines, new_axes, points, series
 
 _BOX_WIDTH, _BOX_HEIGHT, _LINE = 0.96, 0.52, 0.16
 
@@ -114,8 +114,8 @@ def halves_figure(ranks, own, lower, upper, rival, unit: float) -> Figure:
             axis.fill_between(middle, low, high, color=look.colour, alpha=0.2, lw=0)
     frame(axis, "rank $i$", r"logit $\times\sqrt{d}$", log="x")
     axis.set_yscale("symlog", linthresh=1)
-    axis.set_ylim(-2, 4 * np.max(own) / unit)
-    axis.legend()
+    axis.set_ylim(-1.2, 4 * np.max(own) / unit)
+    key(axis, below=2)
     return figure
 
 

@@ -7,6 +7,11 @@ from amembook.figures.style import GREY, frame, key, kinds, name_lines, new_axes
 from amembook.run.base import arrays
 
 _POLICIES = {"low": "prefers low rewards", "high": "prefers high rewards"}
+_BESIDE = {
+    "low": {"five tiers": (-8, 0, "right"), "concave": (0, -20, "right")},
+    "high": {"five tiers": (-8, 8, "right"), "eighth power": (-8, -8, "right")},
+}
+"""Where a teacher's name stands, in points from its marker, and its alignment; else to the right."""
 
 
 def floor_figure(record: dict) -> Figure:
@@ -73,7 +78,10 @@ def memory_figure(record: dict) -> Figure:
 
 
 def teachers_figure(record: dict) -> Figure:
-    """Median and quartiles of the time until the true reward rises, by the teacher's variance; at the top, never."""
+    """Median and quartiles of the time until the true reward rises, by the teacher's variance; at the top, never.
+
+    At each teacher its accuracy.
+    """
     config, measured = record["config"], arrays(record["measured"])
     figure, axes = new_axes(2, sharey=True)
     never = 1.6 * config["horizon"]
@@ -82,11 +90,13 @@ def teachers_figure(record: dict) -> Figure:
             row = measured["teachers"][policy][name]
             low, time, high = np.quantile(np.nan_to_num(row["times"], nan=never), (0.25, 0.5, 0.75))
             bars = [[time - low], [high - time]]
-            axis.errorbar(row["variance"], time, bars, fmt=look.marker, color=look.colour, ms=7, label=name)
-            place = (-32, 4) if name == "five tiers" else (4, 5)  # close to the exact reward
-            axis.annotate(f" {row['accuracy']:.2f}", (row["variance"], time), xytext=place, textcoords="offset points")
+            axis.errorbar(row["variance"], time, bars, fmt=look.marker, color=look.colour, ms=7)
+            x, y, side = _BESIDE[policy].get(name, (8, 0, "left"))
+            style = {"textcoords": "offset points", "va": "center", "ha": side, "fontsize": 10, "color": GREY}
+            axis.annotate(f"{name}\n{row['accuracy']:.2f}", (row["variance"], time), (x, y), **style)
         axis.axhline(never, color=GREY, lw=1, ls=":")
-        axis.margins(x=0.2)
         frame(axis, "variance of the teacher's reward", "time to learn" if axis is axes[0] else "", title, log="xy")
-    key(axes[0], {"never": ":"}, below=3)
+        axis.set_xlim(2e-3, 1)
+        axis.text(2.3e-3, 1.1 * never, "never", va="bottom", fontsize=10, color=GREY)
+        axis.set_ylim(20, 2.2 * never)
     return figure

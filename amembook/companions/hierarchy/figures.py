@@ -27,13 +27,13 @@ def samples_figure(record: dict) -> Figure:
     return figure
 
 
-def errors_figure(record: dict) -> Figure:
-    """Relative error by n/D for every d. Left: of two layers, on the law. Right: after joint passes."""
+def errors_figure(record: dict, dims: tuple[int, ...] = (8, 16, 32)) -> Figure:
+    """Relative error by n/D for some d. Left: of two layers, on the law. Right: after joint passes."""
     config, measured = record["config"], record["measured"]
     figure, axes = new_axes(2, sharey=True)
     for axis, name in zip(axes, ("layerwise", "joint"), strict=True):
-        for k, (look, _) in enumerate(series(config["dims"], "$d = {}$")):
-            curve, error = (arrays(measured[part][name])[k] for part in ("curve", "curve_error"))
+        for look, d in series(dims, "$d = {}$"):
+            curve, error = (arrays(measured[part][name])[config["dims"].index(d)] for part in ("curve", "curve_error"))
             points(axis, config["ratios"], curve, look, error=error, ls="-" if name == "joint" else "", lw=0.8)
     law = record["predicted"]["curve"]["layerwise"]
     axes[0].plot(config["ratios"], law, color=GREY, lw=1.2, label="law, nothing fitted")

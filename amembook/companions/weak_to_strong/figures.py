@@ -18,11 +18,11 @@ def inherited_figure(record: dict) -> Figure:
         shown = {"error": error, "law": law, "scale": predicted["teacher"]}
         points(axis, config["pseudo"], measured["student"][name], look._replace(label=label), **shown)
     direct = predicted["direct"] / predicted["teacher"]
-    heights = {"the teacher": (1, ":", 7), "strong, true labels": (direct, "--", -9)}
-    for label, (height, line, up) in heights.items():
+    heights = {"the teacher": (1, ":", (0, 7)), "strong, true labels": (direct, "--", (-8, 6))}
+    for label, (height, line, place) in heights.items():
         axis.axhline(height, color=GREY, lw=1.2, ls=line)
         style = {"textcoords": "offset points", "ha": "right", "va": "center", "fontsize": 10, "color": GREY}
-        axis.annotate(label, (config["pseudo"][-1], height), (0, up), **style)
+        axis.annotate(label, (config["pseudo"][-1], height), place, **style)
     frame(axis, "pseudo-labels $N$", "error over the teacher's", log="xy", base=2)
     name_lines(axis, offset=(8, 0))
     return figure

@@ -47,21 +47,32 @@ def ladder_figure(record: dict, alpha: float, alone: float) -> Figure:
 
 
 def ranks_figure(record: dict, alpha: float) -> Figure:
-    """Share of the items of each rank that some maps recover, under the ceiling and the bound; a panel for two d."""
+    """Share of the items of each rank that Muon and W* recover, under the ceiling and the bound; a panel for two d.
+
+    Bars: two standard errors, as if items were independent.
+    """
     config, measured, predicted = (record[part] for part in ("config", "measured", "predicted"))
     a, largest = config["alphas"].index(alpha), len(config["dims"]) - 1
+    draws = [*config["more_seeds"], config["seeds"]]
     figure, axes = new_axes(2, sharey=True)
     for axis, k in zip(axes, (1, largest), strict=True):
-        ranks = log_middles(np.r_[1, np.array(profile_bins(config["n_items"][k])) + 1, config["n_items"][k] + 1])
-        for name in ("polar", "best", "siblings_2", "matched"):
-            look = _LADDER[name]
-            axis.plot(ranks, measured["profile"][name][k][a], look.marker + "-", color=look.colour, label=look.label)
-        axis.plot(ranks, predicted["ceiling"][k][a], "-", color=GREY, lw=1.6)
-        axis.plot(ranks, predicted["theorem"][k][a], "--", color=GREY, lw=1.2)
-        frame(axis, "rank of the item", title=f"$d = {config['dims'][k]}$", log="x")
-        axis.set_xlim(config["dims"][k] / 8, 32 * config["dims"][k])
+        dim, edges = config["dims"][k], np.r_[1, np.array(profile_bins(config["n_items"][k])) + 1]
+        edges = np.r_[edges, config["n_items"][k] + 1]
+        ranks, items = log_middles(edges), draws[k] * np.diff(edges)
+        shown = (ranks > dim / 4) & (ranks < 20 * dim)
+        for name, look in (("polar", optimizer("polar", "Muon")), ("matched", _LADDER["matched"])):
+            share = np.array(measured["profile"][name][k][a])
+            error = np.sqrt(share * (1 - share) / items)
+            points(axis, ranks[shown], share[shown], look, error=error[shown], ls="-", lw=1.2)
+        for name, line, label in (("ceiling", "-", None), ("theorem", "--", "bound")):
+            axis.plot(ranks[shown], np.array(predicted[name][k][a])[shown], line, color=GREY, lw=1.5, label=label)
+        frame(axis, "rank of the item", title=f"$d = {dim}$", log="x")
+        axis.set_xlim(dim / 4, 40 * dim)
+        tables = {"polar": measured["profile"], "matched": measured["profile"], "theorem": predicted}
+        half = {name: int((np.array(of[name][k][a])[shown] > 0.5).sum()) for name, of in tables.items()}
+        places = {"Muon": (half["polar"] - 1, (-8, 0)), "$W^*$": (half["matched"], (8, 4))}
+        name_lines(axis, places=places | {"bound": (half["theorem"], (8, 4))})
     axes[0].set_ylabel("share recovered")
-    key(axes[0], {"maximum likelihood": "-", "bound for any rule": "--"}, below=3)
     return figure
 
 

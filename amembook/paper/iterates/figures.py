@@ -109,11 +109,8 @@ def domain_figure(record: dict) -> Figure:
     # the panels share their limits, so the last word comes when all of them are drawn
     axes[0].set_ylim(bottom=0)
     axes[0].set_ylabel("recovered items")
-    for which, dim in enumerate(config["dims"]):
-        start = law[0, :, which, 0]
-        height, up = (start.max(), 10) if dim == max(config["dims"]) else (start.min(), -14)
-        axes[0].annotate(f"$d = {dim}$", (looks[0], height), (-3, up), textcoords="offset points", va="center")
-    key(axes[0], below=3)
+    small, large = sorted(config["dims"])
+    key(axes[0], {f"$d = {large}$": "-", f"$d = {small}$, hollow": "--"}, below=5)
     return figure
 
 

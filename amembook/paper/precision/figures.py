@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from amembook.figures.style import GREY, frame, key, kinds, name_lines, new_axes, points, series
+from amembook.figures.style import GREY, frame, key, kinds, name_lines, new_axes, plain_ticks, points, series
 
 
 def quintic_steps_figure(s, values: list, steps, errors: dict) -> Figure:
@@ -60,6 +60,8 @@ def benchmark_figure(record: dict, names: list[str]) -> Figure:
         axis.set_xscale("log")
         axis.xaxis.set_minor_formatter(NullFormatter())
         axis.margins(x=0.25, y=0.12)
+        if max(ratio["high"] for ratio in ratios.values()) < 2:
+            plain_ticks(axis.xaxis, [0.6, 0.8, 1, 1.2])
         axis.grid(axis="y", visible=False)
         words, sizes = ([part for part in name.split("-") if part.isdigit() == digits] for digits in (False, True))
         axis.set_title(", ".join(filter(None, (" ".join(words), " × ".join(sizes)))), fontsize=11, loc="left")

@@ -100,22 +100,14 @@ def value_step_figure(probability, mask) -> Figure:
     return figure
 
 
-def recall_dims_figure(record: dict, shares: tuple[float, float, float] = (1 / 3, 2 / 3, 1.0)) -> Figure:
-    """Figure 6: ID and OOD accuracy against d after three shares of the budget. Bars: 95 % intervals at the budget."""
-    config, measured = record["config"], record["measured"]
+def recall_dims_figure(record: dict) -> Figure:
+    """Figure 6 at the end of the budget: ID and OOD accuracy against d, with 95 % intervals."""
     figure, axes = new_axes(2, sharey=True)
-    indices = [round(share * config["steps"] / config["probe_every"]) for share in shares]
     for axis, metric in zip(axes, ("id", "ood"), strict=True):
-        for name, curves in measured["curves"]["dims"][metric].items():
-            for index, style in zip(indices[:-1], (":", "--"), strict=True):
-                means = [np.mean([seed[index] for seed in seeds if len(seed) > index]) for seeds in curves]
-                axis.plot(config["dims"], means, style, color=OPTIMIZERS[name].colour, lw=1.1, alpha=0.7)
         _with_intervals(axis, record, "dims", metric, "dims")
         _metric(axis, metric, "dimension $d$", log="x")
-    for axis in axes[::2]:
-        axis.set_ylabel("accuracy")
-    lines = {f"{measured['probed'][index]} steps": line for index, line in zip(indices, (":", "--", "-"), strict=True)}
-    key(axes[1], lines, below=3)
+        name_lines(axis)
+    axes[0].set_ylabel("accuracy")
     return figure
 
 

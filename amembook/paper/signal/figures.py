@@ -76,7 +76,7 @@ def signal_by_rank_figure(record: dict, edges) -> Figure:
             )
             points(axis, middle / dim, mean, look, error=error, law=law)
         frame(axis, "rank over dimension, $i/d$", title=MAPS[name].label, log="xy")
-        axis.set_ylim(bottom=1e-3)
+        axis.set_ylim(bottom=2e-4)
     axes[0].set_ylabel("mean own logit")
     key(axes[0], loc="lower left")
     return figure

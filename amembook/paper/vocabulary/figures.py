@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 
-from amembook.figures.style import MAPS, frame, key, kinds, name_lines, new_axes, optimizer, points, series
+from amembook.figures.style import GREY, MAPS, frame, key, kinds, name_lines, new_axes, optimizer, points, series
 
 SOURCE_LABELS = {
     "gaussian": "Gaussian,\nsame covariance",
@@ -105,7 +105,8 @@ def table_figure(record: dict) -> Figure:
         axis.set_xlim(left=0)
         axis.set_ylim(len(sources) - 0.6, -0.4)
         axis.set_yticks(np.arange(len(sources)), [SOURCE_LABELS[source] for source in sources])
-    key(axes[0], {"covariance prediction": "-"}, below=5)
+    axes[0].plot([], [], "|", color=GREY, ms=10, mew=1.6, label="covariance prediction")
+    key(axes[0], below=5)
     return figure
 
 

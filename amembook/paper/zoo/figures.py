@@ -26,13 +26,24 @@ LABELS = {
     "rows_quarter": "a quarter of the rows",
 }
 """Names of the steps in pictures and tables, in their order."""
+PICTURED = (
+    "power_-0.1",
+    "contra",
+    "clip_0.25",
+    "tempered",
+    "random_half",
+    "random_exponential",
+    "power_0.25",
+    "rows_half",
+)
+"""The steps of the picture, of which its page speaks; the table has all."""
 
 
 def items_figure(record: dict, alpha: float) -> Figure:
-    """Items over Muon's by step at each d: counted points with two standard errors, predicted lines."""
+    """Items over Muon's of some steps at each d: counted points with two standard errors, predicted lines."""
     config, measured, predicted = (record[part] for part in ("config", "measured", "predicted"))
-    a, names = config["alphas"].index(alpha), [name for name in LABELS if name != "polar"]
-    figure, (axis,) = new_axes(figsize=(5.0, 6.0))
+    a, names = config["alphas"].index(alpha), PICTURED
+    figure, (axis,) = new_axes(figsize=(5.0, 4.0))
     places = np.arange(len(names))[::-1]
     for k, (look, _) in enumerate(kinds(config["dims"], "$d = {}$")):
         value, error, law = (
@@ -40,12 +51,11 @@ def items_figure(record: dict, alpha: float) -> Figure:
             for part, key_ in ((measured, "ratio"), (measured, "ratio_error"), (predicted, "ratio"))
         )
         at = places + 0.15 * (1 - 2 * k)
-        axis.errorbar(
-            value, at, xerr=2 * error, fmt=look.marker, color=look.colour, ms=4, label=f"counted, {look.label}"
-        )
-        axis.plot(law, at, "|", color=look.colour, ms=12, mew=2, label=f"predicted, {look.label}")
+        axis.errorbar(value, at, xerr=2 * error, fmt=look.marker, color=look.colour, ms=5, label=look.label)
+        axis.plot(law, at, "|", color=look.colour, ms=12, mew=2)
     axis.axvline(1, color=GREY, lw=0.8, ls=":")
     axis.set_yticks(places, [LABELS[name] for name in names])
-    frame(axis, "items over Muon's")
-    key(axis, below=2)
+    frame(axis, "recalled facts over Muon's")
+    axis.plot([], [], "|", color=GREY, ms=12, mew=2, label="predicted")
+    key(axis, below=3)
     return figure

@@ -20,7 +20,10 @@ def reaches_figure(record: dict) -> Figure:
     name_lines(axes[0])
     for layer, ends in record["predicted"]["public"].items():
         axes[1].axhspan(*sorted(ends), color=PALE, alpha=0.5, lw=0)
-        axes[1].text(config["at"][0], np.mean(ends), layer, fontsize=9, va="center", color=GREY)
+        # in a narrow band the words would lie under the curves
+        place = (1.02, np.mean(ends)) if np.ptp(ends) < 0.5 else (0.04, np.mean(ends))
+        words = {"transform": axes[1].get_yaxis_transform(), "fontsize": 9, "va": "center", "color": GREY}
+        axes[1].text(*place, layer, **words)
     axes[1].axhline(-NOISE, color=GREY, ls="--", lw=1)
     for look, a in series(range(len(config["alphas"]))):
         look = look._replace(label=rf"$\alpha={config['alphas'][a]:g}$")
