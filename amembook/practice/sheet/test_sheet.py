@@ -13,7 +13,7 @@ from amembook.run.study import fixed
 CONFIG = fixed(sheet.EXPERIMENT.profiles["smoke"], "arms", "octaves", "dims")
 
 HIGH, LOW = ([level + 0.01 * k for k in range(5)] for level in (9.0, 1.0))
-OUT = [[2.0 + 0.01 * k] * 5 for k in range(5)]
+OUT = [[2.0 + 0.01 * k, 90.0 + k, 1.12, 6.2, 1200.0] for k in range(5)]
 FLAWS = [
     (("best", "48 adamw"), LOW[:4], "ahead", "not reproduced"),
     (("start", "48"), LOW[:4], "cost", "not reproduced"),
