@@ -6,11 +6,13 @@ fifteen do in arXiv:2606.00371.
 Claim: at AdamW's best rate Muon with `match_rms_adamw` is ahead, and a higher rate is better still, the more so the
 wider the matrices; `cubic5` loses nothing; Nesterov's average helps where β is too large for the run; what rounding to
 bfloat16 swallows of a step follows from the rate and the width alone; reaches at step 20 order the matrices as those at
-step 400 do.
+step 400 do. Clipping Muon's gradients at 1, which few steps reach, changes nothing; a momentum that rises to 0.95 and
+falls is ahead of 0.95 and behind the rule's; Polar Express in bfloat16 has no outliers that float32 has not.
 
 Caveats: a language model of two layers, d = 24 to 96, 512 words, inputs that stay fixed, the readout by AdamW at a rate
 of its own, 200 steps of 512 words; Newton–Schulz in float32. Rates in octaves, a parabola between them. Bands: half an
-octave for a rate, 0.01 nats for a loss, half of what a slope of 30 has lost (`knee`), 0.1 for a share.
+octave for a rate, 0.01 nats for a loss, half of what a slope of 30 has lost (`knee`), 0.1 for a share, 5 % for an
+outlier, the largest number of a seed's runs in bfloat16 over the largest in float32.
 """
 
 import math
@@ -22,7 +24,7 @@ from typing import Annotated
 import numpy as np
 from scipy.stats import spearmanr
 
-from amembook.practice.sheet.measure import ARMS, BETAS, measure, share_kept
+from amembook.practice.sheet.measure import ARMS, BETAS, CLIPS, measure, share_kept
 from amembook.run.base import (
     AscendingCounts,
     Config,
@@ -38,7 +40,7 @@ from amembook.run.base import (
     draws,
     some_of,
 )
-from amembook.run.claims import DIFFERENCE, RATIO
+from amembook.run.claims import DIFFERENCE, RATIO, SMALL
 from amembook.run.studies import headline
 from amembook.run.study import above, fixed, law
 
@@ -113,11 +115,12 @@ def value_at(y: np.ndarray, x: float) -> float:
 def summarise(config: SheetConfig, results: Results) -> tuple[dict, dict]:
     """By "d arm": test (rate, draw); of every draw rate, the best by validation, and best, the test loss there, both by
     parabolas in log rate; kept (rate, draw); early (look, draw), rank correlations of the reaches with those at the
-    last look, at the best rate that was tried. start: by d, Muon's test loss at AdamW's best rate. origin: of the text.
+    last look, at the best rate that was tried. clipped (rate, draw) and outliers (rate, draw, number), of the arms that
+    have them, as in `measure`. start: by d, Muon's test loss at AdamW's best rate. origin: of the text.
 
     predicted: kept, by d, at every rate of bfloat16's ladder, the mean over the entries of all matrices.
     """
-    measured = {key: {} for key in ("test", "rate", "best", "kept", "start", "early")}
+    measured = {key: {} for key in ("test", "rate", "best", "kept", "start", "early", "clipped", "outliers")}
     step = config.octaves[1] - config.octaves[0]
     for dim in config.dims:
         for arm in config.arms:
@@ -131,6 +134,10 @@ def summarise(config: SheetConfig, results: Results) -> tuple[dict, dict]:
             measured["rate"][place] = rates(config, arm)[0] * 2.0 ** (step * np.array(x))
             measured["best"][place] = [value_at(test[:, s], x[s]) for s in seeds]
             measured["kept"][place] = read("kept")
+            if math.isfinite(ARMS[arm].clip):
+                measured["clipped"][place] = read("clipped")
+            if arm == "express":
+                measured["outliers"][place] = read("outliers")
             if ARMS[arm].options:
                 reach = read("reach")[validation.argmin(0), seeds]
                 measured["early"][place] = [
@@ -179,6 +186,18 @@ def judge(config: SheetConfig, measured: dict, predicted: dict) -> Iterator[tupl
         yield "momentum", above("nats,", {"0.95 less the rule's": best[f"{dim} muon"] - best[f"{dim} muon {rule}"]})
         yield "nesterov", above("room,", rooms({f"β = {beta}": gap[beta] for beta in BETAS}))
         yield "sign", above("nats,", {"β = 0.95": gap[0.95], f"0.95 less {short}": gap[0.95] - gap[short]})
+    if {"muon", "clip 1"} <= arms:
+        less = {clip: of(lambda dim, clip=clip: best[f"{dim} muon"] - best[f"{dim} clip {clip:g}"]) for clip in CLIPS}
+        yield "clip", above("room,", rooms(less[1.0]))
+        yield "always", above("nats,", {f"not less {CLIPS[-1]:g}, {at}": gap for at, gap in less[CLIPS[-1]].items()})
+    if {"muon", f"muon {BETAS[1]}", "raised"} <= arms:
+        rule = BETAS[1]
+        yield "raised", above("nats, 0.95 less it,", of(lambda dim: best[f"{dim} muon"] - best[f"{dim} raised"]))
+        yield "below", above("nats, it less the rule's,", of(lambda d: best[f"{d} raised"] - best[f"{d} muon {rule}"]))
+    if "express" in arms:
+        most = measured["outliers"][f"{config.dims[0]} express"].max(0)
+        names = ("largest singular value", "largest entry")
+        yield "outliers", above("room,", {n: 1 + SMALL - most[:, k] / most[:, k + 2] for k, n in enumerate(names)})
     if {"float32", "master", "bfloat16"} <= arms:
         yield from _rounded(config, measured, predicted)
     if config.steps >= 400:
@@ -210,7 +229,7 @@ def _rounded(config: SheetConfig, measured: dict, predicted: dict) -> Iterator[t
     )
 
 
-SMOKE = ("adamw", "muon", "original", "cubic5", "float32", "master", "bfloat16")
+SMOKE = ("adamw", "muon", "original", "cubic5", "float32", "master", "bfloat16", "clip 1", "clip 0.1", "express")
 TINY = {"octaves": (0, 1, 2), "dims": (8,), "steps": 2, "looks": (1, 2), "batch": 2, "length": 8, "n_words": 4000}
 EXPERIMENT = Experiment(
     name="sheet",
@@ -236,6 +255,16 @@ EXPERIMENT = Experiment(
         ),
         "confirm-early": SheetConfig(
             arms=("muon",), octaves=(2, 3, 4), dims=(48,), steps=400, looks=(20, 100, 400), seeds=5, first_seed=52_040
+        ),
+        "confirm-clip": SheetConfig(
+            arms=("muon", "clip 1", "clip 0.1", "muon 0.88", "raised"),
+            octaves=(2, 3, 4),
+            dims=(48,),
+            seeds=5,
+            first_seed=56_010,
+        ),
+        "confirm-outliers": SheetConfig(
+            arms=("express",), octaves=(2, 3, 4), dims=(48,), steps=100, looks=(20, 100), seeds=5, first_seed=56_020
         ),
     },
     grids=grids,

@@ -1,6 +1,7 @@
 """What `sheet` measures: one run of the language model with an optimizer of torch or of the library, cell by cell."""
 
 import math
+from functools import partial
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -11,9 +12,9 @@ from torch import Tensor
 
 from amembook.networks.language_model import READOUT_LR, held_out_losses, start_and_batches, word_losses
 from amembook.networks.text import documentation
-from amembook.networks.training import VECTORS, adamw, cooled
+from amembook.networks.training import VECTORS, adamw, cooled, raised
 from amembook.run import runtime
-from amemlib.training import Muon
+from amemlib.training import Muon, schedule
 from amemlib.training.diagnosis import slope
 
 
@@ -21,16 +22,22 @@ class Arm(NamedTuple):
     """An optimizer of the matrices: the first rate of its ladder and the last, Muon's options, the weights' format.
 
     stored: "bfloat16" rounds the weights after every step; "master" keeps them and rounds what the network reads.
+    clip: the norm at which the gradients of the matrices are clipped, all of them together. raised: a momentum that
+    changes, `training.raised`.
     """
 
     first: float
     last: float
     options: dict | None = None
     stored: str = "float32"
+    clip: float = math.inf
+    raised: bool = False
 
 
 BETAS = (0.8, 0.88)
 """The second is the sheet's for 200 steps, 1/(1 − β) = 200/24."""
+CLIPS = (1.0, 0.1)
+"""The second is below every gradient's norm in these runs."""
 RMS = {"adjust_lr": "rms"}
 ARMS = {
     "adamw": Arm(0.001, 0.016),
@@ -40,13 +47,25 @@ ARMS = {
     **{f"muon {beta}": Arm(0.002, 0.064, RMS | {"momentum": beta}) for beta in BETAS},
     **{f"plain {beta}": Arm(0.002, 0.064, RMS | {"nesterov": False, "momentum": beta}) for beta in (*BETAS, 0.95)},
     **{stored: Arm(0.00025, 0.016, RMS, stored) for stored in ("float32", "master", "bfloat16")},
+    **{f"clip {norm:g}": Arm(0.002, 0.064, RMS, clip=norm) for norm in CLIPS},
+    "raised": Arm(0.002, 0.064, RMS, raised=True),
+    "express": Arm(0.002, 0.064, RMS),
 }
-"""By name; "muon" has β = 0.95 and Nesterov's average, "plain" has none."""
+"""By name; "muon" has β = 0.95 and Nesterov's average, "plain" has none. "express" is Polar Express in bfloat16."""
 
 
 def as_bfloat16(W: Tensor) -> Tensor:
     """W rounded to bfloat16, in its own dtype; the gradient passes as if it were not."""
     return W + (W.bfloat16().to(W) - W).detach()
+
+
+def beside_float32(seen: list, M: Tensor) -> Tensor:
+    """Polar Express of M in bfloat16. `seen` gets its largest singular value and its largest entry, in units of
+    1/√max(m, n), and both in float32."""
+    half, whole = (schedule("polar_express", ns_dtype=dtype)(M).float() for dtype in (torch.bfloat16, torch.float32))
+    of = lambda X: torch.stack([torch.linalg.matrix_norm(X, 2), X.abs().max() * max(X.shape) ** 0.5])
+    seen.append(torch.cat([of(half), of(whole)]).tolist())
+    return half
 
 
 def share_kept(rate: float, columns: int) -> float:
@@ -70,11 +89,15 @@ def measure(config: SimpleNamespace, dim: int, arm: str, rate: float, seed: int,
     """validation, test: nats on the two halves of the held-out text after a run at the rate.
 
     kept: share of their steps that the stored matrices took in the first half of the run, over all of them; 1 where
-    nothing is rounded. reach: by look, of each of Muon's momenta, Λ s_{k/2}/‖M‖_F.
+    nothing is rounded. reach: by look, of each of Muon's momenta, Λ s_{k/2}/‖M‖_F. clipped: share of the steps whose
+    gradient is. outliers: of all momenta of "express" the largest of each number of `beside_float32`, and how many.
     """
     text, place = documentation(config.n_words, config.vocabulary), runtime.device(device)
     start, batches = start_and_batches(text, config.vocabulary, config.length, dim, config.batch, seed, place)
-    _, _, options, stored = ARMS[arm]
+    _, _, options, stored, clip, rises = ARMS[arm]
+    seen = []
+    if arm == "express":
+        options = options | {"schedule": partial(beside_float32, seen)}
     names = [name for name in start if name not in VECTORS]
     read = lambda: start | {name: as_bfloat16(start[name]) for name in names} if stored == "master" else start
     if stored == "bfloat16":
@@ -87,13 +110,16 @@ def measure(config: SimpleNamespace, dim: int, arm: str, rate: float, seed: int,
     else:
         optimizer = Muon(matrices, lr=rate, weight_decay=config.decay, ns_dtype=torch.float32, **options)
     (readout,) = adamw({"unembedding": start["unembedding"]}, READOUT_LR)
-    reach, moved, asked = [], 0.0, 0.0
+    reach, moved, asked, clipped = [], 0.0, 0.0, 0
     for step in range(config.steps):
         loss = word_losses(read(), batches(step)).mean()
         for one, lr in ((optimizer, rate), (readout, READOUT_LR)):
             one.zero_grad()
             one.param_groups[0]["lr"] = lr * cooled(step, config.steps)
         loss.backward()
+        clipped += bool(torch.nn.utils.clip_grad_norm_(matrices, clip) > clip)
+        if rises:
+            optimizer.param_groups[0]["momentum"] = raised(step, config.steps)
         before = [W.detach().clone() for W in matrices] if stored == "bfloat16" else []
         optimizer.step(), readout.step()
         for W, old in zip(matrices, before, strict=bool(before)):
@@ -107,4 +133,6 @@ def measure(config: SimpleNamespace, dim: int, arm: str, rate: float, seed: int,
             momenta = [torch.linalg.svdvals(optimizer.state[W]["momentum_buffer"].double()) for W in matrices]
             reach.append([slope("jordan") * float(s[len(s) // 2] / s.norm()) for s in momenta])
     losses = held_out_losses({name: W.detach() for name, W in read().items()}, text, config.length)
-    return losses | {"kept": moved / asked if asked else 1.0, "reach": reach, "origin": text.origin}
+    outliers = [*map(max, zip(*seen, strict=True)), len(seen)] if seen else []
+    told = {"kept": moved / asked if asked else 1.0, "clipped": clipped / config.steps, "outliers": outliers}
+    return losses | told | {"reach": reach, "origin": text.origin}

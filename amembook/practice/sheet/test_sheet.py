@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 
+from amembook.networks.training import raised
 from amembook.practice import sheet
 from amembook.practice.sheet.measure import as_bfloat16, measure, share_kept
 from amembook.run.study import fixed
@@ -12,6 +13,7 @@ from amembook.run.study import fixed
 CONFIG = fixed(sheet.EXPERIMENT.profiles["smoke"], "arms", "octaves", "dims")
 
 HIGH, LOW = ([level + 0.01 * k for k in range(5)] for level in (9.0, 1.0))
+OUT = [[2.0 + 0.01 * k, 90.0 + k, 1.12, 6.2, 1200.0] for k in range(5)]
 FLAWS = [
     (("best", "48 adamw"), LOW[:4], "ahead", "not reproduced"),
     (("start", "48"), LOW[:4], "cost", "not reproduced"),
@@ -28,6 +30,11 @@ FLAWS = [
     (("test", "48 master", 0), HIGH, "master", "not reproduced", "confirm-bfloat16"),
     (("early", "48 muon", 0), [one - 2 for one in LOW], "early", "not reproduced", "confirm-early"),
     (("early", "48 muon", 1), [one - 2 for one in LOW], "later", "not reproduced", "confirm-early"),
+    (("best", "48 clip 1"), HIGH, "clip", "not reproduced", "confirm-clip"),
+    (("best", "48 clip 0.1"), HIGH, "always", "not reproduced", "confirm-clip"),
+    (("best", "48 raised"), HIGH, "raised", "not reproduced", "confirm-clip"),
+    (("best", "48 raised"), LOW, "below", "not reproduced", "confirm-clip"),
+    (("outliers", "48 express", 0), OUT, "outliers", "not reproduced", "confirm-outliers"),
 ]
 REFUSED = [("looks", (20, 100)), ("octaves", (0, 1, 3))]
 
@@ -61,7 +68,8 @@ def test_rounding_passes_the_gradient():
 
 def test_a_run_is_the_optimizers_that_it_names():
     run = lambda arm, rate=0.004: measure(CONFIG, 8, arm, rate, 0, "cpu")["test"]
-    losses = {arm: run(arm) for arm in ("adamw", "muon", "original", "cubic5", "plain 0.95", "muon 0.8", "float32")}
+    arms = "adamw", "muon", "original", "cubic5", "plain 0.95", "muon 0.8", "clip 1", "clip 0.1", "raised", "express"
+    losses = {arm: run(arm) for arm in (*arms, "float32")}
     assert losses.pop("float32") == losses["muon"] and len(set(losses.values())) == len(losses)
     assert run("muon", 1e-9) == pytest.approx(run("adamw", 1e-9), abs=1e-6)
 
@@ -72,3 +80,16 @@ def test_a_run_says_of_each_matrix_how_far_its_momentum_reaches():
     assert measure(CONFIG, 8, "adamw", 0.004, 0, "cpu")["reach"] == [] and found["kept"] == 1
     kept = [measure(CONFIG, 8, "bfloat16", rate, 0, "cpu")["kept"] for rate in (0.001, 0.03)]
     assert kept[0] < 0.7 < 0.95 < kept[1] <= 1.01
+
+
+def test_clipped_steps_and_momenta_of_polar_express_are_counted():
+    found = {arm: measure(CONFIG, 8, arm, 0.004, 0, "cpu") for arm in ("muon", "clip 0.1", "express")}
+    assert found["muon"]["clipped"] == 0 and found["clip 0.1"]["clipped"] == 1
+    assert found["muon"]["outliers"] == []
+    singular, entry, *float32, count = found["express"]["outliers"]
+    assert [singular, entry] == pytest.approx(float32, rel=0.05) and singular != float32[0]
+    assert 0.9 < singular < 1.2 and 1 < entry < 32**0.5 * 1.2 and count == 12 * CONFIG.steps
+
+
+def test_a_momentum_rises_in_a_quarter_of_the_run_and_falls_to_its_end():
+    assert [raised(step, 400) for step in (0, 50, 100, 250, 400)] == pytest.approx([0.85, 0.9, 0.95, 0.925, 0.9])
