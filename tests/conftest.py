@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# at its first use the decorator imports jax, seconds of a processor, to leave itself out of jax's tracebacks
+# at its first use the decorator imports jax, a second of every worker, to leave itself out of jax's tracebacks
 jaxtyping._decorator._tb_flag = False
 
 
