@@ -254,5 +254,7 @@ def test_distinct_items_of_a_batch_are_counted_over_all_its_orders():
         sequences = itertools.product(range(3), repeat=batch_size)
         counted = sum(math.prod(p[list(items)]) * len(set(items)) for items in sequences)
         assert am.equivalents.expected_distinct_items(problem, batch_size) == pytest.approx(counted, rel=1e-14)
+    traced = am.Problem(problem.frequencies.clone().requires_grad_(), 4)
+    assert am.equivalents.expected_distinct_items(traced, 4) == am.equivalents.expected_distinct_items(problem, 4)
     alone = am.Problem.from_frequencies([1.0], 4)
     assert [am.equivalents.expected_distinct_items(alone, batch_size) for batch_size in (0, 3)] == [0, 1]

@@ -2,6 +2,7 @@
 
 import ast
 import csv
+import functools
 import json
 import math
 import re
@@ -19,7 +20,6 @@ from amembook.run.claims import OPEN, PREDICTED, REPRODUCED, WORDS
 
 ROOT = Path(__file__).resolve().parents[1]
 ROWS = [row for book in ledger.LEDGERS for row in ledger.rows(ROOT, book)]
-LOADED = [row for book in ledger.LEDGERS for row in ledger.load(ROOT, book)]
 SETTLED = [row for row in ROWS if row["verdict"] != OPEN]
 LEMMAS = (8, 12, 13, 14, 15, 16, 17, 19, 20, 21, 22, 23, 24, 25, *range(27, 37))
 STATEMENTS = {
@@ -36,6 +36,12 @@ STATEMENTS = {
 FILES = {path.name: path for folder in ("tests", "amembook") for path in (ROOT / folder).rglob("test_*.py")}
 
 
+@functools.cache
+def loaded() -> list[dict]:
+    """All rows with what their records say: read when a test asks, not by every worker that collects."""
+    return [row for book in ledger.LEDGERS for row in ledger.load(ROOT, book)]
+
+
 def test_every_statement_of_the_paper_has_one_row():
     names = [row["statement"] for row in ROWS]
     assert len(names) == len(set(names))
@@ -45,27 +51,27 @@ def test_every_statement_of_the_paper_has_one_row():
 
 
 def test_what_nobody_knows_is_the_conjecture_and_its_figure_and_is_judged_by_no_law_of_ours():
-    unknown = [row for row in LOADED if row["verdict"] == OPEN]
+    unknown = [row for row in loaded() if row["verdict"] == OPEN]
     assert [row["statement"] for row in unknown] == ["Conjecture", "Figure 4"]
     assert all(not row["parts"] and "recursion" not in row["measured"] for row in unknown)
-    growth = next(row for row in LOADED if row["statement"] == "A recursion for the true iterates, its growth")
+    growth = next(row for row in loaded() if row["statement"] == "A recursion for the true iterates, its growth")
     assert growth["of"] == "ours" and {part["key"] for part in growth["parts"]} == {"exponents", "trend"}
 
 
 def test_draws_say_nothing_of_a_law_that_is_younger():
-    younger = [(row, part) for row in LOADED for part in row["parts"] if "then" in part]
+    younger = [(row, part) for row in loaded() for part in row["parts"] if "then" in part]
     assert {row["statement"] for row, _ in younger} == {"A recursion for the true iterates, its growth"}
     for row, part in younger:
         assert claims.word(part) == row["verdict"] == "undecided" and not part["draws"]
         laws = [[one["law"] for one in numbers] for numbers in (part["numbers"], part["then"]["numbers"])]
         assert laws[0] != laws[1]
     page = (ROOT / "chapters" / "evidence.md").read_text(encoding="utf-8")
-    assert all("|".join(["", *(f" {cell} " for cell in line), ""]) in page for line in ledger.anew(LOADED, ROOT))
+    assert all("|".join(["", *(f" {cell} " for cell in line), ""]) in page for line in ledger.anew(loaded(), ROOT))
 
 
 def test_every_row_says_whose_it_is_and_stands_on_the_page_of_all():
     for book, others in (("", {"paper", "ours"}), ("companions", {"companion", "ours"})):
-        rows = [row for row in LOADED if row["book"] == book]
+        rows = [row for row in loaded() if row["book"] == book]
         assert {row["of"] for row in rows} == others
         page = (ROOT / book / "chapters" / "all-statements.md").read_text(encoding="utf-8")
         assert len(re.findall(r"^\| .*class=\"verdict", page, re.M)) == len(rows)
@@ -86,7 +92,7 @@ def test_the_page_is_short_and_folds_nothing():
 
 def test_the_hardest_tests_are_half_at_new_sizes_and_say_which_is_not_met():
     for book, least in (("", 12), ("companions", 5)):
-        rows = [row for row in LOADED if row["book"] == book]
+        rows = [row for row in loaded() if row["book"] == book]
         words = [
             part["word"] for row in rows for part in row["parts"] if part["key"] in ledger.several(row.get("hard", []))
         ]
@@ -99,7 +105,7 @@ def test_the_hardest_tests_are_half_at_new_sizes_and_say_which_is_not_met():
 
 
 def test_what_misses_is_called_by_words_and_no_words_are_left_over():
-    for row in LOADED:
+    for row in loaded():
         missed = [part for part in row["parts"] if claims.word(part) == claims.NOT_REPRODUCED and "repeats" not in row]
         ones = [ledger.furthest(part["numbers"]) or ledger.lowest(part["numbers"], "high") for part in missed]
         assert set(row.get("missed", {})) == {one["name"] for one in ones}, row["statement"]
@@ -113,7 +119,7 @@ def test_a_word_beside_a_proof_leads_to_its_row():
     rows = re.findall(r'<a href="[./]*all-statements\.html#([\w-]+)"><span class="verdict [\w-]+">([\w ]+)<', text)
     assert len(rows) >= 5
     for place, word in rows:
-        claim = next(row for row in LOADED if not row["book"] and ledger.place(row) == place)
+        claim = next(row for row in loaded() if not row["book"] and ledger.place(row) == place)
         words = {claim["verdict"]} | {claims.word(part) for part in claim["parts"] if part["claim"]}
         assert page.count(f' id="{place}">{claim["verdict"]}<') == 1 and word in words
 
@@ -134,7 +140,7 @@ def test_a_row_that_repeats_others_has_no_measurement_of_its_own():
 
 def test_a_line_of_the_csv_is_a_judged_number_on_the_scale_of_its_band():
     for book, folder in ledger.LEDGERS.items():
-        rows = {row["statement"]: row for row in LOADED if row["book"] == book}
+        rows = {row["statement"]: row for row in loaded() if row["book"] == book}
         with (ROOT / folder / "evidence.csv").open(encoding="utf-8", newline="") as file:
             lines = list(csv.DictReader(file))
         assert tuple(lines[0]) == ledger.COLUMNS
@@ -160,7 +166,7 @@ def off_by_twice(one, error, sign):
 
 
 def test_a_law_off_by_twice_what_its_row_would_notice_loses_its_word():
-    for row in LOADED:
+    for row in loaded():
         for part in row["parts"]:
             error, numbers = claims.noticed(part), part["numbers"]
             if error is None or part["word"] == claims.NOT_REPRODUCED:
@@ -241,7 +247,7 @@ def test_the_worst_of_several_verdicts_counts_from_whichever_record():
 
 
 def test_formulas_are_tex():
-    for row in LOADED:
+    for row in loaded():
         text = "; ".join(row[key] for key in ("claim", "measured", "size"))
         assert text.count("$") % 2 == 0 and "$$" not in text, row["statement"]
         plain = re.sub(r"\$[^$]+\$", "", text)
@@ -249,7 +255,7 @@ def test_formulas_are_tex():
 
 
 def test_what_is_missed_or_undecided_stands_on_the_page_with_what_would_decide_it():
-    for row in LOADED:
+    for row in loaded():
         if row["verdict"] == "undecided" or (row["verdict"] == "not reproduced" and "repeats" not in row):
             page = (ROOT / row["book"] / "chapters" / "evidence.md").read_text(encoding="utf-8")
             heading = "## Undecided" if row["verdict"] == "undecided" else "## Where the prediction misses"
@@ -260,7 +266,7 @@ def test_what_is_missed_or_undecided_stands_on_the_page_with_what_would_decide_i
 
 
 def test_a_number_that_is_told_as_a_miss_is_one():
-    parts = [part for row in LOADED if row["verdict"] == "not reproduced" for part in row["parts"]]
+    parts = [part for row in loaded() if row["verdict"] == "not reproduced" for part in row["parts"]]
     parts = [part for part in parts if part["kind"] == "law" and ledger.word(part) == "not reproduced"]
     assert len(parts) > 20
     for part in parts:
@@ -300,7 +306,7 @@ def test_the_front_page_says_of_every_theorem_what_is_proved_counted_and_missing
 
 
 def test_no_exponent_stands_without_its_formula_and_its_limit():
-    shown = {(row["statement"], one["of"]): one for row in LOADED for one in row.get("growth", [])}
+    shown = {(row["statement"], one["of"]): one for row in loaded() for one in row.get("growth", [])}
     assert len(shown) >= 6
     for (name, _), one in shown.items():
         numbers = [one[key] for key in ("counted", "limit", *(() if name == "Conjecture" else ("formula", "there")))]
@@ -337,7 +343,7 @@ def test_every_law_far_out_is_solved_again(law):
 
 def test_rows_are_counted_alike_everywhere():
     for book, folder in ledger.LEDGERS.items():
-        rows = [row for row in LOADED if row["book"] == book]
+        rows = [row for row in loaded() if row["book"] == book]
         with (ROOT / folder / "evidence.csv").open(encoding="utf-8", newline="") as file:
             lines = {line["statement"]: line for line in csv.DictReader(file)}
         evidence, every, front = (
@@ -358,9 +364,9 @@ def test_rows_are_counted_alike_everywhere():
 
 
 def test_why_a_row_is_undecided_follows_from_its_numbers():
-    for row in LOADED:
+    for row in loaded():
         assert bool(row["why"]) == (row["verdict"] == "undecided") and row["why"] in ("", *claims.WHYS)
-    why = {row["statement"]: row["why"] for row in LOADED}
+    why = {row["statement"]: row["why"] for row in loaded()}
     assert {why[f"Lemma {number}"] for number in (21, 22, 23)} == {claims.OUT_OF_REACH}
     assert why["Sharp capacity"] == claims.TOO_FEW and why["Effective dimension for SGD"] == claims.LEANING
 

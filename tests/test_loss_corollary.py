@@ -13,6 +13,8 @@ from amembook.paper.loss import EXPERIMENT as LOSS
 from amembook.paper.loss import tables
 from amembook.run.cache import plain
 from amemlib.equivalents import SpectralEquivalent
+from amemlib.equivalents.fixed_point import NORMAL_GRID, NORMAL_WEIGHTS
+from amemlib.equivalents.smoothed_sign import SCORE_STEP, expected_softplus
 from amemlib.gradients import item_losses_along
 
 
@@ -95,6 +97,15 @@ def test_expected_losses_are_the_mean_of_their_law(spread, lam_over_t0):
         )
         # 2 %: rivals get their mean variance
         assert losses[k] == pytest.approx(draws.mean(), rel=0.02, abs=4 * draws.std() / 4000**0.5)
+
+
+@pytest.mark.parametrize("spread", [0.1, 3.0, 100.0])
+def test_the_mean_over_two_rivals_is_its_double_integral(spread):
+    """Also where rivals lie hundreds of nats apart, so that the integral over t starts as far below."""
+    scores = np.arange(-2, 5) * SCORE_STEP
+    one = spread * NORMAL_GRID - scores[:, None]
+    slow = NORMAL_WEIGHTS @ np.logaddexp(0, np.logaddexp(one[:, :, None], one[:, None, :])) @ NORMAL_WEIGHTS
+    np.testing.assert_allclose(expected_softplus(scores, spread, 2), slow, rtol=1e-6)
 
 
 def test_expected_losses_start_at_log_n_and_refuse_a_rate_of_zero():

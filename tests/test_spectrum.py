@@ -120,6 +120,15 @@ def test_the_count_of_any_map_is_that_of_the_maps_known_otherwise():
     assert counted == pytest.approx(known, rel=5e-3)
 
 
+def test_a_factor_before_the_polar_map_changes_no_count():
+    """A count has no unit, also where rare interactions come to 1 exactly and an overlap has nothing to divide by."""
+    problem = am.Problem.power_law(300, 12, 1.5)
+    law, nothing = SpectralLaw.solve(problem.frequencies, 12), torch.zeros(1, dtype=torch.float64)
+    size = law.interaction(torch.ones_like, nothing)[0] ** -0.5
+    scaled = lambda factor: expected_map_capacity(problem, lambda s: torch.full_like(s, factor), law=law)
+    assert scaled(size) == pytest.approx(scaled(2.0), rel=1e-6)
+
+
 @pytest.mark.parametrize("lr", [1.0, 30.0])
 def test_the_loss_of_any_map_is_that_of_the_maps_known_otherwise(lr):
     """A step of length η √d: h_λ(G) has the length √(1 − λM(λ)) √d."""

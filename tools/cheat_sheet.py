@@ -28,12 +28,12 @@ class Shares(string.Formatter):
 def rules(root: Path) -> list[dict]:
     """The rules with their numbers filled in: `do`, `why`, and `practice` and `book`, pairs of a grade and a text."""
     text = (root / "chapters" / "practice" / "rules.yml").read_text(encoding="utf-8")
-    return [filled(rule, root) for rule in yaml.safe_load(text)]
-
-
-def filled(rule: dict, root: Path) -> dict:
-    records = ledger.stored(rule, root) if "record" in rule else [{}]
     places = {row["statement"]: ledger.place(row) for row in ledger.rows(root)}
+    return [filled(rule, root, places) for rule in yaml.load(text, yaml.CSafeLoader)]
+
+
+def filled(rule: dict, root: Path, places: dict[str, str]) -> dict:
+    records = ledger.stored(rule, root) if "record" in rule else [{}]
 
     def fill(text: str) -> str:
         text = re.sub(r"(?<=\d)%", "\u00a0%", ledger.filled(text, records, Shares().format))
