@@ -7,13 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import jaxtyping._decorator
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-
-# at its first use the decorator imports jax, a second of every worker, to leave itself out of jax's tracebacks
-jaxtyping._decorator._tb_flag = False
 
 
 def pytest_collection_modifyitems(items):
