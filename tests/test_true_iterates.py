@@ -266,8 +266,12 @@ def test_the_domain_record_says_what_the_chapter_promises():
 
 
 def test_the_ends_of_the_wider_domain_are_what_the_chapter_says():
-    (record,) = read_records("iterates-domain", "ends-96")
-    counts, law = (np.array(record[side]["counts"]) for side in ("measured", "predicted"))
-    assert np.abs(counts.mean(3).sum((1, 2)) / law.sum((1, 2)) - 1).max() < 0.024
-    off = np.abs(np.array(record["measured"]["overlaps"]) - record["predicted"]["overlaps"])
-    assert off[0].max() < 0.05 and off[..., :5, :5].max() < 0.05 and 0.25 < off[1].max() < 0.29
+    records = read_records("iterates-domain", "many-")
+    assert [record["config"]["dims"] for record in records] == [[192], [96]]
+    for record in records:
+        counts, law = (np.array(record[side]["counts"]) for side in ("measured", "predicted"))
+        assert np.abs(counts.mean(3).sum((1, 2)) / law.sum((1, 2)) - 1).max() < 0.03
+        assert np.abs(counts.mean(3) / law - 1).max() < 0.045
+    off = [np.abs(np.array(one["measured"]["overlaps"]) - one["predicted"]["overlaps"]) for one in records]
+    assert 0.05 < off[0].max() < 0.055 and 0.28 < off[1][1].max() < 0.3 and off[1][0].max() < 0.05
+    assert max(one[..., :5, :5].max() for one in off) < 0.03

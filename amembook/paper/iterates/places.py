@@ -24,7 +24,7 @@ def places() -> Table:
 
 def _domain() -> Iterator[tuple[tuple, np.ndarray]]:
     """Sizes, and drawn over predicted counts, of the records of `iterates-domain` at α ≤ 2 and up to ten steps."""
-    for name in ("confirm", "ends-192"):
+    for name in ("confirm", "many-192"):
         (record,) = read_records("iterates-domain", name)
         config = record["config"]
         steep = [k for k, alpha in enumerate(config["alphas"]) if alpha <= 2]
