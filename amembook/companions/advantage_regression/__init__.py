@@ -102,8 +102,6 @@ EXPERIMENT = Experiment(
         ),
         "cpu": RegressionConfig(),
         # the floor alone, beside the law of the times at which a run is averaged
-        "floor": RegressionConfig(parts=("floor",), rates=(0.1, 0.3), offline=(4, 64), seeds=16, first_seed=51_300),
-        # six times the draws, which sixteen left undecided
         "long": RegressionConfig(parts=("floor",), rates=(0.1, 0.3), offline=(4, 64), seeds=96, first_seed=64_000),
     },
     grids=grids,

@@ -141,5 +141,5 @@ FLAWS = [
     (("teachers", "low", "eighth power", "times"), [200.0] * 60, "accuracy", "not reproduced"),
     (("teachers", "high", "eighth power", "times"), [500.0] * 60, "accuracy", "not reproduced"),
     (("teachers", "low", "concave", "variance"), 0.01, "enough", "not reproduced"),
-    (("filled_ratio", 0, 0), 2.0, "filled", "not reproduced", "floor"),
+    (("filled_ratio", 0, 0), 2.0, "filled", "not reproduced", "long"),
 ]
