@@ -8,8 +8,8 @@ from amembook.practice.knee import ARMS, FIRST, LAST, slope
 
 
 def knee_figure(records: list[dict]) -> Figure:
-    """Left: share kept against the reach at half time, a colour a length of the run, CANS as open squares; crosses, the
-    lift over its plateau after the first; dashed, ρ of one step of the memory. Right: test loss against the slope.
+    """Left: share kept against the reach at half time, a colour a length of the run, CANS as open squares;
+    line, ρ of one step of the memory. Right: test loss against the slope.
     """
     figure, axes = new_axes(2)
     beside = {"textcoords": "offset points", "fontsize": 9, "color": GREY}
@@ -33,11 +33,8 @@ def knee_figure(records: list[dict]) -> Figure:
                 axes[1].axhline(measured["test"][arm], color=look.colour, ls=line, lw=1)
     reach, predicted = records[0]["measured"]["reach"], records[0]["predicted"]
     dial = sorted((arm for arm in predicted["rho"] if arm.startswith("jordan")), key=slope)
-    axes[0].plot([reach[a] for a in dial], [predicted["rho"][a] for a in dial], "--", color=GREY, lw=1)
+    axes[0].plot([reach[a] for a in dial], [predicted["rho"][a] for a in dial], "-", color=GREY, lw=1)
     axes[0].annotate(r"memory's $\rho(x)$", (reach[dial[1]], predicted["rho"][dial[1]]), (7, -10), **beside)
-    lift = {arm: np.mean(values) for arm, values in predicted["lift"].items() if arm in reach and arm != FIRST}
-    axes[0].plot([reach[a] for a in lift], [*lift.values()], "x", color=GREY)
-    axes[0].annotate("lift", (reach[dial[2]], lift[dial[2]]), (7, -4), **beside)
     axes[0].axvspan(3, 40, color=PALE, alpha=0.35, lw=0)
     frame(axes[0], "reach at half time", "share of the gain kept", "shaded: a reach of 3 or more", log="x")
     axes[0].set_xlim(0.02, 40)
