@@ -56,10 +56,11 @@ def test_the_slider_from_sgd_to_muon_counts_as_the_library_does(problem, t0):
     counts = [am.expected_capacity(problem, "smoothed_sign", lam * t0) for lam in LAMBDAS]
     ends = [am.expected_capacity(problem, name) for name in ("sgd", "polar")]
     assert shown == pytest.approx([ends[0], *counts, ends[1]], rel=0.01)
-    told = re.search(r"SGD recalls (\d+), .*? it is ([\d, ]+), and at the end (\d+)", TEXT).groups()
-    assert [int(told[0]), int(told[2])] == [round(count) for count in ends]
-    assert [int(word) for word in told[1].split(",")] == [round(count) for count in counts[:4]]
-    assert max(counts) == counts[4] and f"(just before, {counts[4]:.0f})" in TEXT
+    way = r"SGD recalls (\d+), .*? it is ([\d, and]+), shortly before the end (\d+), and for Muon itself (\d+)"
+    told = re.search(way, TEXT).groups()
+    assert [int(told[0]), int(told[3])] == [round(count) for count in ends]
+    assert [int(word) for word in re.findall(r"\d+", told[1])] == [round(count) for count in counts[:4]]
+    assert max(counts) == counts[4] and int(told[2]) == round(counts[4])
     assert f"{ends[1] / ends[0]:.0f} times as many facts" in TEXT
 
 
@@ -86,11 +87,13 @@ def test_the_scores_of_one_question_are_the_librarys(problem, t0, rank):
 def test_under_sgd_leaks_have_either_sign(problem):
     own, needed, chances = in_node("""JSON.stringify([amemEngine.scores(state("sgd"), 10).own,
         amemEngine.scores(state("sgd"), 10).needed, [...amemEngine.predict(state("sgd")).probability].slice(0, 10)])""")
-    assert f"with {own / needed:.2f} fact 10 still wins six times in ten" in TEXT and round(chances[9], 1) == 0.6
+    assert f"Fact 10's bar is only {own / needed:.2f}, yet it wins six times in ten" in TEXT
+    assert round(chances[9], 1) == 0.6
     signed = am.equivalents.sgd_capacity_constant(ALPHA) * DIM ** (0.5 / ALPHA)
     rest = signed - am.expected_capacity(problem, "sgd")
-    assert (f"{DIM ** (0.5 / ALPHA):.0f} for 256", f"{signed:.0f}", f"{rest:.0f}") == ("6 for 256", "17", "4")
-    assert "6 for 256 dimensions." in TEXT and "which makes it 17; the many small leaks take four of these." in TEXT
+    assert (f"{DIM ** (0.5 / ALPHA):.0f}", f"{signed:.0f}", f"{rest:.0f}") == ("6", "17", "4")
+    steps = r"For 256 dimensions:\n\n- \*\*6\*\* .*\n- \*\*17\*\* .*\n- \*\*13\*\* .*leaks take four of these"
+    assert re.search(steps, TEXT)
 
 
 @pytest.mark.process
@@ -112,7 +115,7 @@ def test_the_text_says_what_the_records_say():
     assert (steps["config"]["seeds"], steps["config"]["sgd_seeds"]) == (8, 32)
     [text] = read_records("accuracy", "confirm-text")
     extra = [text["measured"]["text"]["extra_loss"][key][-1] for key in ("mean", "low", "high")]
-    told = re.search(r"lower by (\S+) nats \(95 % interval: (\S+) to (\S+)\)", TEXT).groups()
+    told = re.search(r"lower by (\S+) \(95 % interval: (\S+) to (\S+)\)", TEXT).groups()
     assert list(told) == [f"{-value:.3f}".replace("-0.000", "0.000") for value in (extra[0], extra[2], extra[1])]
     schedules = {record["config"]["dims"][0]: record for record in read_records("schedules")}
     first = schedules[1024]["measured"]
@@ -132,6 +135,8 @@ def test_the_staircase_holds_where_it_is_shown_and_below_it_the_sentence_does():
         # how many steps after each of Muon's first three SGD, between two of its own, has as many
         lead = np.interp(np.log(muon[:3]), np.log(sgd), range(6)) - range(3)
         assert 1.9 < lead.min() and lead.max() < 2.5 and "here of about two steps" in TEXT
+    assert np.round(np.divide(stairs["sgd"][0][1:4], stairs["sgd"][0][:3]), 1).tolist() == [5.2, 4.0, 2.5]
+    assert "at *d* = 256 by 5, 4 and 2.5, until no fact" in TEXT
     assert 0.97 < stairs["muon"][0][4] / stairs["muon"][0][3] < 1 < stairs["muon"][1][4] / stairs["muon"][1][3]
     assert "At *d* = 256 its fifth step loses a little more than it adds, and SGD's sixth passes it" in TEXT
     [small] = read_records("deflation", "confirm-alpha-1.5")
