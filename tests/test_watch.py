@@ -186,6 +186,34 @@ def test_without_a_log_it_only_warns_and_a_head_under_muon_is_named(capsys):
     assert not capsys.readouterr().out
 
 
+@pytest.mark.parametrize("use", [True, None])
+def test_adams_part_of_an_optimizer_is_left_out_and_an_adam_alone_is_named(use):
+    class Both(torch.optim.AdamW):
+        """Muon's first weight and Adam's second in one optimizer, as Jordan's MuonWithAuxAdam has them."""
+
+        def step(self):
+            W = self.param_groups[0]["params"][0]
+            M = self.state[W].setdefault("momentum_buffer", W.grad.clone())
+            W.data -= self.param_groups[0]["lr"] * am.polar(M)
+            W.grad = None
+            super().step()
+
+    W, V = torch.nn.Parameter(noise(24, 16)), torch.nn.Parameter(noise(24, 16))
+    mixed = [{"params": [("w", W)]}, {"params": [("embed", V)]}]
+    mixed = mixed if use is None else [one | {"use_muon": not i} for i, one in enumerate(mixed)]
+    for optimizer, words in ((Both(mixed), ""), (torch.optim.AdamW([("embed", V)]), "watch the optimizer that is Muon")):
+        seen = []
+        am.watch(optimizer, 1, lambda step, values, seen=seen: seen.append(values))
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            for _ in range(3):
+                W.grad, V.grad = noise(24, 16), noise(24, 1) @ noise(1, 16)
+                optimizer.step()
+        assert len(said) == bool(words) and all(words in str(one.message) for one in said)
+        names = {key.partition("/")[2] for values in seen for key in values}
+        assert names == (set() if words else {"w"})
+
+
 def test_parts_and_functions_have_their_numbers():
     [*_, (_, values)], _ = run(am.Muon, lr=0.02, heads=2, schedule="cans", shapes=[(24, 16)])
     assert {f"{key}/w0[{i}]" for key in ("reach", "lift", "size", "flatness") for i in (0, 1)} == set(values)

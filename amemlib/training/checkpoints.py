@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from amemlib.training.diagnosis import MOMENTA
+from amemlib.training.diagnosis import MOMENTA, SECOND
 from amemlib.training.unpickling import (
     Inert,
     Stored,
@@ -29,8 +29,6 @@ from amemlib.training.unpickling import (
 _FORMATS = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I64": "int64", "I32": "int32"}
 _FORMATS |= {"F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2", "I16": "int16", "I8": "int8", "U8": "uint8"}
 _ENDINGS = {".pt", ".pth", ".bin", ".ckpt", ".safetensors", ".npz", ".msgpack"}
-_SECOND = {"exp_avg_sq", "variance", "max_exp_avg_sq"}
-"""What Adam's kind keeps beside a momentum, in its shape."""
 _STEPS = {"step", "global_step", "iteration", "count"}
 _FULL = "; save a whole state: get_optimizer_state_dict with StateDictOptions(full_state_dict=True), or a DCP folder"
 _MODEL = re.compile(r"model|module|net|network|weights|(model_)?state_dict|model_state(_dict)?")
@@ -159,7 +157,7 @@ def _contents(path: str, inside: tuple, keys: tuple[str, ...], patterns: tuple[s
 def _sorted_out(path: str, leaves, states, step, keys: tuple[str, ...], patterns: tuple[str, ...]) -> Contents:
     kinds = (*keys, *MOMENTA)
     muon_of_optax = any("ns_coeffs" in _words(place) for place, _ in leaves)
-    seconds = _SECOND | ({"nu"} if muon_of_optax else set())
+    seconds = SECOND | ({"nu"} if muon_of_optax else set())
     shapes: dict[tuple, set] = {}
     for place, stored in leaves:
         shapes.setdefault(_words(place), set()).add(stored.shape)

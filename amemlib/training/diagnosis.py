@@ -25,6 +25,8 @@ from amemlib.training.muon import part_rows, schedule_table
 
 MOMENTA = ("momentum_buffer", "momentum", "exp_avg", "mu", "buf", "first_moment")
 """What optimizers call a momentum in their state."""
+SECOND = {"exp_avg_sq", "variance", "max_exp_avg_sq"}
+"""What Adam's kind keeps beside a momentum, in its shape."""
 
 STEP_FLAT, _MUONS = 0.3, 0.5
 """Momentum SGD's steps are less flat than the first, those of a schedule on a full momentum flatter than the second."""

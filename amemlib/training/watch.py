@@ -6,7 +6,7 @@ import statistics
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +23,7 @@ from amemlib.training.diagnosis import (
     MOVING_MOMENTUM,
     NOT_HIDDEN,
     NOT_HIDDEN_DO,
+    SECOND,
     STEP_DO,
     STEP_NOT_FINITE,
     diagnose,
@@ -48,6 +49,7 @@ _SHORT = "the schedule is too short to orthogonalise: five of Jordan's steps are
 _OF_MOMENTUM = (_MOMENTUM_NOT_FINITE, _BELOW, _SHORT)
 _STOPPED = 3
 """Steps at a rate of 0 in a row that are no warm-up's first."""
+_ADAMS = "there is Adam's state alone, and no step of Muon's: watch the optimizer that is Muon"
 _UNSEEN = f"the momentum cannot be seen, there is no tensor {', '.join(MOMENTA)} of numbers and the weight's shape"
 
 
@@ -69,14 +71,15 @@ def watch(
             size/NAME = ‖ΔW‖_F / (η √k),   flatness/NAME = ‖ΔW‖_F² / (k ‖ΔW‖₂²),
 
         1 for a polar factor; Muon's steps have 0.5 or more, or early about as much as the lift, momentum SGD's of a
-        falling spectrum below 0.3, Adam's, near a matrix of signs, several times the size. And of every momentum in the
+        falling spectrum below 0.3. And of every momentum in the
         state (with Nesterov's M = β B + (1 − β) G it is B), after that step, reach/NAME and lift/NAME, as the step has
         them: below ε nothing is lifted. NaN where something is not finite; a momentum of zeros, as of an expert without
         gradients, has none. NAME is the parameter's, if the optimizer was given named parameters, else its number, with
         #2, #3, … where two are called alike, and [i] for a part.
     optimizer: one of torch, or what wraps one as its `optimizer`. Schedule, `split`, `heads`, `flatten` and ε are those
         of the group, of `Muon` or torch.optim.Muon; any other optimizer is looked at as if it had Jordan's. Of a
-        schedule that is a function only the lift is known, by applying it.
+        schedule that is a function only the lift is known, by applying it. Left out is Adam's part, by use_muon=False
+        in its group or a second moment in its state; where nothing else is, a warning says so.
     log: a function gets all values, as floats; print one line of them, and whether anything is to do; "wandb" or a
         `SummaryWriter` of TensorBoard a few a group, group0/size/min and group0/size/median and so on, and those of the
         matrix in turn; None nothing.
@@ -123,14 +126,16 @@ def watch(
         nonlocal step, begin, logged, alarmed, stopped, bad
         step, alarm = step + 1, False
         # with its momentum of now: when the log comes that of a young run has another spectrum
-        looks.update({one[0].name: _Turn(_steps_of(*one), *_momentum_of(optimizer, one[0])) for one in kept})
+        own = [one for one in kept if not _is_adams(one[0], optimizer.state.get(one[0].p, {}))]
+        looks.update({one[0].name: _Turn(_steps_of(*one), *_momentum_of(optimizer, one[0])) for one in own})
         kept.clear()
         if not alarmed:
             stopped = 0 if any(group["lr"] for group in optimizer.param_groups) else stopped + 1
             # a number that is not finite is in every gradient one step later: the smallest one tells
             now = _not_finite(optimizer)
             seen, bad = (now, None) if now is None or now.device.type == "cpu" else (bad, now)
-            alarm = alarmed = stopped == _STOPPED or seen is not None and bool(seen)
+            none = not logged and not any(_named(optimizer)) and any(_named(optimizer, adams=True))
+            alarm = alarmed = stopped == _STOPPED or none or seen is not None and bool(seen)
         if step % every and (logged or not full) and not alarm:
             return
         logged = logged or not alarm
@@ -149,6 +154,7 @@ def watch(
                 causes.append((fault, one.name))
             for look in turn.steps:
                 _step_rows(one, look, ((own or turn).lifts or {}).get(look.part), rows, causes)
+        causes += [] if shapes else [(_ADAMS, one.name) for one in _named(optimizer, adams=True)]
         faulty = {name for cause, name in causes if cause in STEP_DO}
         causes = [(cause, name) for cause, name in causes if cause != _LOW or step >= EARLY and name not in faulty]
         last = next(reversed(looks), None)
@@ -213,15 +219,23 @@ class _Turn(NamedTuple):
     lifts: dict[str, float] | None
 
 
-def _named(optimizer: torch.optim.Optimizer) -> Iterator[_Matrix]:
-    """What has two dimensions or more, with names that differ."""
+def _named(optimizer: torch.optim.Optimizer, adams: bool = False) -> Iterator[_Matrix]:
+    """What has two dimensions or more, with names that differ: what is no Adam's, or what is."""
     numbers, times = itertools.count(), Counter()
     for i, group in enumerate(optimizer.param_groups):
         own = [str(next(numbers)) for _ in group["params"]]
         for p, name in zip(group["params"], group.get("param_names") or own, strict=True):
             times[name] += 1
-            if p.ndim > 1 and p.numel():
-                yield _Matrix(name if times[name] == 1 else f"{name}#{times[name]}", p, group, i)
+            one = _Matrix(name if times[name] == 1 else f"{name}#{times[name]}", p, group, i)
+            if p.ndim > 1 and p.numel() and adams == _is_adams(one, optimizer.state.get(p, {})):
+                yield one
+
+
+def _is_adams(one: _Matrix, state: Mapping) -> bool:
+    """By its group's use_muon, or else by a second moment of its shape."""
+    ours = one.group.get("use_muon", one.muon or None)
+    second = any(getattr(state.get(key), "shape", None) == one.p.shape for key in SECOND)
+    return second if ours is None else not ours
 
 
 def _momentum_of(optimizer: torch.optim.Optimizer, one: _Matrix) -> tuple[list, list, dict[str, float] | None]:
