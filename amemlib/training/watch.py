@@ -83,7 +83,8 @@ def watch(
     log: a function gets all values, as floats; print one line of them, and whether anything is to do; "wandb" or a
         `SummaryWriter` of TensorBoard a few a group, group0/size/min and group0/size/median and so on, and those of the
         matrix in turn; None nothing.
-    start: how many steps went before; after a resume the number of the last one.
+    start: how many steps went before; after a resume the number of the last one. A state without a momentum is then
+        warned of in the first step.
 
     In words, as a warning, once a matrix and cause: a step whose flatness is below 0.3 and below a third of the lift
     that Jordan's or the group's schedule gives its momentum, or its gradient where no momentum is seen; one that is
@@ -110,6 +111,8 @@ def watch(
     def before(optimizer, args, kwargs) -> None:
         nonlocal at, full
         kept.clear()
+        if step == start > 0 and not any(optimizer.state.values()):
+            _say(f"no momentum at start={start}: load the optimizer's state, for it begins anew")
         # the list of matrices alone costs as much as a look at a small one
         if step + 1 < begin:
             return
@@ -161,10 +164,6 @@ def watch(
         looks.clear()
         # each has its turn shortly before the next log
         begin = step - step % every + every + 1 - len(shapes)
-        # the line that called `step`, behind torch's wrappers of it
-        files = [frame.filename for frame in reversed(traceback.extract_stack())]
-        inside = __file__, str(Path(torch.__file__).parent)
-        level = next((i for i, file in enumerate(files, 1) if not file.startswith(inside)), 2)
         for cause in dict.fromkeys(cause for cause, _ in causes):
             names = [name for c, name in causes if c == cause and (c, name) not in told]
             told.update((cause, name) for name in names)
@@ -172,7 +171,7 @@ def watch(
                 more = f" and {len(names) - 4} more" * (len(names) > 4)
                 names = [name + shapes.get(name.partition("[")[0], "") for name in names]
                 do = f": {STEP_DO[cause]}" if cause in STEP_DO else ""
-                warnings.warn(f"step {step}, {', '.join(names[:4])}{more}: {cause}{do}", stacklevel=level)
+                _say(f"step {step}, {', '.join(names[:4])}{more}: {cause}{do}")
         if log is print:
             _print(step, bool(causes), {f"{key}/{part}": x for _, _, key, part, x in rows})
         else:
@@ -335,6 +334,13 @@ def _reach_and_lift(X: Tensor, norm: float, table: tuple, shrink: float) -> tupl
     for a, b, c in table:
         out = a * out + b * out**3 + c * out**5
     return slope(table) * float(np.median(s)), float(np.mean(out**2))
+
+
+def _say(text: str) -> None:
+    """Warn at the line that called `step`, behind torch's wrappers of it."""
+    files = [frame.filename for frame in reversed(traceback.extract_stack())]
+    inside = __file__, str(Path(torch.__file__).parent)
+    warnings.warn(text, stacklevel=next((i for i, file in enumerate(files, 1) if not file.startswith(inside)), 2))
 
 
 def _few(rows: list, turn: str | None) -> dict[str, float]:
