@@ -203,7 +203,8 @@ def test_adams_part_of_an_optimizer_is_left_out_and_an_adam_alone_is_named(use):
     W, V = torch.nn.Parameter(noise(24, 16)), torch.nn.Parameter(noise(24, 16))
     mixed = [{"params": [("w", W)]}, {"params": [("embed", V)]}]
     mixed = mixed if use is None else [one | {"use_muon": not i} for i, one in enumerate(mixed)]
-    for optimizer, words in ((Both(mixed), ""), (torch.optim.AdamW([("embed", V)]), "watch the optimizer that is Muon")):
+    alone = torch.optim.AdamW([("embed", V)])
+    for optimizer, words in ((Both(mixed), ""), (alone, "watch the optimizer that is Muon")):
         seen = []
         am.watch(optimizer, 1, lambda step, values, to=seen: to.append(values))
         with warnings.catch_warnings(record=True) as said:
@@ -214,6 +215,18 @@ def test_adams_part_of_an_optimizer_is_left_out_and_an_adam_alone_is_named(use):
         assert len(said) == bool(words) and all(words in str(one.message) for one in said)
         names = {key.partition("/")[2] for values in seen for key in values}
         assert names == (set() if words else {"w"})
+
+
+def test_a_fused_matrix_that_is_not_cut_is_named():
+    for options, shape, said in (({}, (48, 16), 1), ({"split": 3}, (48, 16), 0), ({}, (32, 16), 0)):
+        W = torch.nn.Parameter(noise(*shape))
+        optimizer = am.Muon([("attn.qkv.weight", W)], **options)
+        am.watch(optimizer, 1, None)
+        W.grad = noise(*shape)
+        with warnings.catch_warnings(record=True) as texts:
+            warnings.simplefilter("always")
+            optimizer.step()
+        assert sum("looks fused" in str(one.message) and "rule 7" in str(one.message) for one in texts) == said
 
 
 def test_parts_and_functions_have_their_numbers():
@@ -250,7 +263,7 @@ def test_it_looks_once_early_and_prints_one_line(capsys):
     """As soon as every matrix has had its turn: a run shorter than `every` hears of it too."""
     run(am.Muon, lr=0.02, steps=3, every=100, log=print)
     [line] = capsys.readouterr().out.splitlines()
-    form = r"step 2, nothing to do: size \S+ \(w\d\) to \S+, flatness .*, reach .*, lift \S+ \(w\d\) to \S+"
+    form = r"step 2, steps orthogonal, rate 0.02 not judged: size \S+ \(w\d\) to \S+, flatness .*, reach .*, lift \S+ \(w\d\) to \S+"
     assert re.fullmatch(form, line)
     assert all(len(number) < 9 for number in re.findall(r"[\d.]+", line))
     run(am.Muon, lr=0.02, steps=2, every=100, log=print, scale=float("nan"))

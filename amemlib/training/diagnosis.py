@@ -50,6 +50,9 @@ STEP_RULE = f"A step of Muon's has a flatness of {STEP_FLAT:g} or more, or of a 
 NOT_HIDDEN = re.compile(r"embed|(^|[._])(wte|wpe|emb|pos_emb|tok_emb|lm_head|head)([._]|$)")
 NOT_HIDDEN_DO = "give AdamW embeddings and the head, which Muon steps like any matrix (rule 1 of the cheat sheet)"
 """Names of what is no hidden matrix, and what is said of it."""
+FUSED = re.compile(r"qkv|c_attn|in_proj|Wqkv|query_key_value")
+FUSED_DO = "am.Muon cuts what is fused, torch.optim.Muon cannot: rule 7 of the cheat sheet"
+"""Names of what holds query, key and value, and what is said of it."""
 MOVING_MOMENTUM = "the scheduler moves the momentum β too: OneCycleLR wants cycle_momentum=False (rule 11)"
 
 EARLY = 100

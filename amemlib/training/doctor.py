@@ -25,6 +25,8 @@ from amemlib.spectral import compose_quintics
 from amemlib.training.checkpoints import Contents, Momentum, Weights, read_contents, read_weights
 from amemlib.training.diagnosis import (
     EARLY,
+    FUSED,
+    FUSED_DO,
     LEAST_SLOPE,
     MOVING_MOMENTUM,
     NOT_HIDDEN,
@@ -58,7 +60,6 @@ from amemlib.training.unpickling import Stored
 _KNEE, _AMPLE = 3.0, 12.0
 _LONGEST = 8
 """Steps that bfloat16 resolves."""
-_FUSED = re.compile(r"qkv|c_attn|in_proj|Wqkv|query_key_value")
 MEANING = """
 reach    slope of the schedule at 0 × median singular value ÷ ‖M‖_F;
          five steps on white noise d × d have 392 ÷ √d
@@ -405,13 +406,14 @@ def _remarks(rows: list[_Row], of: list[_Row], content: Contents | None) -> Iter
         yield f"{_few(others, 80)}: {NOT_HIDDEN_DO}."
     if any(row.group.get("base_momentum") != row.group.get("max_momentum") for row in rows):
         yield f"Momentum: {MOVING_MOMENTUM}."
-    fused = [one for one in ours if _FUSED.search(one.name) and "[" not in one.name]
+    fused = [one for one in ours if FUSED.search(one.name) and "[" not in one.name]
     fused = [one for one in fused if max(one.shape) >= 2 * min(one.shape)]
     if fused:
-        piece, (m, n) = _FUSED.search(fused[0].name)[0], fused[0].shape
+        piece, (m, n) = FUSED.search(fused[0].name)[0], fused[0].shape
         cut = f"--split {piece}={'' if m > n else 'cols:'}3"
         yield f"{printable(fused[0].name)} looks fused: if your optimizer cuts it, say so: {cut}."
-        yield "If it does not, as torch.optim.Muon cannot, am.Muon does: rule 7 of the cheat sheet."
+        turned = "am.Muon cuts rows alone: make the layer a Linear, or leave it whole"
+        yield f"If it does not: {FUSED_DO if m > n else turned}."
     if content:
         left = "; ".join(f"{count} {printable(reason)}" for reason, count in content.left.items())
         if left:

@@ -18,6 +18,8 @@ from torch import Tensor
 from amemlib.checks import check_count, check_instance, shown
 from amemlib.training.diagnosis import (
     EARLY,
+    FUSED,
+    FUSED_DO,
     LEAST_SLOPE,
     MOMENTA,
     MOVING_MOMENTUM,
@@ -25,6 +27,7 @@ from amemlib.training.diagnosis import (
     NOT_HIDDEN_DO,
     SECOND,
     STEP_DO,
+    STEP_FLAT,
     STEP_NOT_FINITE,
     diagnose,
     matrices,
@@ -80,9 +83,9 @@ def watch(
         of the group, of `Muon` or torch.optim.Muon; any other optimizer is looked at as if it had Jordan's. Of a
         schedule that is a function only the lift is known, by applying it. Left out is Adam's part, by use_muon=False
         in its group or a second moment in its state; where nothing else is, a warning says so.
-    log: a function gets all values, as floats; print one line of them, and whether anything is to do; "wandb" or a
-        `SummaryWriter` of TensorBoard a few a group, group0/size/min and group0/size/median and so on, and those of the
-        matrix in turn; None nothing.
+    log: a function gets all values, as floats; print one line of them, with the rate, which nothing here judges;
+        "wandb" or a `SummaryWriter` of TensorBoard a few a group, group0/size/min and group0/size/median and so on, and
+        those of the matrix in turn; None nothing.
     start: how many steps went before; after a resume the number of the last one. A state without a momentum is then
         warned of in the first step.
 
@@ -91,8 +94,8 @@ def watch(
     shorter or longer than momentum and rate say (clipped, at another rate), or lost in the rounding of the weights;
     what is not finite or below ε; a schedule that is too short; from step 100 on, when reaches have risen, one below 1;
     a rate of 0, below or no number, at which there is neither size nor flatness; and what cannot be seen: a momentum
-    under another name. What changes weights after the step, as clipping does, is not seen. Copies and pickles of an
-    optimizer have no watch. `remove()` of what it returns ends it.
+    under another name. Named are also embeddings and the head under Muon, and what is fused and not cut. What changes
+    weights after the step, as clipping does, is not seen. Copies and pickles of an optimizer have no watch. `remove()` of what it returns ends it.
     Cost: with every=100 0.4 % of a step of a transformer of 12 layers and width 256 with 512 tokens, 1.7 % for 2 layers
     and width 64 with 256, on one thread of a CPU, steps in float32; on a GPU not measured. It is a copy, 16 products
     with vectors, a Gram matrix and its eigenvalues for the matrix in turn, in float32; on a CPU in float64 where a
@@ -153,6 +156,9 @@ def watch(
                 causes.append((MOVING_MOMENTUM, one.name))
             if one.muon and NOT_HIDDEN.search(one.name):
                 causes.append((NOT_HIDDEN_DO, one.name))
+            uncut = one.muon and not one.group.get("split") and one.p.shape[0] == 3 * one.p.shape[1]
+            if uncut and FUSED.search(one.name):
+                causes.append((f"it looks fused: {FUSED_DO}", one.name))
             if one.p.grad is not None and (fault := _rate_fault(one)):
                 causes.append((fault, one.name))
             for look in turn.steps:
@@ -173,7 +179,8 @@ def watch(
                 do = f": {STEP_DO[cause]}" if cause in STEP_DO else ""
                 _say(f"step {step}, {', '.join(names[:4])}{more}: {cause}{do}")
         if log is print:
-            _print(step, bool(causes), {f"{key}/{part}": x for _, _, key, part, x in rows})
+            rates = [float(one.group["lr"]) for one in _named(optimizer)]
+            _print(step, bool(causes), {f"{key}/{part}": x for _, _, key, part, x in rows}, rates)
         else:
             send(step, {f"{key}/{part}": x for _, _, key, part, x in rows} if whole else _few(rows, last))
 
@@ -354,7 +361,7 @@ def _few(rows: list, turn: str | None) -> dict[str, float]:
     return few | {f"{key}/{part}": x for _, name, key, part, x in rows if name == turn}
 
 
-def _print(step: int, faulty: bool, values: dict[str, float]) -> None:
+def _print(step: int, faulty: bool, values: dict[str, float], rates: list[float]) -> None:
     says = []
     for key in ("size", "flatness", "reach", "lift"):
         # what is not a number first
@@ -362,7 +369,11 @@ def _print(step: int, faulty: bool, values: dict[str, float]) -> None:
         if of:
             (_, least, name), (_, most, _) = of[0], of[-1]
             says.append(f"{key} {least:.3g} ({name.partition('/')[2]}) to {most:.3g}")
-    word = ", see the warnings" if faulty else ", nothing to do" if says else ""
+    flat = [x for name, x in values.items() if name.startswith("flatness/")]
+    steps = "orthogonal" if min(flat, default=0) >= STEP_FLAT else "as their momenta make them"
+    rate = "–".join(dict.fromkeys(f"{lr:.3g}" for lr in (min(rates, default=0), max(rates, default=0))))
+    word = ", see the warnings" if faulty else f", steps {steps}" if flat else ""
+    word += f", rate {rate}{' not judged' * (not faulty)}" if says else ""
     print(f"step {step}{word}: {', '.join(says) or 'no matrix to look at'}")
 
 
