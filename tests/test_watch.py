@@ -263,7 +263,8 @@ def test_it_looks_once_early_and_prints_one_line(capsys):
     """As soon as every matrix has had its turn: a run shorter than `every` hears of it too."""
     run(am.Muon, lr=0.02, steps=3, every=100, log=print)
     [line] = capsys.readouterr().out.splitlines()
-    form = r"step 2, steps orthogonal, rate 0.02 not judged: size \S+ \(w\d\) to \S+, flatness .*, reach .*, lift \S+ \(w\d\) to \S+"
+    form = r"size \S+ \(w\d\) to \S+, flatness .*, reach .*, lift \S+ \(w\d\) to \S+"
+    form = "step 2, steps orthogonal, rate 0.02 not judged: " + form
     assert re.fullmatch(form, line)
     assert all(len(number) < 9 for number in re.findall(r"[\d.]+", line))
     run(am.Muon, lr=0.02, steps=2, every=100, log=print, scale=float("nan"))

@@ -211,7 +211,8 @@ def _sorted_out(path: str, leaves, states, step, keys: tuple[str, ...], patterns
 def _leaves(tree) -> tuple[list[tuple[tuple, Stored]], dict[tuple, dict], int | None]:
     """The tensors with their places, each container once; the optimizers' states with theirs; the last step's number.
 
-    The number is the largest that is called a step, as Adam's state has one for each parameter.
+    The number is the largest that is called a step in a state, as Adam's has one for each parameter, or else anywhere:
+    a loop may count microbatches.
     """
     leaves, states, stack, seen, counts = [], {}, [((), tree)], set(), []
     while stack:
@@ -223,7 +224,7 @@ def _leaves(tree) -> tuple[list[tuple[tuple, Stored]], dict[tuple, dict], int | 
             # an array of numpy or of JAX
             node = stored_array(np.asarray(node)) if hasattr(node, "__array__") else node
         if place and place[-1] in _STEPS:
-            counts.append(node)
+            counts.append(("state" in place, node))
         if isinstance(node, Stored):
             leaves.append((place, node))
         elif isinstance(node, dict | list | tuple | Inert) and id(node) not in seen and len(place) < 200:
@@ -233,8 +234,9 @@ def _leaves(tree) -> tuple[list[tuple[tuple, Stored]], dict[tuple, dict], int | 
                 states[place] = inside
             stack += [((*place, key), value) for key, value in reversed(list(inside.items()))]
     plain = lambda X: X.read and math.prod(X.shape) == 1 and not getattr(X.dtype, "is_complex", True)
-    counts = [X.read() if isinstance(X, Stored) and plain(X) else X for X in counts]
-    counts = [float(x) for x in counts if isinstance(x, int | float | torch.Tensor)]
+    counts = [(own, X.read() if isinstance(X, Stored) and plain(X) else X) for own, X in counts]
+    counts = [(own, float(x)) for own, x in counts if isinstance(x, int | float | torch.Tensor)]
+    counts = [x for own, x in counts if own] or [x for _, x in counts]
     return leaves, states, int(max(counts)) if counts and math.isfinite(max(counts)) else None
 
 

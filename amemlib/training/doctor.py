@@ -496,7 +496,11 @@ def _compare(options: argparse.Namespace) -> int:
         raise ValueError(f"--lr must be given with two files, before and after, got {len(options.files)}")
     before, after = (read_weights(path, tuple(options.key), tuple(options.names)) for path in options.files)
     both, files, width = " and ".join(options.files), [*map(printable, options.files)], _width(sys.stdout)
+    apart = after.step - before.step if None not in (before.step, after.step) else 1
     pairs, adams, left = _pairs(before, after)
+    likely = [pair.name for pair in pairs if not after.of_muon and NOT_HIDDEN.search(pair.name)]
+    likely = likely if len(likely) < len(pairs) else []
+    pairs = [pair for pair in pairs if pair.name not in likely]
     if not pairs and not adams:
         raise ValueError(f"{both} have no matrix of weights in common")
     stored = [{pair.rates[side] for pair in pairs} - {0.0} for side in (0, 1)]
@@ -510,6 +514,9 @@ def _compare(options: argparse.Namespace) -> int:
         text += _scheduled(0, max(after.rates, default=0)) if stopped else ""
         _say("[]" if options.json else "\n".join(_wrapped(text, width, "  ")))
         return int(not (stopped and began))
+    if apart != 1:
+        why = "swap them" if apart == -1 else "not of one and the next, so that no step can be judged"
+        raise ValueError(f"{files[0]} is of step {before.step}, {files[1]} of step {after.step}: {why}")
     cuts, momenta = _cuts(options, [pair.name for pair in pairs]), {}
     try:
         for pair in pairs:
@@ -537,8 +544,6 @@ def _compare(options: argparse.Namespace) -> int:
     listed = lambda rates: ", ".join(f"{rate:g}" for rate in sorted(rates)) or "none"
     says, dead, every, others = [], "", stored[0] | stored[1], max((before, after)[chosen].rates, default=0)
     ended = max(used) < _OVERWRITTEN * began
-    if None not in (before.step, after.step) and after.step - before.step != 1:
-        says += [f"{files[0]} is of step {before.step}, {files[1]} of step {after.step}: not of one and the next."]
     if lr is None:
         beside = f"; other groups have {others:g}" * bool(others)
         says += [f"The rate is that of {files[chosen]}: {listed(used)}{beside}."]
@@ -557,6 +562,7 @@ def _compare(options: argparse.Namespace) -> int:
         says += [f"AdamW steps {_few(like, width)}, and Muon their like in other layers: look at the groups."]
     if adams:
         says += [f"With Adam's state: {_few([printable(pair.name) for pair in adams], width)}."]
+    says += [f"Probably AdamW's, by their names: {_few([*map(printable, likely)], width)}."] * bool(likely)
     says += [f"Left out: {text}."] * bool(text)
     rows = [row for own in momenta.values() for row in own]
     report, broken = _step_report(steps, says, dead, ended, bool(options.split or options.heads), width)
@@ -639,7 +645,9 @@ class _Step:
 
     @property
     def broken(self) -> bool:
-        return self.fault == STEP_NOT_FINITE or self.fault == NOT_ORTHOGONAL and self.meant is not None
+        """Also below a tenth of what is meant, which no other scale of the rate explains up to sides of 1 : 100."""
+        short = self.fault == SHORT_STEP and self.size < self.meant / 10
+        return short or self.fault == STEP_NOT_FINITE or self.fault == NOT_ORTHOGONAL and self.meant is not None
 
 
 def _steps(pair: _Pair, lr: float, rows: list[_Row], cuts: dict, options) -> Iterator[_Step]:
