@@ -631,7 +631,9 @@ def test_two_files_call_no_step_orthogonal_that_is_less_flat_than_its_rule(here,
         assert "are orthogonal" not in said
     saved(steep, full(steep) / 50, ns_steps=5)
     status, said = compared(capsys, "--lr")
-    assert status == 0 and "shorter than momentum and rate say" in said and "not orthogonal:" not in said
+    assert status == 1 and "shorter than momentum and rate say: clipped" in said and "not orthogonal:" not in said
+    saved(steep, full(steep) / 4, ns_steps=5)
+    assert compared(capsys, "--lr")[0] == 0
     saved(gentle, full(gentle))
     assert compared(capsys, "--lr")[1].startswith("1 steps are orthogonal")
     saved(gentle, 0 * gentle)
@@ -822,8 +824,13 @@ def test_rates_at_which_nothing_moves_and_files_of_one_state_are_told(here, caps
         )
     with_prefix(SUFFIXES, after="same")
     assert_refused(capsys, ["before.pt", "after.pt", "--lr"], ["before.pt and after.pt have the same weights"])
-    with_prefix(SUFFIXES, steps=(8, 7))
-    assert "before.pt is of step 8, after.pt of step 7: not of one and the next." in compared(capsys, "--lr")[1]
+    for steps, words in (((8, 7), "of step 8, after.pt of step 7: swap them"), ((7, 9), "not of one and the next")):
+        with_prefix(SUFFIXES, steps=steps)
+        assert_refused(capsys, ["before.pt", "after.pt", "--lr"], [words])
+    with_prefix(SUFFIXES)
+    for file, microbatches in (("before.pt", 28), ("after.pt", 32)):
+        torch.save(torch.load(file) | {"step": microbatches}, file)
+    assert compared(capsys, "--lr")[0] == 0
 
 
 def test_a_layer_that_is_adamws_is_named_beside_the_others(here, capsys):
@@ -878,6 +885,11 @@ def test_two_files_of_weights_alone_are_judged_and_not_sure(here, capsys):
         status, said = compared(capsys, "--lr", "0.02")
         assert status == 0 and said.startswith(words)
     assert_refused(capsys, ["before.pt", "after.pt", "--lr"], ["no step", "1 without a rate in the file"])
+    moved = {"w": am.polar(noise(64, 16)).float(), "embed.weight": noise(64, 1) @ noise(1, 16)}
+    for t, file in enumerate(("before.pt", "after.pt")):
+        torch.save({name: noise(64, 16) - t * 0.02 * step for name, step in moved.items()}, file)
+    status, said = compared(capsys, "--lr", "0.02")
+    assert status == 0 and "Probably AdamW's, by their names: embed.weight." in said and "Look" not in said
 
 
 def test_of_weights_it_gives_no_advice(here, capsys):

@@ -424,3 +424,16 @@ def test_settings_of_torchs_and_groups_without_parameters_are_named():
     assert torch.equal(named[0][1], before)
     with pytest.raises(ValueError, match="a parameter in every group, got none in group 0"):
         am.Muon([{"params": [], "split": 3}, {"params": named}])
+
+
+@pytest.mark.parametrize("rows", [48, 32])
+def test_a_transposed_layer_is_named_before_its_inputs_are_cut(rows):
+    """GPT-2's Conv1D holds query, key and value in columns."""
+    layer = torch.nn.Parameter(torch.ones(rows, 3 * rows))
+    words = "looks transposed.*make it a torch.nn.Linear, or leave it whole"
+    # where three divides no width it was an error already
+    with pytest.warns(UserWarning, match=words) if rows == 48 else pytest.raises(ValueError, match=words):
+        am.Muon([("c_attn.weight", layer)], split=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        am.Muon([layer]), am.Muon([torch.nn.Parameter(layer.detach().mT.clone())], split=3)

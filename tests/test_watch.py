@@ -124,7 +124,9 @@ def test_it_takes_wrapped_optimizers_and_counts_on_after_a_resume():
         handle = am.watch(wrapped, 2, lambda step, values: seen.append(step), start=start)
         for t in range(6):
             W.grad = noise(8, 8, seed=t)
-            wrapped.step()
+            words = "no momentum at start=6: load the optimizer's state"
+            with pytest.warns(UserWarning, match=words) if t < start // 6 else warnings.catch_warnings():
+                wrapped.step()
         handle.remove()
         wrapped.step(), wrapped.step()
     assert seen == [1, 2, 4, 6, 7, 8, 10, 12]
@@ -186,6 +188,47 @@ def test_without_a_log_it_only_warns_and_a_head_under_muon_is_named(capsys):
     assert not capsys.readouterr().out
 
 
+@pytest.mark.parametrize("use", [True, None])
+def test_adams_part_of_an_optimizer_is_left_out_and_an_adam_alone_is_named(use):
+    class Both(torch.optim.AdamW):
+        """Muon's first weight and Adam's second in one optimizer, as Jordan's MuonWithAuxAdam has them."""
+
+        def step(self):
+            W = self.param_groups[0]["params"][0]
+            M = self.state[W].setdefault("momentum_buffer", W.grad.clone())
+            W.data -= self.param_groups[0]["lr"] * am.polar(M)
+            W.grad = None
+            super().step()
+
+    W, V = torch.nn.Parameter(noise(24, 16)), torch.nn.Parameter(noise(24, 16))
+    mixed = [{"params": [("w", W)]}, {"params": [("embed", V)]}]
+    mixed = mixed if use is None else [one | {"use_muon": not i} for i, one in enumerate(mixed)]
+    alone = torch.optim.AdamW([("embed", V)])
+    for optimizer, words in ((Both(mixed), ""), (alone, "watch the optimizer that is Muon")):
+        seen = []
+        am.watch(optimizer, 1, lambda step, values, to=seen: to.append(values))
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            for _ in range(3):
+                W.grad, V.grad = noise(24, 16), noise(24, 1) @ noise(1, 16)
+                optimizer.step()
+        assert len(said) == bool(words) and all(words in str(one.message) for one in said)
+        names = {key.partition("/")[2] for values in seen for key in values}
+        assert names == (set() if words else {"w"})
+
+
+def test_a_fused_matrix_that_is_not_cut_is_named():
+    for options, shape, said in (({}, (48, 16), 1), ({"split": 3}, (48, 16), 0), ({}, (32, 16), 0)):
+        W = torch.nn.Parameter(noise(*shape))
+        optimizer = am.Muon([("attn.qkv.weight", W)], **options)
+        am.watch(optimizer, 1, None)
+        W.grad = noise(*shape)
+        with warnings.catch_warnings(record=True) as texts:
+            warnings.simplefilter("always")
+            optimizer.step()
+        assert sum("looks fused" in str(one.message) and "rule 7" in str(one.message) for one in texts) == said
+
+
 def test_parts_and_functions_have_their_numbers():
     [*_, (_, values)], _ = run(am.Muon, lr=0.02, heads=2, schedule="cans", shapes=[(24, 16)])
     assert {f"{key}/w0[{i}]" for key in ("reach", "lift", "size", "flatness") for i in (0, 1)} == set(values)
@@ -220,7 +263,8 @@ def test_it_looks_once_early_and_prints_one_line(capsys):
     """As soon as every matrix has had its turn: a run shorter than `every` hears of it too."""
     run(am.Muon, lr=0.02, steps=3, every=100, log=print)
     [line] = capsys.readouterr().out.splitlines()
-    form = r"step 2, nothing to do: size \S+ \(w\d\) to \S+, flatness .*, reach .*, lift \S+ \(w\d\) to \S+"
+    form = r"size \S+ \(w\d\) to \S+, flatness .*, reach .*, lift \S+ \(w\d\) to \S+"
+    form = "step 2, steps orthogonal, rate 0.02 not judged: " + form
     assert re.fullmatch(form, line)
     assert all(len(number) < 9 for number in re.findall(r"[\d.]+", line))
     run(am.Muon, lr=0.02, steps=2, every=100, log=print, scale=float("nan"))

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from amemlib.training.diagnosis import MOMENTA
+from amemlib.training.diagnosis import MOMENTA, SECOND
 from amemlib.training.unpickling import (
     Inert,
     Stored,
@@ -29,8 +29,6 @@ from amemlib.training.unpickling import (
 _FORMATS = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I64": "int64", "I32": "int32"}
 _FORMATS |= {"F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2", "I16": "int16", "I8": "int8", "U8": "uint8"}
 _ENDINGS = {".pt", ".pth", ".bin", ".ckpt", ".safetensors", ".npz", ".msgpack"}
-_SECOND = {"exp_avg_sq", "variance", "max_exp_avg_sq"}
-"""What Adam's kind keeps beside a momentum, in its shape."""
 _STEPS = {"step", "global_step", "iteration", "count"}
 _FULL = "; save a whole state: get_optimizer_state_dict with StateDictOptions(full_state_dict=True), or a DCP folder"
 _MODEL = re.compile(r"model|module|net|network|weights|(model_)?state_dict|model_state(_dict)?")
@@ -159,7 +157,7 @@ def _contents(path: str, inside: tuple, keys: tuple[str, ...], patterns: tuple[s
 def _sorted_out(path: str, leaves, states, step, keys: tuple[str, ...], patterns: tuple[str, ...]) -> Contents:
     kinds = (*keys, *MOMENTA)
     muon_of_optax = any("ns_coeffs" in _words(place) for place, _ in leaves)
-    seconds = _SECOND | ({"nu"} if muon_of_optax else set())
+    seconds = SECOND | ({"nu"} if muon_of_optax else set())
     shapes: dict[tuple, set] = {}
     for place, stored in leaves:
         shapes.setdefault(_words(place), set()).add(stored.shape)
@@ -213,7 +211,8 @@ def _sorted_out(path: str, leaves, states, step, keys: tuple[str, ...], patterns
 def _leaves(tree) -> tuple[list[tuple[tuple, Stored]], dict[tuple, dict], int | None]:
     """The tensors with their places, each container once; the optimizers' states with theirs; the last step's number.
 
-    The number is the largest that is called a step, as Adam's state has one for each parameter.
+    The number is the largest that is called a step in a state, as Adam's has one for each parameter, or else anywhere:
+    a loop may count microbatches.
     """
     leaves, states, stack, seen, counts = [], {}, [((), tree)], set(), []
     while stack:
@@ -225,7 +224,7 @@ def _leaves(tree) -> tuple[list[tuple[tuple, Stored]], dict[tuple, dict], int | 
             # an array of numpy or of JAX
             node = stored_array(np.asarray(node)) if hasattr(node, "__array__") else node
         if place and place[-1] in _STEPS:
-            counts.append(node)
+            counts.append(("state" in place, node))
         if isinstance(node, Stored):
             leaves.append((place, node))
         elif isinstance(node, dict | list | tuple | Inert) and id(node) not in seen and len(place) < 200:
@@ -235,8 +234,9 @@ def _leaves(tree) -> tuple[list[tuple[tuple, Stored]], dict[tuple, dict], int | 
                 states[place] = inside
             stack += [((*place, key), value) for key, value in reversed(list(inside.items()))]
     plain = lambda X: X.read and math.prod(X.shape) == 1 and not getattr(X.dtype, "is_complex", True)
-    counts = [X.read() if isinstance(X, Stored) and plain(X) else X for X in counts]
-    counts = [float(x) for x in counts if isinstance(x, int | float | torch.Tensor)]
+    counts = [(own, X.read() if isinstance(X, Stored) and plain(X) else X) for own, X in counts]
+    counts = [(own, float(x)) for own, x in counts if isinstance(x, int | float | torch.Tensor)]
+    counts = [x for own, x in counts if own] or [x for _, x in counts]
     return leaves, states, int(max(counts)) if counts and math.isfinite(max(counts)) else None
 
 

@@ -25,13 +25,15 @@ from amemlib.training.muon import part_rows, schedule_table
 
 MOMENTA = ("momentum_buffer", "momentum", "exp_avg", "mu", "buf", "first_moment")
 """What optimizers call a momentum in their state."""
+SECOND = {"exp_avg_sq", "variance", "max_exp_avg_sq"}
+"""What Adam's kind keeps beside a momentum, in its shape."""
 
 STEP_FLAT, _MUONS = 0.3, 0.5
 """Momentum SGD's steps are less flat than the first, those of a schedule on a full momentum flatter than the second."""
 _SHORT, _LONG = 0.5, 2.0
 NOT_ORTHOGONAL = "this step is not orthogonal"
 STEP_NOT_FINITE = "this step is not finite"
-SHORT_STEP = "this step is shorter than momentum and rate say: not orthogonalized, clipped, or another rate"
+SHORT_STEP = "this step is shorter than momentum and rate say: clipped, another rate, or not orthogonalized"
 _LONG_STEP = "this step is longer than momentum and rate say: another rate, or a schedule that rounding makes diverge"
 STEP_LOST = "this step is lost in the rounding of the weights"
 STEP_DO = {
@@ -48,6 +50,9 @@ STEP_RULE = f"A step of Muon's has a flatness of {STEP_FLAT:g} or more, or of a 
 NOT_HIDDEN = re.compile(r"embed|(^|[._])(wte|wpe|emb|pos_emb|tok_emb|lm_head|head)([._]|$)")
 NOT_HIDDEN_DO = "give AdamW embeddings and the head, which Muon steps like any matrix (rule 1 of the cheat sheet)"
 """Names of what is no hidden matrix, and what is said of it."""
+FUSED = re.compile(r"qkv|c_attn|in_proj|Wqkv|query_key_value")
+FUSED_DO = "am.Muon cuts what is fused, torch.optim.Muon cannot: rule 7 of the cheat sheet"
+"""Names of what holds query, key and value, and what is said of it."""
 MOVING_MOMENTUM = "the scheduler moves the momentum β too: OneCycleLR wants cycle_momentum=False (rule 11)"
 
 EARLY = 100

@@ -25,6 +25,8 @@ from amemlib.spectral import compose_quintics
 from amemlib.training.checkpoints import Contents, Momentum, Weights, read_contents, read_weights
 from amemlib.training.diagnosis import (
     EARLY,
+    FUSED,
+    FUSED_DO,
     LEAST_SLOPE,
     MOVING_MOMENTUM,
     NOT_HIDDEN,
@@ -58,7 +60,6 @@ from amemlib.training.unpickling import Stored
 _KNEE, _AMPLE = 3.0, 12.0
 _LONGEST = 8
 """Steps that bfloat16 resolves."""
-_FUSED = re.compile(r"qkv|c_attn|in_proj|Wqkv|query_key_value")
 MEANING = """
 reach    slope of the schedule at 0 × median singular value ÷ ‖M‖_F;
          five steps on white noise d × d have 392 ÷ √d
@@ -405,13 +406,14 @@ def _remarks(rows: list[_Row], of: list[_Row], content: Contents | None) -> Iter
         yield f"{_few(others, 80)}: {NOT_HIDDEN_DO}."
     if any(row.group.get("base_momentum") != row.group.get("max_momentum") for row in rows):
         yield f"Momentum: {MOVING_MOMENTUM}."
-    fused = [one for one in ours if _FUSED.search(one.name) and "[" not in one.name]
+    fused = [one for one in ours if FUSED.search(one.name) and "[" not in one.name]
     fused = [one for one in fused if max(one.shape) >= 2 * min(one.shape)]
     if fused:
-        piece, (m, n) = _FUSED.search(fused[0].name)[0], fused[0].shape
+        piece, (m, n) = FUSED.search(fused[0].name)[0], fused[0].shape
         cut = f"--split {piece}={'' if m > n else 'cols:'}3"
         yield f"{printable(fused[0].name)} looks fused: if your optimizer cuts it, say so: {cut}."
-        yield "If it does not, as torch.optim.Muon cannot, am.Muon does: rule 7 of the cheat sheet."
+        turned = "am.Muon cuts rows alone: make the layer a Linear, or leave it whole"
+        yield f"If it does not: {FUSED_DO if m > n else turned}."
     if content:
         left = "; ".join(f"{count} {printable(reason)}" for reason, count in content.left.items())
         if left:
@@ -494,7 +496,11 @@ def _compare(options: argparse.Namespace) -> int:
         raise ValueError(f"--lr must be given with two files, before and after, got {len(options.files)}")
     before, after = (read_weights(path, tuple(options.key), tuple(options.names)) for path in options.files)
     both, files, width = " and ".join(options.files), [*map(printable, options.files)], _width(sys.stdout)
+    apart = after.step - before.step if None not in (before.step, after.step) else 1
     pairs, adams, left = _pairs(before, after)
+    likely = [pair.name for pair in pairs if not after.of_muon and NOT_HIDDEN.search(pair.name)]
+    likely = likely if len(likely) < len(pairs) else []
+    pairs = [pair for pair in pairs if pair.name not in likely]
     if not pairs and not adams:
         raise ValueError(f"{both} have no matrix of weights in common")
     stored = [{pair.rates[side] for pair in pairs} - {0.0} for side in (0, 1)]
@@ -508,6 +514,9 @@ def _compare(options: argparse.Namespace) -> int:
         text += _scheduled(0, max(after.rates, default=0)) if stopped else ""
         _say("[]" if options.json else "\n".join(_wrapped(text, width, "  ")))
         return int(not (stopped and began))
+    if apart != 1:
+        why = "swap them" if apart == -1 else "not of one and the next, so that no step can be judged"
+        raise ValueError(f"{files[0]} is of step {before.step}, {files[1]} of step {after.step}: {why}")
     cuts, momenta = _cuts(options, [pair.name for pair in pairs]), {}
     try:
         for pair in pairs:
@@ -535,8 +544,6 @@ def _compare(options: argparse.Namespace) -> int:
     listed = lambda rates: ", ".join(f"{rate:g}" for rate in sorted(rates)) or "none"
     says, dead, every, others = [], "", stored[0] | stored[1], max((before, after)[chosen].rates, default=0)
     ended = max(used) < _OVERWRITTEN * began
-    if None not in (before.step, after.step) and after.step - before.step != 1:
-        says += [f"{files[0]} is of step {before.step}, {files[1]} of step {after.step}: not of one and the next."]
     if lr is None:
         beside = f"; other groups have {others:g}" * bool(others)
         says += [f"The rate is that of {files[chosen]}: {listed(used)}{beside}."]
@@ -555,6 +562,7 @@ def _compare(options: argparse.Namespace) -> int:
         says += [f"AdamW steps {_few(like, width)}, and Muon their like in other layers: look at the groups."]
     if adams:
         says += [f"With Adam's state: {_few([printable(pair.name) for pair in adams], width)}."]
+    says += [f"Probably AdamW's, by their names: {_few([*map(printable, likely)], width)}."] * bool(likely)
     says += [f"Left out: {text}."] * bool(text)
     rows = [row for own in momenta.values() for row in own]
     report, broken = _step_report(steps, says, dead, ended, bool(options.split or options.heads), width)
@@ -637,7 +645,9 @@ class _Step:
 
     @property
     def broken(self) -> bool:
-        return self.fault == STEP_NOT_FINITE or self.fault == NOT_ORTHOGONAL and self.meant is not None
+        """Also below a tenth of what is meant, which no other scale of the rate explains up to sides of 1 : 100."""
+        short = self.fault == SHORT_STEP and self.size < self.meant / 10
+        return short or self.fault == STEP_NOT_FINITE or self.fault == NOT_ORTHOGONAL and self.meant is not None
 
 
 def _steps(pair: _Pair, lr: float, rows: list[_Row], cuts: dict, options) -> Iterator[_Step]:

@@ -21,6 +21,7 @@ _TORCHS_RATES = {None: "original", "original": "original", "match_rms_adamw": "r
 _TORCHS = ("ns_coefficients", "ns_steps", "adjust_lr_fn")
 _OTHERS = {"params", "param_names", "name", "initial_lr"}
 """What a group may hold beside options: its parameters, and what people and schedulers of the rate put there."""
+_TURNED = "its parts are columns, which no split cuts; make it a torch.nn.Linear, or leave it whole (split=None)"
 _FORMATS = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
 
 
@@ -41,7 +42,8 @@ class Muon(torch.optim.Optimizer):
         the "spectral" of Emerging-Optimizers, which is √max(m, n)).
     split: parts of the rows, a number of equal ones or their lengths, 3 or (512, 64, 64) for a fused QKV; heads: how
         many equal ones each part is cut into. Every part is orthogonalised and scaled as if it were its own parameter.
-        Rows are outputs, as in torch.nn.Linear: an output projection, whose heads are columns, wants a group without.
+        Rows are outputs, as in torch.nn.Linear: an output projection, whose heads are columns, wants a group without,
+        and so does GPT-2's Conv1D, whose outputs are columns; a warning says so of (m, split · m).
     flatten: how many of the first dimensions of a weight with three or more are the rows, the others being columns: 1
         for a convolution (out, in, height, width); 2 with `split=E` for a stack of E matrices (E, m, n).
     eps, ns_dtype: of a schedule that is no function: M / max(‖M‖_F, eps), and the format of its steps.
@@ -264,10 +266,14 @@ def _checked(group: dict) -> dict:
         table = table if isinstance(table, str) else rows
     for p, name in zip(group["params"], parameter_names(group), strict=True):
         _check_parameter(name, p, flatten)
+        fused = flatten is None and isinstance(split, int) and split > 1 and p.shape[1] == split * p.shape[0]
+        text = f"; this layer looks transposed, as GPT-2's Conv1D: {_TURNED}" * fused
         try:
             part_rows(_rows(p.shape, flatten), split, group["heads"])
         except (TypeError, ValueError) as error:
-            raise type(error)(f"{name} {tuple(p.shape)}: {error}") from None
+            raise type(error)(f"{name} {tuple(p.shape)}: {error}{text}") from None
+        if fused:
+            warnings.warn(f"{name} {tuple(p.shape)}: split={split} cuts rows{text}", stacklevel=2)
     return group | {"split": split, "schedule": table}
 
 

@@ -6,7 +6,7 @@ import statistics
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
@@ -18,12 +18,16 @@ from torch import Tensor
 from amemlib.checks import check_count, check_instance, shown
 from amemlib.training.diagnosis import (
     EARLY,
+    FUSED,
+    FUSED_DO,
     LEAST_SLOPE,
     MOMENTA,
     MOVING_MOMENTUM,
     NOT_HIDDEN,
     NOT_HIDDEN_DO,
+    SECOND,
     STEP_DO,
+    STEP_FLAT,
     STEP_NOT_FINITE,
     diagnose,
     matrices,
@@ -48,6 +52,7 @@ _SHORT = "the schedule is too short to orthogonalise: five of Jordan's steps are
 _OF_MOMENTUM = (_MOMENTUM_NOT_FINITE, _BELOW, _SHORT)
 _STOPPED = 3
 """Steps at a rate of 0 in a row that are no warm-up's first."""
+_ADAMS = "there is Adam's state alone, and no step of Muon's: watch the optimizer that is Muon"
 _UNSEEN = f"the momentum cannot be seen, there is no tensor {', '.join(MOMENTA)} of numbers and the weight's shape"
 
 
@@ -69,26 +74,29 @@ def watch(
             size/NAME = ‖ΔW‖_F / (η √k),   flatness/NAME = ‖ΔW‖_F² / (k ‖ΔW‖₂²),
 
         1 for a polar factor; Muon's steps have 0.5 or more, or early about as much as the lift, momentum SGD's of a
-        falling spectrum below 0.3, Adam's, near a matrix of signs, several times the size. And of every momentum in the
+        falling spectrum below 0.3. And of every momentum in the
         state (with Nesterov's M = β B + (1 − β) G it is B), after that step, reach/NAME and lift/NAME, as the step has
         them: below ε nothing is lifted. NaN where something is not finite; a momentum of zeros, as of an expert without
         gradients, has none. NAME is the parameter's, if the optimizer was given named parameters, else its number, with
         #2, #3, … where two are called alike, and [i] for a part.
     optimizer: one of torch, or what wraps one as its `optimizer`. Schedule, `split`, `heads`, `flatten` and ε are those
         of the group, of `Muon` or torch.optim.Muon; any other optimizer is looked at as if it had Jordan's. Of a
-        schedule that is a function only the lift is known, by applying it.
-    log: a function gets all values, as floats; print one line of them, and whether anything is to do; "wandb" or a
-        `SummaryWriter` of TensorBoard a few a group, group0/size/min and group0/size/median and so on, and those of the
-        matrix in turn; None nothing.
-    start: how many steps went before; after a resume the number of the last one.
+        schedule that is a function only the lift is known, by applying it. Left out is Adam's part, by use_muon=False
+        in its group or a second moment in its state; where nothing else is, a warning says so.
+    log: a function gets all values, as floats; print one line of them, with the rate, which nothing here judges;
+        "wandb" or a `SummaryWriter` of TensorBoard a few a group, group0/size/min and group0/size/median and so on, and
+        those of the matrix in turn; None nothing.
+    start: how many steps went before; after a resume the number of the last one. A state without a momentum is then
+        warned of in the first step.
 
     In words, as a warning, once a matrix and cause: a step whose flatness is below 0.3 and below a third of the lift
     that Jordan's or the group's schedule gives its momentum, or its gradient where no momentum is seen; one that is
     shorter or longer than momentum and rate say (clipped, at another rate), or lost in the rounding of the weights;
     what is not finite or below ε; a schedule that is too short; from step 100 on, when reaches have risen, one below 1;
     a rate of 0, below or no number, at which there is neither size nor flatness; and what cannot be seen: a momentum
-    under another name. What changes weights after the step, as clipping does, is not seen. Copies and pickles of an
-    optimizer have no watch. `remove()` of what it returns ends it.
+    under another name. Named are also embeddings and the head under Muon, and what is fused and not cut. What changes
+    weights after the step, as clipping does, is not seen. Copies and pickles of an optimizer have no watch. `remove()`
+    of what it returns ends it.
     Cost: with every=100 0.4 % of a step of a transformer of 12 layers and width 256 with 512 tokens, 1.7 % for 2 layers
     and width 64 with 256, on one thread of a CPU, steps in float32; on a GPU not measured. It is a copy, 16 products
     with vectors, a Gram matrix and its eigenvalues for the matrix in turn, in float32; on a CPU in float64 where a
@@ -107,6 +115,8 @@ def watch(
     def before(optimizer, args, kwargs) -> None:
         nonlocal at, full
         kept.clear()
+        if step == start > 0 and not any(optimizer.state.values()):
+            _say(f"no momentum at start={start}: load the optimizer's state, for it begins anew")
         # the list of matrices alone costs as much as a look at a small one
         if step + 1 < begin:
             return
@@ -123,14 +133,16 @@ def watch(
         nonlocal step, begin, logged, alarmed, stopped, bad
         step, alarm = step + 1, False
         # with its momentum of now: when the log comes that of a young run has another spectrum
-        looks.update({one[0].name: _Turn(_steps_of(*one), *_momentum_of(optimizer, one[0])) for one in kept})
+        own = [one for one in kept if not _is_adams(one[0], optimizer.state.get(one[0].p, {}))]
+        looks.update({one[0].name: _Turn(_steps_of(*one), *_momentum_of(optimizer, one[0])) for one in own})
         kept.clear()
         if not alarmed:
             stopped = 0 if any(group["lr"] for group in optimizer.param_groups) else stopped + 1
             # a number that is not finite is in every gradient one step later: the smallest one tells
             now = _not_finite(optimizer)
             seen, bad = (now, None) if now is None or now.device.type == "cpu" else (bad, now)
-            alarm = alarmed = stopped == _STOPPED or seen is not None and bool(seen)
+            none = not logged and not any(_named(optimizer)) and any(_named(optimizer, adams=True))
+            alarm = alarmed = stopped == _STOPPED or none or seen is not None and bool(seen)
         if step % every and (logged or not full) and not alarm:
             return
         logged = logged or not alarm
@@ -145,20 +157,20 @@ def watch(
                 causes.append((MOVING_MOMENTUM, one.name))
             if one.muon and NOT_HIDDEN.search(one.name):
                 causes.append((NOT_HIDDEN_DO, one.name))
+            uncut = one.muon and not one.group.get("split") and one.p.shape[0] == 3 * one.p.shape[1]
+            if uncut and FUSED.search(one.name):
+                causes.append((f"it looks fused: {FUSED_DO}", one.name))
             if one.p.grad is not None and (fault := _rate_fault(one)):
                 causes.append((fault, one.name))
             for look in turn.steps:
                 _step_rows(one, look, ((own or turn).lifts or {}).get(look.part), rows, causes)
+        causes += [] if shapes else [(_ADAMS, one.name) for one in _named(optimizer, adams=True)]
         faulty = {name for cause, name in causes if cause in STEP_DO}
         causes = [(cause, name) for cause, name in causes if cause != _LOW or step >= EARLY and name not in faulty]
         last = next(reversed(looks), None)
         looks.clear()
         # each has its turn shortly before the next log
         begin = step - step % every + every + 1 - len(shapes)
-        # the line that called `step`, behind torch's wrappers of it
-        files = [frame.filename for frame in reversed(traceback.extract_stack())]
-        inside = __file__, str(Path(torch.__file__).parent)
-        level = next((i for i, file in enumerate(files, 1) if not file.startswith(inside)), 2)
         for cause in dict.fromkeys(cause for cause, _ in causes):
             names = [name for c, name in causes if c == cause and (c, name) not in told]
             told.update((cause, name) for name in names)
@@ -166,9 +178,10 @@ def watch(
                 more = f" and {len(names) - 4} more" * (len(names) > 4)
                 names = [name + shapes.get(name.partition("[")[0], "") for name in names]
                 do = f": {STEP_DO[cause]}" if cause in STEP_DO else ""
-                warnings.warn(f"step {step}, {', '.join(names[:4])}{more}: {cause}{do}", stacklevel=level)
+                _say(f"step {step}, {', '.join(names[:4])}{more}: {cause}{do}")
         if log is print:
-            _print(step, bool(causes), {f"{key}/{part}": x for _, _, key, part, x in rows})
+            rates = [float(one.group["lr"]) for one in _named(optimizer)]
+            _print(step, bool(causes), {f"{key}/{part}": x for _, _, key, part, x in rows}, rates)
         else:
             send(step, {f"{key}/{part}": x for _, _, key, part, x in rows} if whole else _few(rows, last))
 
@@ -213,15 +226,23 @@ class _Turn(NamedTuple):
     lifts: dict[str, float] | None
 
 
-def _named(optimizer: torch.optim.Optimizer) -> Iterator[_Matrix]:
-    """What has two dimensions or more, with names that differ."""
+def _named(optimizer: torch.optim.Optimizer, adams: bool = False) -> Iterator[_Matrix]:
+    """What has two dimensions or more, with names that differ: what is no Adam's, or what is."""
     numbers, times = itertools.count(), Counter()
     for i, group in enumerate(optimizer.param_groups):
         own = [str(next(numbers)) for _ in group["params"]]
         for p, name in zip(group["params"], group.get("param_names") or own, strict=True):
             times[name] += 1
-            if p.ndim > 1 and p.numel():
-                yield _Matrix(name if times[name] == 1 else f"{name}#{times[name]}", p, group, i)
+            one = _Matrix(name if times[name] == 1 else f"{name}#{times[name]}", p, group, i)
+            if p.ndim > 1 and p.numel() and adams == _is_adams(one, optimizer.state.get(p, {})):
+                yield one
+
+
+def _is_adams(one: _Matrix, state: Mapping) -> bool:
+    """By its group's use_muon, or else by a second moment of its shape."""
+    ours = one.group.get("use_muon", one.muon or None)
+    second = any(getattr(state.get(key), "shape", None) == one.p.shape for key in SECOND)
+    return second if ours is None else not ours
 
 
 def _momentum_of(optimizer: torch.optim.Optimizer, one: _Matrix) -> tuple[list, list, dict[str, float] | None]:
@@ -323,6 +344,13 @@ def _reach_and_lift(X: Tensor, norm: float, table: tuple, shrink: float) -> tupl
     return slope(table) * float(np.median(s)), float(np.mean(out**2))
 
 
+def _say(text: str) -> None:
+    """Warn at the line that called `step`, behind torch's wrappers of it."""
+    files = [frame.filename for frame in reversed(traceback.extract_stack())]
+    inside = __file__, str(Path(torch.__file__).parent)
+    warnings.warn(text, stacklevel=next((i for i, file in enumerate(files, 1) if not file.startswith(inside)), 2))
+
+
 def _few(rows: list, turn: str | None) -> dict[str, float]:
     """Least and median of a group, and all of the matrix in turn: what a dashboard bears."""
     few = {}
@@ -334,7 +362,7 @@ def _few(rows: list, turn: str | None) -> dict[str, float]:
     return few | {f"{key}/{part}": x for _, name, key, part, x in rows if name == turn}
 
 
-def _print(step: int, faulty: bool, values: dict[str, float]) -> None:
+def _print(step: int, faulty: bool, values: dict[str, float], rates: list[float]) -> None:
     says = []
     for key in ("size", "flatness", "reach", "lift"):
         # what is not a number first
@@ -342,7 +370,11 @@ def _print(step: int, faulty: bool, values: dict[str, float]) -> None:
         if of:
             (_, least, name), (_, most, _) = of[0], of[-1]
             says.append(f"{key} {least:.3g} ({name.partition('/')[2]}) to {most:.3g}")
-    word = ", see the warnings" if faulty else ", nothing to do" if says else ""
+    flat = [x for name, x in values.items() if name.startswith("flatness/")]
+    steps = "orthogonal" if min(flat, default=0) >= STEP_FLAT else "as their momenta make them"
+    rate = "–".join(dict.fromkeys(f"{lr:.3g}" for lr in (min(rates, default=0), max(rates, default=0))))
+    word = ", see the warnings" if faulty else f", steps {steps}" if flat else ""
+    word += f", rate {rate}{' not judged' * (not faulty)}" if says else ""
     print(f"step {step}{word}: {', '.join(says) or 'no matrix to look at'}")
 
 
