@@ -645,7 +645,7 @@ def test_one_file_says_that_it_holds_no_step(here, capsys):
     assert main(["doctor", "x.pt"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert said.startswith("Nothing to do with these momenta: 1 reach 3 or more; weakest w, ")
-    assert "Whether the optimizer uses them needs two files a step apart: doctor BEFORE AFTER --lr." in said
+    assert "One file cannot see whether a step is orthogonalized, two around it can: doctor BEFORE AFTER --lr." in said
 
 
 def test_zero_momenta_of_a_later_step_and_what_is_no_hidden_matrix_are_named(here, capsys):

@@ -293,7 +293,8 @@ def test_an_early_reach_is_no_warning_and_a_late_one_has_a_remedy():
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             optimizer.step()
-        assert [words in str(one.message) for one in said] == [True] * bool(words)
+        # that this state has no momentum before it is said first
+        assert [words in str(one.message) for one in said[start > 0 :]] == [True] * bool(words)
 
 
 class Own(torch.optim.Optimizer):

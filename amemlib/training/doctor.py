@@ -273,7 +273,7 @@ def _verdict(rows: list[_Row], content: Contents | None, width: int, step: int |
         text = f"Nothing to do: {len(rows)} momenta are zero, so that no step was taken yet."
     texts = [text]
     if content and of:
-        texts += ["Whether the optimizer uses them needs two files a step apart: doctor BEFORE AFTER --lr."]
+        texts += ["One file cannot see whether a step is orthogonalized, two around it can: doctor BEFORE AFTER --lr."]
     used = Counter(f"{row.schedule}, {row.source}" for row in rows)
     if state:
         texts += ["Schedule: " + "; ".join(f"{key} ({n})" if len(used) > 1 else key for key, n in used.items())]

@@ -264,6 +264,7 @@ def _checked(group: dict) -> dict:
     if not callable(table):
         rows = schedule_table("schedule", table)
         table = table if isinstance(table, str) else rows
+    turned = []
     for p, name in zip(group["params"], parameter_names(group), strict=True):
         _check_parameter(name, p, flatten)
         fused = flatten is None and isinstance(split, int) and split > 1 and p.shape[1] == split * p.shape[0]
@@ -272,8 +273,10 @@ def _checked(group: dict) -> dict:
             part_rows(_rows(p.shape, flatten), split, group["heads"])
         except (TypeError, ValueError) as error:
             raise type(error)(f"{name} {tuple(p.shape)}: {error}{text}") from None
-        if fused:
-            warnings.warn(f"{name} {tuple(p.shape)}: split={split} cuts rows{text}", stacklevel=2)
+        turned += [f"{name} {tuple(p.shape)}: split={split} cuts rows{text}"] * fused
+    if turned:
+        more = f" ({len(turned) - 1} more like it)" * (len(turned) > 1)
+        warnings.warn(turned[0] + more, stacklevel=3)
     return group | {"split": split, "schedule": table}
 
 
