@@ -211,7 +211,7 @@ EXPERIMENT = Experiment(
     profiles={
         "smoke": OptimizersConfig(optimizers=("adam", "muon", "soap"), seeds=2, **TINY),
         "cpu": OptimizersConfig(),
-        # low ranks and momentum, which five draws left undecided: 47 decide low ranks if the law is off by half its band
+        # low ranks and momentum, undecided by five draws: 47 decide low ranks if the law is off by half its band
         "many": OptimizersConfig(
             optimizers=("muon", "muon_without_momentum"),
             dims=(128,),
