@@ -110,7 +110,7 @@ STATEMENTS = {
     "Schedules, items kept": Again(*SCHEDULE, ("counts",), 1),
     "Schedules, as shipped": Again(*SCHEDULE, ("torch",), 1),
     "Rectangles": Again(
-        "rectangles/confirm",
+        "rectangles/many",
         {},
         ("shapes",),
         4,
