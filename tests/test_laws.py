@@ -79,7 +79,7 @@ POINTS = {
     "two-sided/confirm": [(("counts", "matched", 0), one_step, (6000, 160, 1.35, "matched_filter"))],
     "schedules/confirm": [(("polar", "1.5", 0), one_step, (8192, 256, 1.5, "polar"))],
     "experts/confirm": [(("population", "polar", 0), one_step, (4096, 128, 1.5, "polar"))],
-    "variants/confirm": [(("whole", 0), one_step, (4096, 128, 1.5, "polar"))],
+    "variants/many": [(("whole", 0), one_step, (4096, 128, 1.5, "polar"))],
     "deflation/confirm-alpha-1.5": [
         (("counts", "sgd", 0), thresholded, (32_768, 64, 1.5, "sgd", 6, 1.0)),
     ],

@@ -18,8 +18,9 @@ RESOLVED = "resolved.json"
 """No record: the laws of a folder's records by the code that ships, where that has changed (tools/laws.py)."""
 HELD = "config", "measured", "predicted"
 """What a record's digest holds as it was measured; its verdicts follow from it and are judged again."""
-NOTES = "doubts", "diverged", "race_edge"
-"""What measurements say of their own failures: there may be none."""
+NOTES = "doubts", "diverged", "race_edge", "correlation"
+"""What measurements say of their own failures, and the ranks of optimizers, of which a record may have too few to rank:
+there may be none."""
 
 
 def record_of(experiment: Experiment, config, results: list[dict], provenance: dict, began: float) -> dict:

@@ -106,10 +106,17 @@ STATEMENTS = {
         6,
     ),
     "Optimizers, the sign": Again("optimizers/confirm", {"dims": (128, 256)}, ("sign", "logits"), 1),
-    "Optimizers, low rank": Again("optimizers/confirm", {"dims": (128, 256)}, ("rank", "dion"), 1),
+    "Optimizers, low rank": Again("optimizers/many", {}, ("rank", "dion"), 3, idle={"batch_sizes": (0,), "steps": 1}),
     "Schedules, items kept": Again(*SCHEDULE, ("counts",), 1),
     "Schedules, as shipped": Again(*SCHEDULE, ("torch",), 1),
-    "Rectangles": Again("rectangles/confirm", {}, ("shapes",), 3, entries=lambda config: list(config.shapes)),
+    "Rectangles": Again(
+        "rectangles/many",
+        {},
+        ("shapes",),
+        4,
+        idle={"tilings": ("1x1",), "part_scales": (1.0,), "one_hot_dims": (16,)},
+        entries=lambda config: list(config.shapes),
+    ),
     "Semiautomata, the price of a letter": Again(
         "semiautomata/words", {"learn_states": (6, 8), "turns_learnt": (0.5, 1.0, 1.5)}, ("words",), 2
     ),

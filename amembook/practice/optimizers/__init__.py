@@ -211,6 +211,16 @@ EXPERIMENT = Experiment(
     profiles={
         "smoke": OptimizersConfig(optimizers=("adam", "muon", "soap"), seeds=2, **TINY),
         "cpu": OptimizersConfig(),
+        # low ranks and momentum, undecided by five draws: 47 decide low ranks if the law is off by half its band
+        "many": OptimizersConfig(
+            optimizers=("muon", "muon_without_momentum"),
+            dims=(128,),
+            sign_seeds=4,
+            first_dims=(128,),
+            batch_sizes=(0, 16),
+            seeds=64,
+            first_seed=58_300,
+        ),
     },
     grids=grids,
     summarise=summarise,

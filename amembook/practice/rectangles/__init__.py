@@ -183,6 +183,8 @@ EXPERIMENT = Experiment(
     profiles={
         "smoke": RectanglesConfig(part_scales=(1.0,), one_hot_dims=(16,), seeds=2, **TINY),
         "cpu": RectanglesConfig(),
+        # five draws left shapes and tiles undecided: 31 decide them if the law is off by half its band
+        "many": RectanglesConfig(seeds=40, first_seed=58_200),
     },
     grids=grids,
     summarise=summarise,

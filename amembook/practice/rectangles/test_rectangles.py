@@ -11,9 +11,9 @@ from amembook.practice.rectangles import expected, measure
 from amemlib.equivalents import SpectralLaw
 
 FLAWS = [
-    (("counts", "polar", 2), 500.0, "shapes", "not reproduced"),
-    (("tiles", "polar", 1), 900.0, "tiles", "not reproduced"),
-    (("head", "polar", 0), 200.0, "head", "not reproduced"),
+    (("counts", "polar", 2), 500.0, "shapes", "not reproduced", "many"),
+    (("tiles", "polar", 1), 900.0, "tiles", "not reproduced", "many"),
+    (("head", "polar", 0), 200.0, "head", "not reproduced", "many"),
 ]
 REFUSED = [("shapes", ("64",)), ("tilings", ("3x1",))]
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -36,10 +37,11 @@ from amembook.run.base import (
     Several,
     SteepAlpha,
     draws,
+    some_of,
 )
 from amembook.run.claims import RATIO, SIZES, equivalence, order
 from amembook.run.studies import headline
-from amembook.run.study import above, fixed, law
+from amembook.run.study import above, claims_by_part, fixed, law
 from amemlib.equivalents import SpectralEquivalent
 from amemlib.gradients import gradient_rank, initial_gradient
 from amemlib.problem import Problem
@@ -62,6 +64,8 @@ COST = 0.1
 LARGE_BATCH = 16
 """Tokens an item of the memory's side from which on the law of a batch's best step is held to."""
 
+PARTS = ("shapes", "widths", "batches", "runs")
+
 
 @dataclass(frozen=True)
 class StepSizesConfig(Config):
@@ -79,6 +83,7 @@ class StepSizesConfig(Config):
     run_steps: Count = 60
     run_batch: Count = 256
     horizon: Positive = 24.0  # of the rule 1/(1 − β) = T/horizon
+    parts: Annotated[tuple[str, ...], some_of(*PARTS)] = PARTS
     seeds: Count = 5
     first_seed: Natural = 0
 
@@ -170,7 +175,7 @@ def measure_run(config: SimpleNamespace, seed: int, device: str) -> dict:
 
 def grids(config: StepSizesConfig) -> dict[str, Grid]:
     """Shapes, m × n in words, the square before wide ones; widths, batches and runs; each over the draws."""
-    sizes = fixed(config, "base", "wide_rows", "wide_ratios", "dims", "batch_dim", "batch_sizes")
+    sizes = fixed(config, "base", "wide_rows", "wide_ratios", "dims", "batch_dim", "batch_sizes", "parts")
     wide = [(rows, rows * ratio) for rows in config.wide_rows for ratio in config.wide_ratios]
     shapes = {f"{m}x{n}": {"rows": m, "columns": n} for m, n in [(config.base, config.base), *wide]}
     axes = {
@@ -179,31 +184,39 @@ def grids(config: StepSizesConfig) -> dict[str, Grid]:
         "batches": (measure_step, {"dim": (config.batch_dim,), "batch_size": config.batch_sizes}),
         "runs": (measure_run, {}),
     }
-    seeds = {"seed": draws(config)}
-    return {name: Grid(measure, varying | seeds, config=sizes) for name, (measure, varying) in axes.items()}
+    seeds, own = {"seed": draws(config)}, {part: axes[part] for part in config.parts}
+    return {part: Grid(measure, varying | seeds, config=sizes) for part, (measure, varying) in own.items()}
 
 
 def summarise(config: StepSizesConfig, results: Results) -> tuple[dict, dict]:
-    """shapes, widths, batches: log₂ of the best rate, a list of draws each, by shape in words, d, batch. runs: log₂ of
-    the best rate by width, a list a draw; power: that of d, a draw; carried: nats, unscaled, as √d and as d.
+    """Of the parts that are measured. shapes, widths, batches: log₂ of the best rate, a list of draws each, by shape in
+    words, d, batch. runs: log₂ of the best rate by width, a list a draw; power: that of d, a draw; carried: nats,
+    unscaled, as √d and as d.
 
     predicted: widths, batches: the law's log₂, batches the mean over what the draws have shown.
     """
-    at = {"widths": {"batch_size": 0}, "batches": {"dim": config.batch_dim}}
-    measured = {
-        "shapes": {name: results.array("shapes", "best", shape=name) for name in results.grids["shapes"].axes["shape"]},
-        **{name: results.array(name, "best", **place) for name, place in at.items()},
-        "runs": results.array("runs", "best"),
-        "carried": results.array("runs", "carried"),
-    }
-    measured["power"] = [np.polyfit(np.log2(config.run_dims), one, 1)[0] for one in measured["runs"]]
-    return measured, {name: results.array(name, "law", **place) for name, place in at.items()}
+    places, measured, predicted = {"widths": {"batch_size": 0}, "batches": {"dim": config.batch_dim}}, {}, {}
+    if "shapes" in config.parts:
+        names = results.grids["shapes"].axes["shape"]
+        measured["shapes"] = {name: results.array("shapes", "best", shape=name) for name in names}
+    for part in config.parts:
+        if part in places:
+            measured[part], predicted[part] = (results.array(part, key, **places[part]) for key in ("best", "law"))
+    if "runs" in config.parts:
+        measured |= {"runs": results.array("runs", "best"), "carried": results.array("runs", "carried")}
+        measured["power"] = [np.polyfit(np.log2(config.run_dims), one, 1)[0] for one in measured["runs"]]
+    return measured, predicted
 
 
-def judge(config: StepSizesConfig, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
+def judge(config: StepSizesConfig, measured: dict, predicted: dict) -> dict[str, dict]:
     """third: `WRONG` and `BETTER` for every wide shape. widths: the best rate on the law at every d. batches: the same
     from `LARGE_BATCH` tokens a dimension on. flat: `FLAT`. root: `ROOT`. carried: `COST`.
     """
+    claims = {"shapes": _shapes, "widths": _widths, "batches": _batches, "runs": _runs}
+    return claims_by_part(config, measured, predicted, claims)
+
+
+def _shapes(config: StepSizesConfig, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
     square, *wide = measured["shapes"]
     off, better = {}, {}
     for name in wide:
@@ -218,25 +231,30 @@ def judge(config: StepSizesConfig, measured: dict, predicted: dict) -> Iterator[
     both.append(above(worse, better, limit=BETTER, scale=RATIO))
     yield "third", order([one for verdict in both for one in verdict["numbers"]])
 
-    def on_law(best: np.ndarray, law_of: np.ndarray, at, **rivals: np.ndarray) -> dict:
-        """rivals: log₂ of rates, which one constant is left to."""
-        others = {"one rate for all": np.zeros(len(at)), **rivals}
-        others = {
-            name: 2.0 ** (other - other.mean() - law_of.mean(1) + law_of.mean()) for name, other in others.items()
-        }
-        ratio = dict(zip(at, 2.0 ** (best - law_of), strict=True))
-        return law("best rate over the law,", ratio, law=1.0, band=SIZES, rivals=others)
 
+def _on_law(best: np.ndarray, law_of: np.ndarray, at, **rivals: np.ndarray) -> dict:
+    """rivals: log₂ of rates, which one constant is left to."""
+    others = {"one rate for all": np.zeros(len(at)), **rivals}
+    others = {name: 2.0 ** (other - other.mean() - law_of.mean(1) + law_of.mean()) for name, other in others.items()}
+    ratio = dict(zip(at, 2.0 ** (best - law_of), strict=True))
+    return law("best rate over the law,", ratio, law=1.0, band=SIZES, rivals=others)
+
+
+def _widths(config: StepSizesConfig, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
     root = {"√d": np.log2(config.dims) / 2}
-    yield "widths", on_law(measured["widths"], predicted["widths"], config.dims, **root)
+    yield "widths", _on_law(measured["widths"], predicted["widths"], config.dims, **root)
 
+
+def _batches(config: StepSizesConfig, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
     batches, best = np.array(config.batch_sizes), measured["batches"]
     large = batches >= LARGE_BATCH * config.batch_dim
     judged = large.sum() > 1
-    yield "batches", on_law(best[large], predicted["batches"][large], batches[large]) if judged else equivalence([])
+    yield "batches", _on_law(best[large], predicted["batches"][large], batches[large]) if judged else equivalence([])
     yield "flat", above("allowed over the rise,", {"all": FLAT / 2.0 ** (best[-1] - best[0])}, limit=1, scale=RATIO)
-    yield "root", above("below the power", {f"{ROOT:g}": ROOT - measured["power"]})
 
+
+def _runs(config: StepSizesConfig, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
+    yield "root", above("below the power", {f"{ROOT:g}": ROOT - measured["power"]})
     none, as_root, as_width = measured["carried"].T
     costs = {"√d over none": as_root - none, "d over √d": as_width - as_root}
     yield "carried", above("cost, nats,", costs, limit=COST)
@@ -251,9 +269,12 @@ EXPERIMENT = Experiment(
         "smoke": StepSizesConfig(**TINY),
         "cpu": StepSizesConfig(),
         "confirm": StepSizesConfig(first_seed=3850),
+        # five draws left batches undecided: 35 decide them if the law is off by half its band
+        "many": StepSizesConfig(parts=("batches",), seeds=40, first_seed=58_400),
     },
     grids=grids,
     summarise=summarise,
     judge=judge,
     unseen_from=3850,
+    added={"parts": PARTS},
 )

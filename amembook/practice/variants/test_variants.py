@@ -9,10 +9,10 @@ import amemlib as am
 from amembook.practice import variants
 
 FLAWS = [
-    (("rows", "top", 1, 1), [150.0 + k for k in range(10)], "rows", "not reproduced"),
-    (("rows", "top", 0, 0), [90.0 + k for k in range(10)], "alike", "not reproduced"),
-    (("gram", "float16", "gram"), [200.0 + k for k in range(10)], "gram", "not reproduced"),
-    (("tokens", "sign", 4), [100.0 + k for k in range(10)], "adam", "not reproduced"),
+    (("rows", "top", 1, 1), [150.0 + k for k in range(176)], "rows", "not reproduced", "many"),
+    (("rows", "top", 0, 0), [90.0 + k for k in range(176)], "alike", "not reproduced", "many"),
+    (("gram", "float16", "gram"), [200.0 + k for k in range(176)], "gram", "not reproduced", "many"),
+    (("tokens", "sign", 4), [100.0 + k for k in range(176)], "adam", "not reproduced", "many"),
 ]
 
 
