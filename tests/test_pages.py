@@ -224,9 +224,9 @@ def test_a_front_page_has_the_menu_of_all_pages(browser, view, name):
 def test_a_verdict_tells_what_its_word_means_and_leads_to_its_row(browser):
     with browse.tab(browser, "phone") as (page, _):
         browse.open_page(page, browse.HTML / "chapters" / "evidence.html")
-        badge = page.locator("a .verdict.undecided").first
+        badge = page.locator("a .verdict.predicted").first
         word = badge.inner_text()
-        assert "rival survives" in badge.get_attribute("title")
+        assert "refuses its rivals" in badge.get_attribute("title")
         badge.click()
         page.wait_for_url("**/all-statements.html#row-*")
         assert page.locator(":target").inner_text() == word
