@@ -56,7 +56,8 @@ def grids(config: TransferConfig) -> dict[str, Grid]:
 
 def summarise(config, results: Results) -> tuple[dict, dict]:
     """By number of steps: medians by width over all sketches, their exponents, the share of rates that diverge; `lead`:
-    by how much the cost of transfer falls faster than the gap, draw by draw. predicted: that lead in the limit."""
+    by how much the cost of transfer falls faster than the gap, draw by draw. predicted: that lead, after one step in
+    the limit of wide sketches; after many while shifts are above 1/(4T), a transient: later it is one half again."""
     measured = {str(steps): _sketch(config, results, str(steps)) for steps in config.steps}
     return {"sketch": measured}, {"sketch": {str(config.steps[0]): 0.5, str(config.steps[-1]): -0.5}}
 
