@@ -136,6 +136,8 @@ def batch_times(a: np.ndarray, dim: int, degree: int, batch: int) -> np.ndarray:
     The row of an aligned neuron of length R is R times 2(a_p − R²) along itself and noise of size √(k v d/B), v the
     second moment of what is not learnt. Rows at right angles get the length one each:
         R′ = x/√(1 + x²),   x = 2(a_p − R²) √(B/(k v d)),   v = Σ_p (a_p − R_p²)².
+    That takes what is not learnt as independent of what the neuron sees, which fails for an aligned one: its noise is
+    far larger, and heavy-tailed.
     """
     R, times, n, h = np.zeros(len(a)), np.full(len(a), np.nan), 0, 0.002 * math.sqrt(a[-1])
     while np.isnan(times).any() and n < _MOST_STEPS * 10:
