@@ -76,8 +76,9 @@ def watch(
         1 for a polar factor; Muon's steps have 0.5 or more, or early about as much as the lift, momentum SGD's of a
         falling spectrum below 0.3. And of every momentum in the state (with Nesterov's M = β B + (1 − β) G it is B),
         after that step, reach/NAME and lift/NAME, as the step has them: below ε nothing is lifted. NaN where something
-        is not finite; a momentum of zeros, as of an expert without gradients, has none. NAME is the parameter's, if the optimizer was given named parameters, else its number, with
-        #2, #3, … where two are called alike, and [i] for a part.
+        is not finite; a momentum of zeros, as of an expert without gradients, has none. NAME is the parameter's, if the
+        optimizer was given named parameters, else its number, with #2, #3, … where two are called alike, and [i] for a
+        part.
     optimizer: one of torch, or what wraps one as its `optimizer`. Schedule, `split`, `heads`, `flatten` and ε are those
         of the group, of `Muon` or torch.optim.Muon; any other optimizer is looked at as if it had Jordan's. Of a
         schedule that is a function only the lift is known, by applying it. Left out is Adam's part, by use_muon=False
