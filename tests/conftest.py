@@ -12,7 +12,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` looks at the marks
 def pytest_collection_modifyitems(items):
+    for item in items:
+        if {"html", "browser"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker("process")
     # then what finds the book built
     items.sort(key=lambda item: {"test_pages.py": 0, "test_book.py": 2}.get(item.path.name, 1))
 

@@ -83,6 +83,7 @@ def test_initial_weights_have_the_stated_scale_and_follow_the_seed():
     assert all(torch.equal(W, again[name]) and not torch.equal(W, other[name]) for name, W in weights.items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_items, length, pairs, dim", [(64, 32, 3, 384), (12, 16, 2, 80), (24, 20, 2, 160)])
 def test_the_head_built_by_hand_answers_every_question(n_items, length, pairs, dim):
     for seed in range(2000, 2003):

@@ -155,6 +155,7 @@ def test_a_cell_gives_the_same_plain_result_every_time(index):
         assert entry.get("prefix", 0) <= entry["count"]
 
 
+@pytest.mark.slow
 def test_measured_lists_are_aligned_with_the_dimensions():
     config = dataclasses.replace(SMALL, dims=(16, 24), n_items=300, sgd_dims=(64, 128), sgd_items=100, sgd_seeds=2)
     results = [cell.function(**cell.arguments) for cell in ONE_STEP.cells(config, "cpu")]

@@ -70,6 +70,7 @@ def test_a_peer_that_fails_otherwise_is_not_passed_over():
         race.run(race.Case("toy", "a toy", (entry("ours", 1), failing(ZeroDivisionError()))), 1, "cpu")
 
 
+@pytest.mark.slow
 def test_every_case_runs_at_a_tiny_size_and_is_written_as_a_record(tmp_path, capsys):
     path = tmp_path / "cpu.json"
     assert command.main(["--size", "tiny", "--rounds", "1", "--output", str(path)]) == 0

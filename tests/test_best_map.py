@@ -249,6 +249,7 @@ def test_schedules_keep_polars_items_beyond_the_knee_and_about_half_below(record
     assert min(least) > 0.955 and most == [0.49, 0.53, 0.6]
 
 
+@pytest.mark.slow
 def test_missing_quintic_steps_cost_what_the_chapter_says():
     case = am.Problem.power_law(32_768, 1024, 1.5)
     assert [round(100 * tables.quintic_share(case, n)) for n in (9, 8, 7, 6, 5)] == [101, 87, 56, 30, 15]

@@ -71,6 +71,7 @@ def test_the_page_scores_as_the_chapter_does():
         assert {law["name"]: law["count"] for law in ranked} == game_data.laws(one["alpha"], one["dim"], one["nItems"])
 
 
+@pytest.mark.slow
 def test_the_settings_are_many_and_every_one_has_a_spread():
     keys = [(one["alpha"], one["dim"], one["nItems"], one["optimizer"]) for one in SETTINGS]
     assert len(set(keys)) == len(keys) == 48

@@ -113,6 +113,7 @@ def test_the_bulk_is_that_of_a_gaussian_matrix_when_many_items_are_gone():
         assert law.quantile(share) == pytest.approx(np.interp(share, circle, s), rel=0.01)
 
 
+@pytest.mark.slow
 def test_theorem_9_counts_after_every_step():
     problem, emb = drawn(256, 8192)
     for rule in ("smoothed_sign", "polar"):
@@ -139,6 +140,7 @@ def test_theorem_9_exponents_once_the_thresholds_follow_what_is_recovered():
     assert (np.abs(slopes - limits) < 0.06).all()
 
 
+@pytest.mark.slow
 def test_theorem_10_counts_and_what_one_variance_misses():
     counts, x = [], None
     for seed in (2000, 2001):
@@ -182,6 +184,7 @@ def test_the_cells_and_the_summary_fit_together():
     assert set(verdicts) == {*RULES, "batches", "luck", *(f"lemma_{n}" for n in range(30, 37))}
 
 
+@pytest.mark.slow
 def test_schedules_without_a_constant_take_thresholds_at_what_is_recovered():
     p, dim = am.Problem.power_law(8192, 128, 1.5).frequencies, 128
     smoothed = am.equivalents.half_recovered_smoothed_schedule(p, dim, 3)

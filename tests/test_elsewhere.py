@@ -185,6 +185,7 @@ def chapter_elsewhere(stem: str, monkeypatch) -> None:
     assert names["device"] == pretend.LABEL.type
 
 
+@pytest.mark.slow
 def test_a_chapter_prints_the_same_elsewhere(monkeypatch):
     chapter_elsewhere("budget-game", monkeypatch)
 

@@ -135,6 +135,7 @@ def test_counts_of_one_sgd_step_meet_the_prediction(alpha, dim):
     assert_meets(counts, expected_capacity(problem, "sgd", frequencies=q))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "spectral_map, setting", [("polar", "smoothed_sign.BIN_WIDTH"), ("sgd", "capacity._SGD_BIN_WIDTH")]
 )
@@ -163,6 +164,7 @@ def test_items_beyond_the_leading_ones_have_the_chance_of_their_equals(dim, othe
     assert 0.3 < leading < 0.9 and beyond == pytest.approx(leading, rel=0.025)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spectral_map", ["polar", "sgd", "newton"])
 def test_the_unit_of_the_frequencies_does_not_matter(spectral_map):
     problem = power_law(1.5, 2000, 32)

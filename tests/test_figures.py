@@ -164,6 +164,7 @@ def test_a_figure_shows_its_record_with_labels_and_leaves_it_and_the_style_alone
     assert float(picture.text["smallest"]) > 0 and picture.width > 500
 
 
+@pytest.mark.slow
 def test_a_record_changes_what_its_figure_shows():
     def halved(record):
         measured = record["measured"]

@@ -25,6 +25,7 @@ def test_another_source_would_be_noticed(name, monkeypatch):
     assert name in front.stale()
 
 
+@pytest.mark.slow
 def test_the_first_picture_is_told_as_it_is():
     first, last = (shouts.stored()["places"][place] for place in (0, -1))
     told = re.search(

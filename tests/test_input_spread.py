@@ -45,6 +45,7 @@ def drawn():
     return memories(256, 4000, 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lam_over_t0", [0.5, 2.0])
 def test_a_smoothed_step_spreads_as_its_law_says(drawn, lam_over_t0):
     p, embeddings = drawn

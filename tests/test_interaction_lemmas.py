@@ -230,6 +230,7 @@ def small_run():
     return config, [cell.function(**cell.arguments) for cell in INTERACTIONS.cells(config, "cpu")]
 
 
+@pytest.mark.slow
 def test_the_experiment_says_what_it_found(words):
     config, results = small_run()
     counts = [entry["count"] for entry in results[0]["polar"].values()]

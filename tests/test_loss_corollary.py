@@ -157,6 +157,7 @@ def ratio_limit(alpha: float) -> float:
     return (1 + beta) * alpha / (2 * alpha - 1) * x_star ** (1 - 1 / alpha)
 
 
+@pytest.mark.slow
 def test_the_leading_order_and_the_price_of_safety_that_the_chapter_tells():
     assert [round(ratio_limit(alpha), 2) for alpha in (1.25, 1.5, 2.0)] == [1.02, 0.98, 0.93]
     far = tables.price_of_safety()

@@ -66,6 +66,7 @@ def test_one_step_runs_from_the_shell_and_prints_one_json_object(tmp_path):
     assert os.listdir(tmp_path) == ["results"]
 
 
+@pytest.mark.slow
 def test_settings_reach_the_record_and_the_table(here, capsys):
     arguments = ["run", "one-step", "--profile", "smoke", "--json", "--output", "record.json"]
     assert main([*arguments, "--set", "alpha=1.75", *SMALLEST]) == 0

@@ -137,6 +137,7 @@ def after(sizes, leading=False, dim=8192):
     return last_threshold(a, noise, dim, leading)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("T", "equal", "geometric"), [(2, 0.997, 0.998), (4, 0.992, 0.981), (6, 0.993, 0.950)])
 def test_equal_steps_lose_next_to_nothing_to_the_best_split(T, equal, geometric):
     growth = (1 - 0.5 / ALPHA) ** -0.5
@@ -193,6 +194,7 @@ def test_one_more_equal_step_always_pays_up_to_twenty():
     assert (np.diff([after(np.ones(T)) for T in range(1, 21)]) > 0).all()
 
 
+@pytest.mark.slow
 def test_without_its_price_the_leading_order_is_far_too_high():
     sharp = half_recovered_thresholds(am.Problem.power_law(2**21, 8192, ALPHA).frequencies, 8192, 4)
     leading, extra = [capacity_constant("polar", 2**21, ALPHA) * 8192 ** (1 + 0.5 / ALPHA)], 0.0

@@ -27,6 +27,7 @@ def summary():
     return config, results, *plain(EXPERIMENT.read(config, results))
 
 
+@pytest.mark.slow
 def test_a_summary_holds_every_part(summary):
     config, results, measured, predicted = summary
     names = [f"muon_{t}" for t in range(1, config.steps + 1)]
@@ -59,6 +60,7 @@ def test_the_residual_weights_and_overlaps_are_those_of_the_iterates():
     assert cell["overlaps"][0][2] == pytest.approx(overlap, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_half_of_the_limit_is_predicted_where_the_exponents_recursion_lacks_a_factor_two(summary):
     config, _, _, predicted = summary
     for dim, steps in zip(config.horizon_dims, predicted["horizon_steps"]["half"], strict=True):
@@ -97,6 +99,7 @@ def test_the_pull_is_none_at_the_first_step_and_lowers_every_later_overlap():
     assert pulled[1, 2] == pytest.approx(equivalent.overlaps[1, 2] - pull * (pulled[0, 1] + pulled[1, 1]))
 
 
+@pytest.mark.slow
 def test_dimensions_too_small_for_the_recursion_decide_nothing(summary):
     config, _, measured, predicted = summary
     assert word(EXPERIMENT.verdicts(config, measured, predicted)["mean_field"]) == UNDECIDED

@@ -145,6 +145,7 @@ TINY = CriticalBatchConfig(
 )
 
 
+@pytest.mark.slow
 def test_critical_batch_record_has_the_shape_it_promises():
     cells = CRITICAL_BATCH.cells(TINY, "cpu")
     measured, predicted = CRITICAL_BATCH.read(TINY, [plain(cell.function(**cell.arguments)) for cell in cells])

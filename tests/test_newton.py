@@ -194,6 +194,7 @@ def test_counts_of_one_newton_minibatch_meet_the_prediction(batch_size):
     assert np.mean(counts) == pytest.approx(np.mean(predicted), rel=0.05)
 
 
+@pytest.mark.slow
 def test_newton_has_muons_exponent_in_its_sharp_count():
     dims = (2**14, 2**16, 2**18)
     counts = [expected_capacity(am.Problem.power_law(10**7, dim, 2.0), "newton") for dim in dims]

@@ -143,6 +143,7 @@ def test_leverages_solve_their_equation_and_are_those_of_draws():
     assert np.mean(rare) == pytest.approx(law, rel=0.03)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("snr, dim, n_items", [(0.5, 16, 200), (1.5, 8, 500), (0.05, 60, 50)])
 def test_the_ceilings_are_what_decoders_find_among_drawn_codewords(snr, dim, n_items):
     leverage = snr / (1 + snr)
@@ -189,6 +190,7 @@ def test_the_short_way_to_a_noncentral_square_is_as_good_as_the_long_one(monkeyp
     assert short == pytest.approx(am.capacity_limit(problem), rel=2e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha, n_items, dim", [(1.25, 4096, 128), (1.5, 3000, 160), (2.5, 6000, 128)])
 def test_counts_are_the_predicted_ones_and_none_is_above_the_limit(alpha, n_items, dim):
     problem, p = am.Problem.power_law(n_items, dim, alpha), am.Problem.power_law(n_items, dim, alpha).frequencies

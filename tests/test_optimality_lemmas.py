@@ -107,6 +107,7 @@ def test_assumption_7_is_needed():
     assert slope > 2 * bound
 
 
+@pytest.mark.slow
 def test_lemma_8_smallest_singular_values_have_their_law():
     gaussian = np.concatenate([measure_ruler(48, seed)["inverse_sum"] for seed in range(2000, 2040)])
     constant = np.median(gaussian) * math.pi / 2 - math.log(48)
@@ -160,6 +161,7 @@ def test_one_svd_serves_several_maps():
             torch.testing.assert_close(W, am.spectral_map(G, f, rank), rtol=0, atol=0)
 
 
+@pytest.mark.slow
 def test_the_optimality_experiment_measures_beside_its_prediction():
     config = replace(
         OPTIMALITY.profiles["smoke"], dims=(16, 32), n_items=128, spectrum_dims=(8, 16), spectrum_items=64, haar_seeds=2

@@ -17,6 +17,7 @@ from amemlib.equivalents import sgd_recovery_probabilities
 PROBLEM = am.Problem.power_law(512, 64, 1.5)
 
 
+@pytest.mark.slow
 def test_the_first_step_is_that_of_the_sharp_law():
     found = descent_iterates(PROBLEM, 3.0, 1, streams=16)
     exact = sgd_recovery_probabilities(PROBLEM.frequencies.numpy(), np.ones(512), 64).sum()

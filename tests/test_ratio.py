@@ -60,6 +60,7 @@ def test_the_draws_are_enough_to_see_the_band():
     assert np.mean(met) >= 0.8
 
 
+@pytest.mark.slow
 def test_a_small_run_measures_both_and_predicts_them():
     config = dataclasses.replace(EXPERIMENT.profiles["smoke"], first_seed=2000)
     results = [plain(cell.function(**cell.arguments)) for cell in EXPERIMENT.cells(config, "cpu")]
@@ -69,6 +70,7 @@ def test_a_small_run_measures_both_and_predicts_them():
         np.testing.assert_allclose(measured[f"last_{key}"][0].mean(0), predicted[key][-1], rtol=0.2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", EXPERIMENT.profiles.values(), ids=EXPERIMENT.profiles)
 def test_every_profile_has_items_left_to_threshold(config):
     dim = config.dims[0]

@@ -133,6 +133,7 @@ def test_an_interrupted_cell_goes_on_from_its_checkpoint(monkeypatch, tmp_path):
     assert not list((tmp_path / "checkpoints").iterdir())
 
 
+@pytest.mark.slow
 def test_a_diverging_run_is_reported_and_is_no_accuracy_of_0(tmp_path):
     config = dataclasses.replace(TINY, lr_sgd=1e6)
     record = cache.run(EXPERIMENT, config, tmp_path, "cpu")
@@ -246,16 +247,19 @@ def smoke_runs():
     }
 
 
+@pytest.mark.slow
 def test_figure_6_muon_is_far_ahead_after_equally_many_steps(smoke_runs):
     base = smoke_runs["base"]
     assert base["muon"] - max(base["adamw"], base["sgd"]) >= 0.3
 
 
+@pytest.mark.slow
 def test_figure_7_muon_needs_the_smaller_batch(smoke_runs):
     base = smoke_runs["base"]
     assert smoke_runs["half batch"] > max(base["adamw"], base["sgd"]) + 0.1
 
 
+@pytest.mark.slow
 def test_figure_8_muon_is_ahead_where_outputs_have_a_heavy_tail(smoke_runs):
     heavy = smoke_runs["heavy"]
     assert heavy["muon"] - max(heavy["adamw"], heavy["sgd"]) > 0.2

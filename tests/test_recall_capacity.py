@@ -32,6 +32,7 @@ def test_the_learning_rates_are_those_of_the_scans(vectors):
             assert getattr(CONFIG, rate_name(optimizer, vectors))[k] == scan["measured"]["lr"][optimizer]
 
 
+@pytest.mark.slow
 def test_the_linear_memory_stands_between_sgd_and_many_steps():
     found = predict_counts(256, 32, 1.5)
     assert 2 * found["sgd"] < found["one_step"] and 1.5 * found["one_step"] < found["many_steps"] < 256

@@ -48,7 +48,9 @@ def test_recovered_equals_the_dense_test(memory, dtype):
         assert torch.equal(am.recovered(W, emb), dense_margins(W, emb) > 0), seed
 
 
-@pytest.mark.parametrize("n_items", [1, 2, 3, 63, 64, 65, 191, 192, 193, 8192, 8193])
+@pytest.mark.parametrize(
+    "n_items", [1, 2, 3, 63, 64, 65, 191, 192, 193, *(pytest.param(n, marks=pytest.mark.slow) for n in (8192, 8193))]
+)
 def test_no_item_is_lost_at_the_border_of_a_block(n_items):
     emb, G = instance(n_items, 2, 1)
     W = am.polar(G) if n_items > 1 else random_memory(2, 0)

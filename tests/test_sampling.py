@@ -129,6 +129,7 @@ def grams(sample, draws=1500):
     return X @ X.mT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_items, dim", [(5, 3), (4, 4), (4, 9)])
 def test_reduced_embeddings_have_the_law_of_the_gram_matrix(n_items, dim):
     problem = am.Problem.power_law(n_items, dim, 1.5)
@@ -154,6 +155,7 @@ def test_reduced_embeddings_have_no_more_dimensions_than_needed(n_items, dim, ra
         assert torch.linalg.matrix_rank(X) == rank
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_items, dim", [(64, 32), (64, 256)])
 def test_sgd_recovers_as_many_items_on_reduced_as_on_direct_draws(n_items, dim):
     problem = am.Problem.power_law(n_items, dim, 1.5)

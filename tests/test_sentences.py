@@ -226,6 +226,7 @@ def test_the_slope_of_the_best_quintic_on_a_long_interval():
     assert slope == pytest.approx(am.spectral.polar_express_coefficients(1e-9, 1)[0][0], abs=1e-6)
 
 
+@pytest.mark.slow
 def test_momentum_and_the_end_of_many_steps_as_the_chapter_tells_them():
     (record,) = read_records("many-steps", "confirm-extra-")
     config, measured, largest = record["config"], record["measured"], 192
@@ -312,6 +313,7 @@ def test_the_record_of_newtons_step_has_the_numbers_that_its_chapter_tells():
     assert (round(stored), round(am.expected_capacity(population, "newton"))) == (219, 135)
 
 
+@pytest.mark.slow
 def test_sgds_count_is_not_its_signal_over_noise():
     problem = am.Problem.power_law(16_384, 256, 1.5)
     first = problem.frequencies[0]
@@ -329,6 +331,7 @@ def test_the_capacity_of_a_list_that_bends_grows_with_two_local_exponents():
     assert [f"{value:.2f}" for value in told] == ["1.21", "1.22", "1.28"]
 
 
+@pytest.mark.slow
 def test_leaving_one_item_out_of_the_true_iterates_changes_more_in_larger_dimensions():
     def change(dim: int, c: float, seed: int, i: int = 40) -> float:
         problem = am.Problem.power_law(4096, dim, 1.5)
@@ -362,6 +365,7 @@ def test_the_exponents_of_the_true_iterates_at_the_largest_sizes_as_the_chapter_
     assert max(excess[:3]) < 0.04 < min(excess[3:]) and round(max(excess), 2) == 0.06
 
 
+@pytest.mark.slow
 def test_the_recursion_of_the_true_iterates_must_lower_rivals_and_where_its_far_exponents_go():
     problem, last, late = am.Problem.power_law(512, 32, 1.5), 10, slice(5, None)
     q = problem.frequencies.numpy()

@@ -102,6 +102,7 @@ def test_theorem_5_with_a_batch_depends_on_the_batch_over_root_d(b):
         assert abs(ratio - 1) < 0.1 + 2 * error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [1.25, 1.5, 2.0])
 def test_the_constant_of_a_batch_tends_to_its_ends(alpha):
     small = 1e-3
@@ -141,6 +142,7 @@ def test_lemma_28_centring(n_items, dim, batch_size):
         torch.testing.assert_close(logits.amax(1), product, rtol=1e-9, atol=1e-15)
 
 
+@pytest.mark.slow
 def test_centring_changes_hardly_one_recovered_item_in_a_hundred():
     problem, totals = am.Problem.power_law(n_items=1024, dim=1024, alpha=1.5), np.zeros(3, int)
     for seed in range(10):

@@ -135,6 +135,7 @@ def tiny():
     )
 
 
+@pytest.mark.slow
 def test_cells_can_be_run():
     config = tiny()
     results = [cell.function(**cell.arguments) for cell in SHARP.cells(config, "cpu")]

@@ -160,6 +160,7 @@ def test_two_frequent_items_interact_as_the_two_interpolations_say(falling):
             assert channel.rivals[i, column] ** 2 == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha, dim", [(1.25, 256), (1.5, 128), (1.5, 256)])
 def test_the_shipped_five_steps_recover_what_is_predicted_and_not_what_polar_does(alpha, dim):
     problem = am.Problem.power_law(8192, dim, alpha)

@@ -46,6 +46,7 @@ def test_theorem_3_one_step_of_muon(alpha):
     assert slope > 1 + 1 / (4 * alpha)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha, n_items", [(1.5, 512), (2.0, 256)])
 def test_theorem_5_one_step_of_sgd(alpha, n_items):
     dims = [1024, 4096, 16_384]
@@ -67,6 +68,7 @@ def test_theorem_3_a_small_batch_limits_muon_to_what_it_shows():
     assert fit.slope == pytest.approx(observed_exponent(alpha), abs=0.12)
 
 
+@pytest.mark.slow
 def test_theorem_1_muon_gains_one_power_of_the_dimension():
     alpha, dims = 1.5, [128, 256, 512]
     problems = [am.Problem.power_law(2048, dim, alpha) for dim in dims]

@@ -78,6 +78,7 @@ def test_the_first_step_is_the_sharp_count_of_one_step():
         assert found.interaction_sd[0] == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_the_recursion_follows_the_true_iterates_item_by_item():
     problem, draws, steps = am.Problem.power_law(2048, 96, 1.5), 4, 4
     found = mean_field_iterates(problem, 1.0, steps, streams=4)
@@ -143,6 +144,7 @@ def test_at_sizes_without_a_whole_memory_late_steps_are_refused():
             mean_field_iterates(problem, 1.0, 6)
 
 
+@pytest.mark.slow
 def test_items_have_rows_of_their_own_up_to_twice_the_last_that_is_recovered():
     """A row for several items has no noise of its own, and counts too many of them."""
     law = power_law_iterates(4096, 192, 1.35, 1.0, 5, streams=1)

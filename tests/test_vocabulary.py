@@ -22,6 +22,7 @@ def counted_items(name: str, emb: am.Embeddings, q: torch.Tensor) -> int:
     return am.capacity(G if name == "sgd" else am.polar(G, am.gradient_rank(emb, q)), emb)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "fi"])
 def test_real_vocabularies_counts_are_predicted_without_an_exponent(language):
     problem = am.Problem(vocabularies.words(language, 2500).frequencies, 128)
@@ -38,6 +39,7 @@ def test_real_vocabularies_counts_are_predicted_without_an_exponent(language):
         assert abs(np.mean(draws) - expected) < 0.05 * expected + 2 * error, name
 
 
+@pytest.mark.slow
 def test_a_power_law_through_the_list_gives_sgd_far_too_few_items():
     p = vocabularies.words("en", 5000).frequencies
     alpha = -am.fit_exponent(np.arange(1, 5001), p.numpy()).slope
@@ -46,6 +48,7 @@ def test_a_power_law_through_the_list_gives_sgd_far_too_few_items():
     assert am.expected_capacity(law, "polar") == pytest.approx(am.expected_capacity(real, "polar"), rel=0.15)
 
 
+@pytest.mark.slow
 def test_the_half_capacity_batch_of_a_real_list_is_predicted_from_the_words_drawn():
     problem = am.Problem(vocabularies.words("en", 4000).frequencies, 64)
     p, sizes, seeds = problem.frequencies, [8, 16, 32, 64, 128], range(2000, 2004)
@@ -62,6 +65,7 @@ def test_the_half_capacity_batch_of_a_real_list_is_predicted_from_the_words_draw
         assert half < 2 * whole, "of the order of the capacity itself"
 
 
+@pytest.mark.slow
 def test_sgd_stores_about_what_its_effective_dimension_says():
     problem, counts = am.Problem.power_law(2048, 128, 1.5), []
     sigma = torch.arange(1, 129, dtype=torch.float64) ** -0.75

@@ -142,6 +142,7 @@ def test_laws_agree_where_two_describe_one_map():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha, n_items, dim", [(1.3, 3000, 128), (1.7, 5000, 144)])
 def test_counts_are_the_predicted_ones(alpha, n_items, dim):
     problem, counted = am.Problem.power_law(n_items, dim, alpha), {}

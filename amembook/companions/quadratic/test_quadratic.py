@@ -12,6 +12,7 @@ from amembook.networks.hermite import two_homogeneous_velocity
 LAM = np.array([0.8, 0.5, 0.3, 0.0, 0.0])
 
 
+@pytest.mark.slow
 def test_the_closed_form_is_the_flow_of_the_network():
     W = torch.from_numpy(measure.start(4, 5, 0.3, 0))
     theta, a = torch.eye(3, 5, dtype=torch.float64), torch.from_numpy(LAM[:3])

@@ -44,6 +44,7 @@ def test_growth_alone_is_the_decoupled_law_of_a_start_from_nothing():
     assert slope(a, expected.growth_times(a, 0.6)) == pytest.approx(-expected.time_exponent(1.0, 0.6))
 
 
+@pytest.mark.slow
 def test_the_search_loses_its_dimension_where_the_power_is_small():
     a, dims = expected.amplitudes(1.0, 1), (1024, 4096)
     for power in (0.0, 0.2, 0.7, 1.0):
@@ -51,6 +52,7 @@ def test_the_search_loses_its_dimension_where_the_power_is_small():
         assert slope(dims, times) == pytest.approx(expected.search_exponent(4, power), abs=0.2)
 
 
+@pytest.mark.slow
 def test_one_direction_on_the_flow_follows_its_law():
     law = expected.decoupled(expected.amplitudes(1.0, 1), 12, 8, 0.01, 4, TURN, 40)["times"]
     times = [measure.measure_power(TURN, 1.0, 1, 12, 8, 4, 0.01, 0.02, 10.0, "learnt", s)["times"] for s in range(6)]

@@ -63,6 +63,7 @@ def test_who_sees_the_outputs_names_more_than_any_other_rule():
     assert (inverse[:20] == logits.argmax(1)).float().mean() > 0.9
 
 
+@pytest.mark.slow
 def test_the_counts_of_the_chapter_with_the_outputs_in_sight():
     for alpha, right in ((1.25, 312), (1.5, 369), (2.0, 472)):
         problem = am.Problem.power_law(8192, 64, alpha)

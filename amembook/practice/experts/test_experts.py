@@ -52,6 +52,7 @@ def test_one_expert_is_the_memory_and_experts_are_read_together():
     assert torch.equal(mask, am.recovered(two[0] + two[1], emb))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("layer", "routing"), [("4/1", "item"), ("4/2", "item"), ("4/2", "random"), ("8/1", "random")])
 def test_layers_meet_their_prediction_at_sizes_that_no_record_has(layer, routing):
     sizes = SimpleNamespace(layer_items=700, layer_dim=64, alpha=1.4, batch_size=2000)
@@ -90,6 +91,7 @@ def test_a_momentum_holds_what_its_batches_weigh():
     torch.testing.assert_close(alone * 40, (alone * 40).round())
 
 
+@pytest.mark.slow
 def test_the_rule_is_one_for_few_tokens_and_the_populations_for_many():
     assert expected.rule_of_gain(5, 143, 9.6) == 1 and expected.rule_of_gain(1000, 143, 10) == pytest.approx(14.3)
     problem = am.Problem.power_law(2000, 64, 1.5)

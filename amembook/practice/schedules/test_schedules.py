@@ -23,6 +23,7 @@ FLAWS = [
 REFUSED = [("schedules", ("cans",)), ("alphas", (2.0, 1.5))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [1.3, 1.75])
 def test_counts_of_every_schedule_meet_the_prediction_at_sizes_that_no_record_has(alpha):
     problem = am.Problem.power_law(4096, 320, alpha)
@@ -97,6 +98,7 @@ def test_rescaled_rows_are_the_authors_and_bound_the_norm_and_equal_rows_keep_it
     assert lengths.max().item() == pytest.approx(lengths.min().item())
 
 
+@pytest.mark.slow
 def test_the_law_is_the_limit_of_any_schedule_of_its_slope():
     # a schedule whose reach is large is exact Muon, one whose reach is small is far from it, in the order of the slopes
     problem = am.Problem.power_law(4096, 256, 1.5)
