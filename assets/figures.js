@@ -146,7 +146,7 @@
       plots.element("text", { x: LEFT - 5, y: y + 12.5, "text-anchor": "end" }, svg, questions[i]);
       plots.element("text", { x: 0, y: 0, transform: `translate(${x + 12} ${TOP - 5}) rotate(-55)` }, svg, answers[rank]);
       scores[i].forEach((score, j) => plots.element("rect", { x: LEFT + CELL * j, y, width: CELL - 1, height: CELL - 1,
-        class: score > 0 ? "loudest" : "pushed", "fill-opacity": Math.abs(score) / 100 }, svg));
+        class: score > 0 ? "pulled" : "pushed", "fill-opacity": Math.abs(score) / 100 }, svg));
       plots.element("rect", { x, y, width: CELL - 1, height: CELL - 1, class: "own" }, svg);
       plots.element("text", { x: LEFT + CELL * ranks.length + 6, y: y + 12.5, class: won ? "won" : "" }, svg, won ? "✓" : `→ ${called(winners[i])}`);
     });

@@ -27,7 +27,7 @@
     loudness.forEach((value, k) => {
       const x = left + (k + 0.5) * pitch;
       element("line", { x1: x, x2: x, y1: top, y2: base, class: "rule" }, upper);
-      element("rect", { x: x - 2, width: 4, y: Math.min(y(value), y(1)), height: Math.abs(y(value) - y(1)), class: value > 1 ? "loudest" : "pushed", "fill-opacity": 0.45 }, upper);
+      element("rect", { x: x - 2, width: 4, y: Math.min(y(value), y(1)), height: Math.abs(y(value) - y(1)), class: value > 1 ? "pushed" : "pulled", "fill-opacity": 0.45 }, upper);
       element("rect", { x: x - 4, width: 8, y: y(value) - 2.5, height: 5, rx: 1.5, class: "knob" }, upper);
       if (k % 8 === 0 || k === faders.length - 1) element("text", { x, y: base + 15, "text-anchor": "middle" }, upper, faders[k]);
     });

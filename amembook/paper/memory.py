@@ -70,7 +70,7 @@ def shouts_figure(drawn: dict) -> Figure:
     figure, axes = new_axes(2, figsize=(9.2, 4.4))
     ranks = drawn["ranks"]
     for axis, place, name in zip(axes, (drawn["places"][0], drawn["places"][-1]), ("SGD", "Muon"), strict=True):
-        axis.imshow(place["scores"], cmap="RdBu_r", vmin=-100, vmax=100)
+        axis.imshow(place["scores"], cmap="RdBu", vmin=-100, vmax=100)
         won = [winner == rank for winner, rank in zip(place["winners"], ranks, strict=True)]
         ticks = range(len(ranks))
         axis.set_xticks(
