@@ -70,7 +70,9 @@ def test_signal_and_noise_share_the_lengths_of_vectors():
     shares = []
     for seed in range(40):
         vectors = samples.sample_vectors(V, d, seed)
-        shares.append(samples.recall_share(samples.value_gradient(vectors, samples.sample_counts(V, L, n, seed)), vectors))
+        shares.append(
+            samples.recall_share(samples.value_gradient(vectors, samples.sample_counts(V, L, n, seed)), vectors)
+        )
     error = np.std(shares, ddof=1) / len(shares) ** 0.5
     shared, apart = expected.recall_by_lengths(V, d, L, n * V), expected.recall_probability(V, d, L, n * V)
     assert abs(np.mean(shares) - shared) < 3 * error < abs(np.mean(shares) - apart)
