@@ -58,6 +58,27 @@ def top_directions(labels: np.ndarray, z: np.ndarray, dim: int, neurons: int) ->
     return values, overlaps
 
 
+def part_by_resolvent(
+    labels: np.ndarray, z: np.ndarray, dim: int, neurons: int, above: float = 0.05, points: int = 400
+) -> float:
+    """Σ ⟨v, θ⟩² of the top `neurons` eigenvectors, with all labels in τ: what `top_directions` says where labels crowd.
+
+    At λ + i `above` the trace g = 1/μ solves λ g = d/n + (1/n) Σ y g/(1 − y g), and θ's resolvent is 1/(λ − μS). Both
+    densities are summed from above until they hold so many eigenvalues.
+    """
+    n, line = len(z), np.linspace(2.2 * labels.max(), 3.0, points)
+    at = line + 1j * above
+    g = dim / n / at
+    for _ in range(400):
+        last, g = g, (g + dim / n / (at - (labels / (1 - np.outer(g, labels))).mean(1))) / 2
+        if abs(last - g).max() < 1e-6:
+            break
+    F = at - (z * z * labels / (1 - np.outer(g, labels))).mean(1)
+    width = (line[0] - line[1]) / math.pi
+    counted = np.cumsum(-(n * g + np.gradient(F, at) / F).imag) * width
+    return float(np.interp(neurons, counted, np.cumsum(-(1 / F).imag) * width))
+
+
 def full_batch_ratios(
     value: Callable[[np.ndarray], np.ndarray], dim: int, level: float, neurons: int, draws: int
 ) -> np.ndarray:

@@ -94,3 +94,14 @@ FLAWS = [
     (("flat_interval", "full batch, truncated"), [0.3, 0.4], "truncated", "not reproduced", "patient"),
 ]
 REFUSED = [("neurons", (1, 321))]
+
+
+def test_the_resolvent_counts_what_the_top_eigenvectors_have_of_the_direction():
+    d, n, m, off = 160, 200, 12, []
+    for seed in range(12):
+        x = np.random.default_rng([seed, d, n]).standard_normal((n, d))
+        z, y = x[:, 0], x[:, 0] ** 2
+        vectors = np.linalg.eigh((x.T * y) @ x / n)[1]
+        off.append(expected.part_by_resolvent(y, z, d, m) - (vectors[0, -m:] ** 2).sum())
+    assert abs(np.mean(off)) < 3 * np.std(off, ddof=1) / len(off) ** 0.5 < 0.05
+    assert expected.part_by_resolvent(y, z, d, 6) < expected.part_by_resolvent(y, z, d, m) < 1

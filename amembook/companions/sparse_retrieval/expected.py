@@ -39,6 +39,37 @@ def needed(n_positions: int, code_dim: int, level: float, noise_of: float) -> fl
     return math.exp(brentq(gap, -5, math.log(_MOST)))
 
 
+def shared_chance(n_positions: int, code_dim: int, n_sequences: float, labels: int, draws: int = 4000) -> float:
+    """`found_chance` where own score and rivals' noise share what was asked about the position, over `draws` of it.
+
+    With c the number of questions about it in a sequence and a its token, the own score leads by Σ c a² + B and the
+    noise of all scores grows with Σ c² a² + b: B = nL/m and b = B (2 − 1/N if L = N) are of questions about the others.
+    """
+    N, m, L, n = n_positions, code_dim, labels, n_sequences
+    rng = np.random.default_rng(0)
+    if L == 1:
+        lead = squares = rng.chisquare(np.maximum(asked := rng.binomial(round(n), 1 / N, draws), 1)) * (asked > 0)
+    else:
+        c, a = rng.binomial(L, 1 / N, (draws, round(n))), rng.standard_normal((draws, round(n)))
+        lead, squares = (c * a * a).sum(1), (c * c * a * a).sum(1)
+    others = n * L * (1 - 1 / N) / m
+    centred, b = (1 - 1 / N) ** 2, others * (1 if L == 1 else 2 - 1 / N)
+    crosstalk = (lead + n * L / N) ** 2 / m + (n * L / N) ** 2 * N / m**2
+    rival = np.sqrt(crosstalk + centred * (squares + b) * (1 + N / m))[:, None]
+    own = np.sqrt(centred * (squares * N / m + b * (1 + N / m)))[:, None]
+    chances = ndtr(((lead + others)[:, None] + own * _NODES) / rival) ** (N - 1)
+    return float((chances @ _WEIGHTS).mean() / _WEIGHTS.sum())
+
+
+def shared_needed(n_positions: int, code_dim: int, level: float, labels: int, least: int, most: int) -> float:
+    """The n between `least` and `most` at which `shared_chance` is `level`, by halving log n; to one in a hundred."""
+    while most > 1.01 * least + 1:
+        middle = round(math.sqrt(least * most))
+        found = shared_chance(n_positions, code_dim, middle, labels) >= level
+        least, most = (least, middle) if found else (middle, most)
+    return math.sqrt(least * most)
+
+
 def heads_floor(heads: int, targets: int) -> float:
     """1 − H/q, 0 from H = q on: what H averages of q independent targets leave of y = Σ_i He₂(x_i)/√(2q)."""
     return max(0.0, 1 - heads / targets)

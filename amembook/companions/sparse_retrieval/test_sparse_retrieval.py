@@ -61,6 +61,18 @@ def test_the_law_of_labels():
     assert math.isnan(expected.needed(4096, 4, 0.9, 4096))
 
 
+def test_with_one_hot_codes_signal_and_noise_share_the_questions():
+    N, n, rng = 40, 18, np.random.default_rng(2)
+    shares = []
+    for _ in range(100):
+        H = codes.first_moments(N, n, N, rng)
+        shares.append((H.argmax(1) == torch.arange(N)).double().mean().item())
+    law, old = expected.shared_chance(N, 2**30, n, N), expected.found_chance(N, 2**30, 2 / n)
+    assert np.mean(shares) == pytest.approx(law, abs=0.02)
+    assert abs(old - law) > 0.05
+    assert expected.shared_chance(N, 2**30, expected.shared_needed(N, 2**30, 0.9, N, 4, 100), N) >= 0.88
+
+
 @pytest.mark.parametrize(("heads", "targets"), [(1, 2), (2, 3), (3, 3)])
 def test_heads_leave_their_floor_whatever_they_average(heads, targets):
     risk = measure.measure_heads(heads, targets, 20_000, 0)["risk"]

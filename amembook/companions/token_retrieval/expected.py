@@ -4,6 +4,7 @@ All of it is derived in the chapter `token-retrieval`, by a heuristic that count
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from scipy.optimize import brentq
@@ -30,12 +31,31 @@ def recall_probability(n_tokens: int, dim: int, length: int, n_samples: float) -
     return float(_WEIGHTS @ ndtr((1 + own * _NODES) / rival) ** (n_tokens - 1) / _WEIGHTS.sum())
 
 
-def samples_needed(n_tokens: int, dim: int, length: int, level: float) -> float:
-    """The N at which `recall_probability` is `level`; NaN where no sample is enough, beyond the memory's capacity."""
-    gap = lambda log_n: recall_probability(n_tokens, dim, length, math.exp(log_n)) - level
+def samples_needed(
+    n_tokens: int, dim: int, length: int, level: float, probability: Callable[..., float] = recall_probability
+) -> float:
+    """The N at which `probability` is `level`; NaN where no sample is enough, beyond the memory's capacity."""
+    gap = lambda log_n: probability(n_tokens, dim, length, math.exp(log_n)) - level
     if gap(math.log(_MOST)) < 0:
         return math.nan
     return math.exp(brentq(gap, 0, math.log(_MOST)))
+
+
+def recall_by_lengths(n_tokens: int, dim: int, length: int, n_samples: float, draws: int = 4000) -> float:
+    """`recall_probability` where signal and noise share the lengths of their vectors, over `draws` of those:
+
+    with a = e_v·(e_v + t) and x = |e_v + t|² the signal is |u_v|²a; a² stands for v's own share of the noise of words,
+    and x/2 for the rest.
+    """
+    rng, load = np.random.default_rng(0), n_tokens / dim
+    e, t, u = rng.chisquare(dim, (3, draws)) / dim
+    along = np.sqrt(e * t / dim) * rng.standard_normal(draws)
+    a, x = e + along, e + 2 * along + t
+    words = (length - 1) / n_samples * (a**2 + load * x)
+    rival = np.sqrt((u * a**2 + x * (1 + load)) / dim + (1 + load) * words)[:, None]
+    own = np.sqrt(u * (load * x / dim + (u + load) * words))[:, None]
+    chances = ndtr(((u * a)[:, None] + own * _NODES) / rival) ** (n_tokens - 1)
+    return float((chances @ _WEIGHTS).mean() / _WEIGHTS.sum())
 
 
 def score_variances(n_tokens: int, dim: int, length: int, per_label: float) -> tuple[float, float]:

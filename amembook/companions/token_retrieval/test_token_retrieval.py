@@ -65,6 +65,22 @@ def test_signal_and_noise_are_counted_right():
     assert mean == pytest.approx(1, abs=0.05) and (rival, own) == pytest.approx(laws, rel=0.15)
 
 
+def test_signal_and_noise_share_the_lengths_of_vectors():
+    V, d, L, n = 128, 128, 32, 40
+    shares = []
+    for seed in range(40):
+        vectors = samples.sample_vectors(V, d, seed)
+        shares.append(
+            samples.recall_share(samples.value_gradient(vectors, samples.sample_counts(V, L, n, seed)), vectors)
+        )
+    error = np.std(shares, ddof=1) / len(shares) ** 0.5
+    shared, apart = expected.recall_by_lengths(V, d, L, n * V), expected.recall_probability(V, d, L, n * V)
+    assert abs(np.mean(shares) - shared) < 3 * error < abs(np.mean(shares) - apart)
+    # in many dimensions all vectors have one length
+    enough = expected.samples_needed(64, 10**6, L, 0.9)
+    assert expected.recall_by_lengths(64, 10**6, L, enough) == pytest.approx(0.9, abs=0.01)
+
+
 def test_the_sample_size_grows_as_the_length_and_ends_at_the_capacity():
     one, four = (expected.samples_needed(128, 256, L, 0.9) for L in (17, 65))
     assert four == pytest.approx(4 * one, rel=1e-6)
