@@ -67,6 +67,34 @@ def measure_samples(task: str, dim: int, bins: int, level: float, seed: int) -> 
     return {"samples": math.nan}
 
 
+def gaussian_samples(dim: int, level: float, seed: int) -> float:
+    """What `measure_samples` finds for `sign` if the Hermite tensors in its two bins were Gaussian: of their mean
+    (2/π)^{3/2} at (1, 2, 3), and of variance 1, 2 or 6 where no, two or all indices are alike.
+    """
+    generator = np.random.default_rng([seed, dim, 4])
+    first, second = np.triu_indices(dim)
+    rows = np.repeat(np.arange(dim), len(first))
+    index = np.sort(np.stack([rows, np.tile(first, dim), np.tile(second, dim)]), 0)
+    unique, place = np.unique((index[0] * dim + index[1]) * dim + index[2], return_inverse=True)
+    a, b, c = unique // dim**2, unique // dim % dim, unique % dim
+    deviation = np.sqrt(np.array([1.0, 2.0, 6.0])[(a == b).astype(int) + (b == c)])
+    mean = (2 / math.pi) ** 1.5 * ((a == 0) & (b == 1) & (c == 2))
+    weight = np.where(first == second, 1.0, math.sqrt(2))
+    unfold = lambda values: values[place].reshape(dim, -1) * weight
+    own = np.diag((unfold(deviation) ** 2).sum(1))
+    noise, n, before, target = np.zeros((2, len(unique))), 0, (0.0, 0.0), dim**1.5
+    while True:
+        noise += math.sqrt((target - n) / 2) * deviation * generator.standard_normal(noise.shape)
+        n, half = target, target / 2
+        bins = (unfold(one + sign * half * mean) for one, sign in zip(noise, (1, -1), strict=True))
+        M = sum(T @ T.T - half * own for T in bins)
+        overlap = tensors.overlap(tensors.top(M, 3), 3)
+        if overlap >= level:
+            part = (level - before[1]) / (overlap - before[1]) if before[0] else 1.0
+            return float(n / (n / before[0]) ** (1 - part)) if before[0] else float(n)
+        before, target = (n, overlap), target * _GROWTH
+
+
 def measure_control(control: str, control_dim: int, control_samples: int, bins: int, seed: int) -> dict:
     """The overlap that a statistic of the given order has, of whatever order the labels are."""
     task, order, raw = CONTROLS[control]

@@ -133,6 +133,11 @@ def test_a_crossing_is_reported_or_said_to_be_missing():
     assert math.isnan(measure.measure_samples("cubic", 12, 8, 0.9999, 0)["samples"])
 
 
+def test_gaussian_tensors_need_what_the_spiked_matrix_says():
+    drawn = [measure.gaussian_samples(24, 0.5, seed) for seed in range(12)]
+    assert np.mean(drawn) == pytest.approx(expected.samples("sign", 24, 8, 0.5), rel=0.2)
+
+
 FLAWS = [
     (("slope", "cubic"), 1.3, "cubic", "not reproduced"),
     (("samples", "cubic", 1), 9000.0, "cubic", "not reproduced"),

@@ -1,34 +1,76 @@
-"""Laws with nothing fitted: the error of two layers, the span of two features (both ours)."""
+"""Laws with nothing fitted: errors of two layers and of a kernel, the span of two features (ours)."""
 
 import math
 
 import numpy as np
 from scipy.optimize import brentq
+from scipy.special import eval_gegenbauer
 
-from amembook.companions.hierarchy.features import LINK_NOISE
+from amembook.companions.hierarchy.features import LINK_NOISE, even_count
+from amembook.companions.hierarchy.fits import KERNEL_PENALTIES
 
 _DRAWS, _MOST, _CEILING = 40_000, 20, 60.0
 
 
-def correlation(ratio: float) -> float:
+def square_share(dim: float) -> float:
+    """v = d/(d + 6): the variance of (p² − 1)/√2 on the sphere, p = xᵀAx with A² ∝ I; 1 for a normal p."""
+    return 1.0 if math.isinf(dim) else dim / (dim + 6)
+
+
+def correlation(ratio: float, dim: float = math.inf) -> float:
     """ρ², of the feature that ridge regression finds from δD samples with the feature, from `ratio` = δ.
 
-    With x = 1 − ρ², signal s and noise v = 1 − s: x = 1/(1 + δ/(x + v/s)), D and n large.
+    With x = 1 − ρ², signal s and noise 1 − s: x = 1/(1 + δ/(x + (1 − s)/s)), D and n large. dim: of the sphere on
+    which p has its moments.
     """
-    noise = LINK_NOISE / (1 - LINK_NOISE)
+    noise = LINK_NOISE / (1 - LINK_NOISE) * square_share(dim)
     b = ratio + noise - 1
     return 1 - (-b + math.sqrt(b * b + 4 * noise)) / 2
 
 
-def layerwise_error(ratio: float) -> float:
-    """Relative error after n = ratio · D samples: 1 − (ρ² + ρ⁴)/2, as if the outer layer's samples were fresh."""
-    rho2 = correlation(ratio)
-    return 1 - (1 - LINK_NOISE) * rho2 - LINK_NOISE * rho2**2
+def layerwise_error(ratio: float, dim: float = math.inf) -> float:
+    """Relative error after n = ratio · D samples: 1 − (ρ² + ρ⁴)/2, as if the outer layer's samples were fresh.
+
+    At a finite dim 1 − (ρ² + v · vρ⁴/(1 − (1 − v)ρ⁴))/(1 + v): of the best quadratic function of ρp + noise, normal
+    and independent of p.
+    """
+    rho2, v = correlation(ratio, dim), square_share(dim)
+    signal = 1 / (1 + LINK_NOISE / (1 - LINK_NOISE) * v)
+    return 1 - signal * rho2 - (1 - signal) * v * rho2**2 / (1 - (1 - v) * rho2**2)
 
 
-def layerwise_ratio(level: float) -> float:
+def layerwise_ratio(level: float, dim: float = math.inf) -> float:
     """n/D at which that error is `level`."""
-    return float(brentq(lambda ratio: layerwise_error(ratio) - level, 1e-3, 1e5))
+    return float(brentq(lambda ratio: layerwise_error(ratio, dim) - level, 1e-3, 1e5))
+
+
+def kernel_error(n: float, dim: int, degree: int = 4) -> float:
+    """Relative error of the kernel (1 + ⟨x, x'⟩/d)^degree on n samples, at the best of the penalties that are tried.
+
+    Its harmonics of order k, B_k of them of eigenvalue λ_k, as if they were independent features: with κ from
+    n = Σ_k B_k λ_k/(λ_k + κ) + penalty/κ, Σ_k e_k (κ/(λ_k + κ))² over 1 − Σ_k B_k (λ_k/(λ_k + κ))²/n, where the target
+    has the shares e_k of its variance.
+    """
+    polynomials = lambda k: math.comb(dim + k - 1, k) if k >= 0 else 0
+    t, weights = np.polynomial.legendre.leggauss(200)
+    weights = weights * (1 - t * t) ** ((dim - 3) / 2)
+    order = (dim - 2) / 2
+    harmonics = [eval_gegenbauer(k, order, t) / eval_gegenbauer(k, order, 1.0) for k in range(degree + 1)]
+    lam = np.array([weights @ ((1 + t) ** degree * one) for one in harmonics]) / weights.sum()
+    count = np.array([polynomials(k) - polynomials(k - 2) for k in range(degree + 1)])
+    share, errors = np.zeros(degree + 1), []
+    share[[2, 4]] = 1 / (1 + square_share(dim)), 1 - 1 / (1 + square_share(dim))
+    for penalty in KERNEL_PENALTIES:
+        spent = lambda log, penalty=penalty: (count * lam / (lam + math.exp(log))).sum() + penalty / math.exp(log)
+        kappa = math.exp(brentq(lambda log, spent=spent: spent(log) - n, -60, 30))
+        kept = lam / (lam + kappa)
+        errors.append((share * (1 - kept) ** 2).sum() / (1 - count @ kept**2 / n))
+    return float(min(errors))
+
+
+def kernel_ratio(level: float, dim: int) -> float:
+    """n over C(d + 3, 4) at which that error is `level`."""
+    return float(brentq(lambda ratio: kernel_error(ratio * even_count(dim), dim) - level, 0.1, 2.0))
 
 
 def span_overlap(ratio: float, count: int, draws: int = 0) -> float:

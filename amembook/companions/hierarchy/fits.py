@@ -7,6 +7,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 _PENALTIES = 10.0 ** np.arange(-3, 3)
 _SPLIT = 0.8
+KERNEL_PENALTIES = (1e-5, 1e-3, 1e-2, 1e-1)
 _WIDTH, _REACH, _STEP = 120, 3.0, 1e-3
 
 
@@ -65,7 +66,7 @@ def kernel_error(X: np.ndarray, y: np.ndarray, tests: np.ndarray, truth: np.ndar
     dim = X.shape[1]
     K, cross = (1 + X @ X.T / dim) ** degree, (1 + tests @ X.T / dim) ** degree
     errors = []
-    for penalty in (1e-5, 1e-3, 1e-2, 1e-1):
+    for penalty in KERNEL_PENALTIES:
         weights = cho_solve(cho_factor(K + penalty * np.eye(len(y)), overwrite_a=True), y)
         errors.append(np.square(cross @ weights - truth).mean())
     return float(min(errors) / truth.var())

@@ -65,6 +65,24 @@ def test_the_error_of_two_layers_is_that_of_the_best_function_of_a_correlated_fe
     assert expected.layerwise_ratio(0.3) == pytest.approx(4.43, abs=0.01)
 
 
+def test_at_a_finite_dimension_it_is_that_of_a_feature_with_the_sphere_s_moments():
+    dim, generator = 8, np.random.default_rng(4)
+    p = (2 * generator.beta(dim / 4, dim / 4, 400_000) - 1) * math.sqrt((dim + 2) / 2)
+    assert np.square(p**2 - 1).mean() / 2 == pytest.approx(expected.square_share(dim), rel=0.01)
+    rho2 = expected.correlation(3.2, dim)
+    feature = math.sqrt(rho2) * p + math.sqrt(1 - rho2) * generator.standard_normal(len(p))
+    columns, y = np.c_[np.ones(len(p)), feature, feature**2], features.link(p)
+    left = y - columns @ np.linalg.lstsq(columns, y, rcond=None)[0]
+    assert left.var() / y.var() == pytest.approx(expected.layerwise_error(3.2, dim), rel=0.01)
+
+
+def test_the_kernel_s_error_is_that_of_its_harmonics():
+    errors = [measure.measure_kernel(8, [0.8, 1.3], seed)["error"] for seed in range(8)]
+    law = [expected.kernel_error(ratio * features.even_count(8), 8) for ratio in (0.8, 1.3)]
+    assert np.mean(errors, 0) == pytest.approx(law, abs=0.04)
+    assert expected.kernel_ratio(0.2, 400) == pytest.approx(0.6, abs=0.03)
+
+
 def test_the_law_of_the_span_is_that_of_gaussian_features():
     count = 200
     for ratio in (4.0, 8.0):

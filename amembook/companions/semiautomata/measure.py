@@ -71,7 +71,7 @@ def measure_words(learn_states: int, letters: int, turn: float, level: float, se
     C, before, share, last = 0, 0, 0.0, 0.0
     while n < _MOST * law:
         C = C + count_words(P, n - before, length, generator)
-        share = _right(C, P, length)
+        share = right_letters(C, P, length)
         if share >= level:
             break
         before, last, n = n, share, int(np.ceil(_GROWTH * n))
@@ -116,7 +116,7 @@ def word_length(n_states: int, turn: float) -> int:
     return 1 + round(turn * (n_states - 1))
 
 
-def _right(C: np.ndarray, P: np.ndarray, length: int) -> float:
+def right_letters(C: np.ndarray, P: np.ndarray, length: int) -> float:
     """Share of letters told rightly by counts, their mean replaced by what it is for many letters."""
     letters, n = P.shape
     scale = C.sum() / letters
