@@ -60,9 +60,10 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     """Of the parts that were measured. built: the network by hand makes no error, with one layer less it knows nothing.
     easy: all hops are learnt, 1, 2, 4 in this order. alone: the k-hop alone is right less often at its end than with
     the easy hops, though it had more steps. muon: the same by Muon. transformer: the same of an ordinary transformer.
-    dense: samples as the law says, and as its expansion, 2 log(kN)/log N and a constant. sparse: shares of places as the law says, and not as if keys were independent.
-    muon_sparse: a polar step finds more of them. correlation: the mean square, counted, is (N − 1)^(−2k).
-    doubling: with all hops twice the k takes less than twice the steps. shortest: alone, the 2-hop is right more often.
+    dense: samples as the law says, and as its expansion, 2 log(kN)/log N and a constant. sparse: shares of places as
+    the law says, and not as if keys were independent. muon_sparse: a polar step finds more of them.
+    correlation: the mean square, counted, is (N − 1)^(−2k). doubling: with all hops twice the k takes less than twice
+    the steps. shortest: alone, the 2-hop is right more often.
     """
     claims = {"networks": _networks, "step": _step, "count": _count, "growth": _growth}
     return claims_by_part(config, measured, predicted, claims)
