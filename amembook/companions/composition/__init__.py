@@ -147,7 +147,7 @@ EXPERIMENT = Experiment(
         ),
         "cpu": CompositionConfig(),
         "share": CompositionConfig(parts=("step",), dense_repeats=1000, sparse_repeats=200, seeds=8, first_seed=6628),
-        "growth": CompositionConfig(parts=("count", "growth"), seeds=10, first_seed=65_000),
+        "growth": CompositionConfig(parts=("count", "growth"), seeds=6, first_seed=65_000),
     },
     grids=grids,
     summarise=summarise,

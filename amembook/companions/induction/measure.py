@@ -96,7 +96,8 @@ def train_head(
 ) -> list[dict]:
     """Full-batch gradient descent where all tokens of a sequence are different: one sequence a length says all.
 
-    By step: the loss, and whether a first trigger two places before all of training is found at every length (1.0).
+    By step the loss, and of the last one whether a first trigger two places before all of training is found at every
+    length (1.0).
     """
     lengths, n = training.lengths, len(training.lengths)
     total, place = 2 * lengths[:, None], np.arange(1, 2 * lengths.max() + 1)
@@ -116,7 +117,7 @@ def train_head(
         pull = attention * (pull - (attention * pull).sum(1, keepdims=True))
         pull *= value_scale * training.shares[:, None]
         A = A + lr * queries.T @ np.concatenate([(pull * right).sum(1, keepdims=True), scale * pull], 1)
-        history[-1]["head"] = float(_finds(queries @ A, lengths, scale))
+    history[-1]["head"] = float(_finds(queries @ A, lengths, scale))
     return history
 
 
