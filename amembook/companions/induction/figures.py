@@ -79,9 +79,10 @@ def samples_figure(record: dict) -> Figure:
     return figure
 
 
-def cost_figure(record: dict) -> Figure:
+def cost_figure(record: dict, exact: dict) -> Figure:
     """Mean tokens of a training sequence that give accuracy 0.99 elsewhere, by the power of l that q is proportional
-    to; beside each point the number of lengths."""
+    to; beside each point the number of lengths. Lines: the least of any shares of all sequences, solid, and its closed
+    form, dashed."""
     config, measured = record["config"], record["measured"]
     figure, (axis,) = new_axes()
     tokens = np.array(measured["cost_draws"], dtype=float)
@@ -91,6 +92,15 @@ def cost_figure(record: dict) -> Figure:
         axis.annotate(
             f"{count:g} lengths", (power, height), (0, 15), textcoords="offset points", ha="center", fontsize=10
         )
+    first, scale = (
+        exact["config"][f"least_{key}"].index(config[own])
+        for key, own in (("lengths", "first_length"), ("scales", "cost_scale"))
+    )
+    axis.axhline(exact["measured"]["least"]["tokens"][first][scale], color=GREY, lw=1.2, label="least of any shares")
+    axis.axhline(
+        exact["predicted"]["least"]["cheapest"][first][scale], color=GREY, lw=1.2, ls="--", label="closed form"
+    )
+    axis.legend(loc="upper center")
     axis.margins(0.15)
     frame(axis, "power $s$ in $q_l\\propto l^s$", "mean tokens of a sequence")
     return figure
