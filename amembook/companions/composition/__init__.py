@@ -71,7 +71,7 @@ class CompositionConfig(Config):
     growth_ks: Annotated[tuple[int, ...], each(_check_power)] = (2, 4, 8, 16)
     growth_things: Things = (3, 5)
     alone_ks: Annotated[tuple[int, ...], each(_check_power)] = (2, 4)
-    alone_things: Things = (3, 5)
+    alone_things: Things = (3,)
     parts: Annotated[tuple[str, ...], some_of(*PARTS)] = PARTS
     seeds: Count = 5
     first_seed: Natural = 0
@@ -155,6 +155,6 @@ EXPERIMENT = Experiment(
     unseen_from=3000,
     added={
         "parts": ("networks", "step"), "growth_ks": (2, 4, 8, 16), "growth_things": (3, 5), "alone_ks": (2, 4),
-        "alone_things": (3, 5),
+        "alone_things": (3,),
     },
 )  # fmt: skip
