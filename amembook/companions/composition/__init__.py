@@ -69,7 +69,7 @@ class CompositionConfig(Config):
     net_layers: Count = 4
     net_lr: Positive = 2e-3
     growth_ks: Annotated[tuple[int, ...], each(_check_power)] = (2, 4, 8, 16)
-    growth_things: Things = (3, 5)
+    growth_things: Things = (3,)
     alone_ks: Annotated[tuple[int, ...], each(_check_power)] = (2, 4)
     alone_things: Things = (3,)
     parts: Annotated[tuple[str, ...], some_of(*PARTS)] = PARTS
@@ -154,7 +154,7 @@ EXPERIMENT = Experiment(
     judge=judge,
     unseen_from=3000,
     added={
-        "parts": ("networks", "step"), "growth_ks": (2, 4, 8, 16), "growth_things": (3, 5), "alone_ks": (2, 4),
+        "parts": ("networks", "step"), "growth_ks": (2, 4, 8, 16), "growth_things": (3,), "alone_ks": (2, 4),
         "alone_things": (3,),
     },
 )  # fmt: skip
