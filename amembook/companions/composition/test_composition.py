@@ -125,7 +125,7 @@ FLAWS = [
     (("built", "all", 2, 3), 0.99, "built", "not reproduced"),
     (("square", 2), 0.1, "correlation", "not reproduced", "growth"),
     (("growth", "steps", 0, 0, 1), [400.0] * 6, "doubling", "not reproduced", "growth"),
-    (("by_k", "accuracy", 0, 1), [1.0] * 6, "shortest", "not reproduced", "growth"),
+    (("by_k", "accuracy", 0, 0), [0.2] * 6, "shortest", "not reproduced", "growth"),
     (("needed", 3), 9.0, "dense", "not reproduced"),
     (("share", "sgd", 1, 2), 0.1, "sparse", "not reproduced"),
     (("share", "sgd", 0, 0), 0.2184, "sparse", "not reproduced", "share"),
