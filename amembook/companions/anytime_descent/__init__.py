@@ -10,6 +10,7 @@ in closed form is met to 10⁻⁶, a certificate, whose own gap is 10⁻⁸ of d
 held to the family at its bounces: elsewhere its worst function need not be in it. No law is known of Muon's steps.
 """
 
+import itertools
 import math
 from dataclasses import dataclass
 from functools import partial
@@ -32,19 +33,20 @@ from amembook.run.base import (
     Several,
     draws,
     slope,
+    some_of,
     standard_error,
 )
 from amembook.run.claims import EXPONENT, RATIO, check, count_band, equivalence, numbers
 from amembook.run.studies import headline
-from amembook.run.study import above
+from amembook.run.study import above, by_part, claims_by_part
 from amemlib.checks import check_count
 
 FIRST_TIME = 16  # from which stopping time on an exponent is fitted
 EXACT = 1e-6  # relative error of a worst case in closed form
 PROOF = 1e-5  # what may lie between a certificate and the closed form, relative
 
-SCHEDULES = ("constant", "dynamic", "silver", "anytime")
-"""All rates one; single steps joined; the silver schedule; silver blocks joined."""
+PARTS = ("worst", "memory")
+"""Worst cases and certificates; runs on the memory."""
 
 
 @dataclass(frozen=True)
@@ -62,29 +64,37 @@ class AnytimeConfig(Config):
     memory_levels: Annotated[int, partial(check_count, least=3)] = 8  # trained for 2^memory_levels − 1 steps
     factors: Counts = (1, 2, 4, 6, 8, 10, 12, 14)  # powers of two that multiply the memory's certified rate
     muon_rates: Positives = (0.25, 1.0, 2.0, 4.0, 8.0, 16.0)
+    parts: Annotated[tuple[str, ...], some_of(*PARTS)] = PARTS
     seeds: Count = 5
     first_seed: Natural = 0
 
 
 def grids(config: AnytimeConfig) -> dict[str, Grid]:
-    """Worst cases by schedule; certificates by schedule and T; random functions and the memory by seed."""
+    """Of the parts: worst cases by schedule, certificates by schedule and T, random functions; the memory by seed."""
     seeds = {"seed": draws(config)}
-    names = {"schedule": SCHEDULES}
+    memory = {"memory": Grid(measure.measure_memory, seeds)}
+    if "worst" not in config.parts:
+        return memory
+    names = {"schedule": steps.SCHEDULES}
     # c = 1 has bounces within a dozen steps, which c = 5 has not
     cases = {name: {"schedule": name} for name in ("silver", "anytime")}
     cases |= {"one repeat": {"schedule": "anytime", "repeats": 1.0}}
-    steps = range(1, config.certified + 1)
-    return {
+    worst = {
         "family": Grid(measure.measure_family, names),
-        "certificate": Grid(measure.measure_certificate, {"case": cases, "n_steps": steps}),
+        "certificate": Grid(measure.measure_certificate, {"case": cases, "n_steps": range(1, config.certified + 1)}),
         "random": Grid(measure.measure_random, seeds),
-        "memory": Grid(measure.measure_memory, seeds),
     }
+    return worst | memory if "memory" in config.parts else worst
 
 
 def summarise(config, results: Results) -> tuple[dict, dict]:
     """By schedule: worst cases and envelopes at `times`, their exponents, silver's bounces. By case: certificates.
-    By method on the memory: mean loss and items by number of steps, and steps to nine tenths of the items."""
+    By method on the memory: mean loss and items by number of steps, the items of every draw in the end,
+    and steps to nine tenths of the items."""
+    return by_part(config, results, {"worst": _read_worst, "memory": _read_memory})
+
+
+def _read_worst(config, results: Results) -> tuple[dict, dict]:
     times = steps.checkpoints(2**config.levels)
     names = results.grids["family"].axes["schedule"]
     measured = {"times": times, "worst": {}, "envelope": {}, "exponent": {}, "bounces": {}, "above": {}}
@@ -104,17 +114,22 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     measured["least"] = min(read["multiplier"].min(), read["eigenvalue"].min())
     measured["flow"] = read["flow"].max()
     measured["random"] = results.array("random", "above").max()
+    return measured, predicted
 
+
+def _read_memory(config, results: Results) -> tuple[dict, dict]:
+    measured, last = {}, {}
     draws = list(results.draws["memory"])
     for key in ("loss", "items", "needed"):
         runs = {name: np.array([draw[key][name] for draw in draws], dtype=float) for name in draws[0][key]}
         measured[key] = {name: values.mean(0) for name, values in runs.items()}
         measured[f"{key}_error"] = {name: standard_error(values, 0) for name, values in runs.items()}
-        if key == "loss":
-            last = {name: values[:, -1] for name, values in runs.items()}
-    others = ("silver", "anytime")
-    measured["same_sum"] = {name: last[name] / last[f"same-{name}"] for name in others}
-    measured["same_number"] = {name: last[name] / last["constant"] for name in others}
+        if key != "needed":
+            last[key] = {name: values[:, -1] for name, values in runs.items()}
+    others, loss = ("dynamic", "silver", "anytime"), last["loss"]
+    measured["last_items"] = {name: last["items"][name] for name in steps.SCHEDULES}
+    measured["same_sum"] = {name: loss[name] / loss[f"same-{name}"] for name in others}
+    measured["same_number"] = {name: loss[name] / loss["constant"] for name in others}
     # steps to nine tenths, the best rate of each draw
     best = {}
     for label, own in (("sgd", "rate "), ("polar", "muon ")):
@@ -124,16 +139,21 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
         best[label] = np.where(np.isinf(least), np.nan, least)
     measured["best"], measured["ratio"] = best, best["sgd"] / best["polar"]
     measured["looseness"] = results.array("memory", "looseness").mean()
-    return measured, predicted
+    return measured, {}
 
 
 def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     """envelope: the joined blocks' envelope is the closed form, whose exponent is the paper's second; nothing is
     random. certificate: no smooth convex function is worse, and no random function of one variable. plain: constant and
     dynamic steps fall as 1/T, silver's bounces not at all, in closed form too. sums: on the memory a schedule does what
-    constant steps of the same sum do. muon: polar steps need fewer steps than gradient descent at its best rate.
+    constant steps of the same sum do. ahead: silver has most items, then joined blocks, single steps joined and
+    constant steps. muon: polar steps need fewer steps than gradient descent at its best rate.
     """
-    exponent, draws = measured["exponent"], config.seeds
+    return claims_by_part(config, measured, predicted, {"worst": _worst, "memory": _memory})
+
+
+def _worst(config, measured: dict, predicted: dict) -> dict[str, dict]:
+    exponent = measured["exponent"]
     closed = np.abs(measured["envelope"]["anytime"] / predicted["envelope"]["anytime"] - 1).max() / EXACT
     far = abs(exponent["anytime"] - predicted["limit"]) / EXPONENT
     verdicts = {"envelope": check(max(closed, far), 1, name="distance from closed form and exponent over their bounds")}
@@ -147,13 +167,20 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
 
     bounces = np.abs(measured["bounces"]["silver"] / predicted["bounce"] - 1).max() / EXACT
     far = [abs(exponent[name] - law) for name, law in (("constant", -1), ("dynamic", -1), ("silver", 0))]
-    verdicts["plain"] = check(max(bounces, max(far) / EXPONENT), 1, name="distances over their bounds")
+    return verdicts | {"plain": check(max(bounces, max(far) / EXPONENT), 1, name="distances over their bounds")}
 
+
+def _memory(config, measured: dict, predicted: dict) -> dict[str, dict]:
     sums, number = (np.array(list(measured[key].values())) for key in ("same_sum", "same_number"))
     rivals = {"the number of steps counts": sums.mean(1) / number.mean(1)}
     held_to = {"law": 1, "band": count_band(config.dim), "at": list(measured["same_sum"]), "rivals": rivals}
     name, error = "loss over that of constant steps of the same sum,", standard_error(sums)
-    verdicts["sums"] = equivalence(numbers(name, sums.mean(1), error, draws, **held_to))
+    verdicts = {"sums": equivalence(numbers(name, sums.mean(1), error, config.seeds, **held_to))}
+    # the first record kept no draws of items
+    if items := measured.get("last_items"):
+        order = ("constant", "dynamic", "anytime", "silver")
+        more = {f"{high} less {low}": items[high] - items[low] for low, high in itertools.pairwise(order)}
+        verdicts["ahead"] = above("items in the end,", more)
     return verdicts | {"muon": above("steps of gradient descent over Muon's", measured["ratio"], limit=1, scale=RATIO)}
 
 
@@ -166,9 +193,11 @@ EXPERIMENT = Experiment(
             muon_rates=(1.0,), seeds=2,
         ),
         "cpu": AnytimeConfig(),
+        "memory": AnytimeConfig(parts=("memory",), seeds=20, first_seed=65_100),
     },
     grids=grids,
     summarise=summarise,
     judge=judge,
     unseen_from=3000,
+    added={"parts": PARTS},
 )  # fmt: skip

@@ -54,7 +54,7 @@ def memory_figure(record: dict) -> Figure:
     config, measured = record["config"], record["measured"]
     figure, axes = new_axes(2, sharey=True)
     times = 2 ** np.arange(1, config["memory_levels"] + 1) - 1
-    within = {name: _NAMES[name] for name in ("constant", "silver", "anytime")} | {"nesterov": "Nesterov"}
+    within = {name: _NAMES[name] for name in ("constant", "dynamic", "anytime", "silver")} | {"nesterov": "Nesterov"}
     for name, label in within.items():
         items, error = measured["items"][name], np.array(measured["items_error"][name])
         points(axes[0], times, items, _LOOKS[name]._replace(label=label), error=error, ls="-", lw=0.8)

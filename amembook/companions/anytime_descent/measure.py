@@ -95,8 +95,8 @@ def measure_memory(
     lipschitz = float(largest * torch.cdist(U, U).square().max() / 4)
     centred = U - U.mean(0)
     at_zero = float(largest * torch.linalg.eigvalsh(centred.T @ centred / n_items)[-1])
-    plans = {name: steps.schedule_of(name, n_steps, repeats) for name in ("constant", "silver", "anytime")}
-    plans |= {f"same-{name}": np.full(n_steps, plans[name].mean()) for name in ("silver", "anytime")}
+    plans = {name: steps.schedule_of(name, n_steps, repeats) for name in steps.SCHEDULES}
+    plans |= {f"same-{name}": np.full(n_steps, plans[name].mean()) for name in steps.SCHEDULES[1:]}
     plans |= {f"rate 2^{k}": np.full(n_steps, 2.0**k) for k in factors}
     names = [*plans, "nesterov", *(f"muon {rate:g}" for rate in muon_rates)]
     descent = len(plans)

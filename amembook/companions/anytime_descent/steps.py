@@ -12,6 +12,8 @@ SILVER = 1 + math.sqrt(2)
 """ρ."""
 EXPONENT = 2 * math.log2(SILVER) / (1 + math.log2(SILVER))
 """ϑ = 1.119 of the paper's second version."""
+SCHEDULES = ("constant", "dynamic", "silver", "anytime")
+"""All rates one; single steps joined; the silver schedule; silver blocks joined."""
 
 
 def join(left: float, right: float) -> float:

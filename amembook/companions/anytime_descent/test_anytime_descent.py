@@ -154,4 +154,7 @@ FLAWS = [
     (("same_sum", "silver", 0), 0.9, "sums", "undecided"),
     (("same_sum", "silver"), [0.8] * 5, "sums", "not reproduced"),
     (("ratio",), [0.5] * 5, "muon", "not reproduced"),
+    (("same_sum", "dynamic"), [0.8] * 20, "sums", "not reproduced", "memory"),
+    (("ratio",), [0.5] * 20, "muon", "not reproduced", "memory"),
+    (("last_items", "dynamic"), [60.0] * 20, "ahead", "not reproduced", "memory"),
 ]

@@ -1,4 +1,4 @@
-"""Pictures of the study: the staircase of hops, correlations, samples of one step, one answer a sample."""
+"""Pictures of the study: the staircase of hops, steps by k, samples of one step, one answer a sample."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -10,8 +10,8 @@ _BY = {"adam": "Adam", "muon": "Muon"}
 
 
 def staircase_figure(record: dict) -> Figure:
-    """Left: the step at which each hop was learnt, by N, on a mixture, and the accuracy of the k-hop alone. Right: the
-    same of the ordinary transformer, one line a draw."""
+    """Left: the step at which each hop was learnt, by N, on a mixture. Right: the same of the ordinary transformer, one
+    line a draw."""
     config, measured = record["config"], record["measured"]
     figure, axes = new_axes(2)
     learnt = arrays(measured["easy"]["learnt"])
@@ -58,21 +58,30 @@ def regimes_figure(record: dict) -> Figure:
     return figure
 
 
-def correlation_figure(record: dict) -> Figure:
-    """Mean squared correlation of two k-fold compositions by k, on (N − 1)^(−2k); dashed: N^(−2k). Two standard
-    errors."""
-    measured = record["measured"]
-    figure, (axis,) = new_axes()
-    sizes = np.array(measured["square_sizes"])
-    square, error = arrays(measured["square"]), arrays(measured["square_error"])
-    for look, N in series(sorted(set(sizes[:, 1].tolist())), "$N = {}$"):
-        here = sizes[:, 1] == N
-        k = sizes[here, 0]
-        points(axis, k, square[here], look, error=error[here], law=(N - 1.0) ** (-2 * k))
-        axis.plot(k, float(N) ** (-2 * k), "--", color=look.colour, lw=0.8)
-    axis.set_xticks(sorted(set(sizes[:, 0].tolist())))
-    frame(axis, "number of permutations $k$", "mean squared correlation", log="y")
-    name_lines(axis)
+def growth_figure(record: dict) -> Figure:
+    """Left: steps until all hops are learnt, by k, on a mixture (solid) and a curriculum (dashed), with two standard
+    errors. Right: accuracy of the k-hop alone at the end, one point a draw; dotted: chance."""
+    config, measured = record["config"], record["measured"]
+    figure, axes = new_axes(2)
+    ks, grown = config["growth_ks"], arrays(measured["growth"]["steps"])
+    for name, dash, by_things in zip(("mixture", "curriculum"), ("-", "--"), grown, strict=True):
+        for (look, N), steps in zip(series(config["growth_things"], ""), by_things, strict=True):
+            look = look._replace(label=f"{name}, $N={N}$")
+            points(axes[0], ks, steps, look, ls=dash, lw=0.8)
+    frame(axes[0], "$k$", "steps", "all hops", log="x", base=2, zero=True)
+    _hops(axes[0], ks)
+    axes[0].legend()
+    shares = arrays(measured["by_k"]["accuracy"])
+    for place, (look, N) in enumerate(series(config["alone_things"], "$N = {}$")):
+        for k, (hop, draws) in enumerate(zip(config["alone_ks"], shares[place], strict=True)):
+            named = {"label": look.label} if k == 0 else {}
+            x = hop * 2 ** (0.2 * (place - (len(shares) - 1) / 2) + np.linspace(-0.06, 0.06, len(draws)))
+            axes[1].plot(x, draws, look.marker, color=look.colour, alpha=0.7, **named)
+        axes[1].axhline(1 / N, color=look.colour, lw=1, ls=":")
+    frame(axes[1], "$k$", "right answers at the end", "the $k$-hop alone", log="x", base=2, zero=True)
+    _hops(axes[1], config["alone_ks"])
+    axes[1].set_xlim(config["alone_ks"][0] / 1.4, config["alone_ks"][-1] * 1.4)
+    axes[1].legend(loc="center right")
     return figure
 
 

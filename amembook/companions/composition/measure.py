@@ -1,7 +1,8 @@
-"""What the study measures: the built network, correlations of functions, samples that one step needs, training."""
+"""What the study measures: the built network, correlations, counted, samples that one step needs, training."""
 
 import itertools
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 import torch
@@ -23,20 +24,20 @@ def measure_built(k: int, n_things: int, n_samples: int, seed: int) -> dict:
     return {"all": shares[1], "one less": shares[0], "layers": len(written)}
 
 
-def measure_correlation(k: int, n_things: int, n_pairs: int, n_inputs: int, seed: int) -> dict:
-    """Of random pairs of tuples: the mean square of the correlation of their compositions, without bias, as the product
-    of its estimates from two independent halves of the inputs."""
-    generator = np.random.default_rng([seed, k, n_things, 11])
-    tuples = permutations.sample_permutations(2 * n_pairs, k, n_things, generator).reshape(2, n_pairs, k, n_things)
-    rows, halves = np.arange(n_pairs)[:, None], []
-    for _ in range(2):
-        at = np.broadcast_to(generator.integers(n_things, size=(n_pairs, n_inputs)), (2, n_pairs, n_inputs))
-        for i in range(k):
-            sigma = permutations.sample_permutations(n_pairs, n_inputs, n_things, generator)
-            moved = [one[:, i][rows, place] for one, place in zip(tuples, at, strict=True)]
-            at = np.stack([np.take_along_axis(sigma, one[..., None], 2)[..., 0] for one in moved])
-        halves.append(((at[0] == at[1]).mean(1) - 1 / n_things) / (1 - 1 / n_things))
-    return {"square": float((halves[0] * halves[1]).mean())}
+def exact_correlation(k: int, n_things: int) -> dict:
+    """The mean square of the correlation of compositions, by counting: of every tuple with the identities, over all
+    given permutations and all starts. (Of two tuples: with π'_i moved into σ_i nothing changes.)"""
+    group = np.array(list(itertools.permutations(range(n_things))), dtype=np.int8)
+    tuples = np.array(list(itertools.product(range(len(group)), repeat=k)))
+    given = group[tuples]  # also all σ: (tuples, k, N)
+    rows, squares = np.arange(len(tuples))[:, None], []
+    start = np.broadcast_to(np.arange(n_things), (len(tuples), n_things))
+    ends = lambda pi: reduce(lambda at, i: given[:, i][rows, group[pi[i]][at]], range(k), start)
+    own = ends(np.full(k, 0))
+    for pi in tuples:
+        alike = int((ends(pi) == own).sum())
+        squares.append((n_things * alike - own.size) ** 2)
+    return {"square": sum(squares) / (len(squares) * ((n_things - 1) * own.size) ** 2)}
 
 
 def measure_dense(k: int, n_things: int, n_repeats: int, seed: int) -> dict:

@@ -50,6 +50,11 @@ def test_correlations_are_products_of_characters_over_all_inputs():
     assert np.allclose(spectrum[spectrum > 1e-9], (N - 1.0) ** (-2 * k))
 
 
+def test_the_mean_square_is_counted_and_follows_from_fixed_points():
+    for k, N in ((1, 3), (2, 3), (3, 3), (1, 4), (2, 4)):
+        assert measure.exact_correlation(k, N)["square"] == pytest.approx(expected.mean_square(k, N), rel=1e-12)
+
+
 def test_the_counts_are_the_gradient_at_uniform_attention():
     k, N = 2, 3
     sigma, pi = draw(k, N, 2, n=6), draw(k, N, 3)[0]
@@ -118,7 +123,9 @@ def test_the_right_key_is_alone_unless_a_key_of_another_block_held_every_answer(
 
 FLAWS = [
     (("built", "all", 2, 3), 0.99, "built", "not reproduced"),
-    (("square", 2), 0.1, "correlation", "not reproduced"),
+    (("square", 2), 0.1, "correlation", "not reproduced", "growth"),
+    (("growth", "steps", 0, 0, 1), [400.0] * 6, "doubling", "not reproduced", "growth"),
+    (("by_k", "accuracy", 0, 0), [0.2] * 6, "shortest", "not reproduced", "growth"),
     (("needed", 3), 9.0, "dense", "not reproduced"),
     (("share", "sgd", 1, 2), 0.1, "sparse", "not reproduced"),
     (("share", "sgd", 0, 0), 0.2184, "sparse", "not reproduced", "share"),

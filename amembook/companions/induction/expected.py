@@ -3,12 +3,14 @@
 All of it is derived in the chapter `induction`; nothing is fitted.
 """
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float
+from scipy.optimize import linprog
 
-from amembook.companions.induction.sequences import Pretraining, power_lengths
+from amembook.companions.induction.sequences import Pretraining, new_places, power_lengths
 
 _LOW, _HIGH, _HALVINGS = 0.2, 8.0, 14
 
@@ -49,6 +51,43 @@ def fewest_lengths(first: int, power: float, scale: float) -> int:
     while scale**4 * power_lengths(first, count, power).max_sum >= 1:
         count += 1
     return count
+
+
+def cheapest(first: int, ratio: float) -> Pretraining:
+    """Of all distributions on lengths from `first` on with R ≤ ratio the one with the least mean cost, whatever grows
+    with the length: q_l ∝ l on the ⌊1/ratio⌋ shortest lengths, and on the next what is left of 1/ratio times l."""
+    whole = math.floor(1 / ratio + 1e-9)
+    lengths = np.arange(first, first + whole + 1)
+    weights = lengths * np.append(np.ones(whole), max(1 / ratio - whole, 0))
+    return Pretraining(lengths, weights / weights.sum())
+
+
+def head_margins(first: int, count: int, n_tokens: int, scale: float) -> Float[np.ndarray, "M n"]:
+    """Linear forms in the shares q of `count` lengths from `first` on, all positive if and only if after a step on all
+    sequences the head wins at each of them, wherever no trigger stood: its score less that of every other place."""
+    lengths = np.arange(first, first + count)
+    even = Pretraining(lengths, np.full(count, 1 / count))
+    token, before, place = np.split(count * population_moments(even, n_tokens), [n_tokens + 1, 2 * n_tokens + 2], 1)
+    rows = []
+    for at, length in enumerate(lengths.tolist()):
+        weights = (1 + scale**2 * (np.arange(count) == at))[:, None]
+        for trigger in new_places(length, lengths):
+            # noise is all token 0, which no score tells from other noise; the answer is token 1
+            tokens = np.zeros(2 * length, dtype=int)
+            tokens[trigger], tokens[[trigger - 1, -1]] = 1, n_tokens
+            scores = token[:, tokens] + scale**2 * place[:, : 2 * length]
+            scores[:, 1:] += before[:, tokens[:-1]]
+            rows.append((weights * (scores[:, [trigger]] - np.delete(scores, trigger, 1))).T)
+    return np.concatenate(rows)
+
+
+def least_tokens(first: int, count: int, n_tokens: int, scale: float) -> tuple[float, float]:
+    """The least mean number of tokens of any shares of `count` lengths with which the head wins everywhere, by linear
+    programming, and the max-sum ratio of these shares."""
+    margins = head_margins(first, count, n_tokens, scale)
+    lengths, none = np.arange(first, first + count), np.zeros(len(margins))
+    best = linprog(2.0 * lengths, -margins, none, np.ones((1, count)), [1], bounds=(0, None), method="highs")
+    return float(best.fun), Pretraining(lengths, best.x).max_sum
 
 
 def mean_length(training: Pretraining) -> float:

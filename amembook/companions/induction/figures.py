@@ -56,7 +56,8 @@ def muon_figure(record: dict) -> Figure:
 
 def samples_figure(record: dict) -> Figure:
     """Left: critical scale by sample size, one point a draw, on the ratio of the samples themselves (line: their mean)
-    and that of all sequences (dotted). Right: by training step, one line a draw, between R^(−1/4) and n^(1/4)."""
+    and that of all sequences (dotted). Right: by training step, a thin line a draw, and the mean, between
+    R^(−1/4) and n^(1/4)."""
     config, measured = record["config"], record["measured"]
     figure, axes = new_axes(2)
     critical, own = (np.array(measured["samples"][key], dtype=float) for key in ("critical", "max_sum"))
@@ -68,20 +69,20 @@ def samples_figure(record: dict) -> Figure:
     axes[0].legend(loc="lower right")
     steps = np.array(config["train_steps"], dtype=float)
     trained, ratios = (np.array(measured["training"][key], dtype=float) for key in ("critical", "max_sum"))
-    for k, (draw, ratio) in enumerate(zip(trained, ratios, strict=True)):
-        named = {"label": look.label} if k == 0 else {}
-        axes[1].plot(steps, draw, look.marker + "-", color=look.colour, lw=0.8, **named)
-        named = {"label": "$R^{-1/4}$"} if k == 0 else {}
-        axes[1].plot(steps[:1] / 1.6, [ratio**-0.25], "_", color=GREY, ms=12, mew=1.5, **named)
+    axes[1].plot(steps, trained.T, color=look.colour, lw=0.6, alpha=0.25)
+    axes[1].plot(np.full(len(ratios), steps[0] / 1.6), ratios**-0.25, "_", color=GREY, ms=12, alpha=0.4)
+    axes[1].plot([], [], "_", color=GREY, ms=12, label="$R^{-1/4}$")
+    points(axes[1], steps, trained.T, look._replace(label="mean"), ls="-", lw=1.4)
     axes[1].axhline(config["train_lengths"] ** 0.25, color=GREY, lw=1, ls=":", label="$n^{1/4}$")
     frame(axes[1], "gradient steps", "", "training", log="x")
     axes[1].legend(loc="lower right")
     return figure
 
 
-def cost_figure(record: dict) -> Figure:
+def cost_figure(record: dict, exact: dict) -> Figure:
     """Mean tokens of a training sequence that give accuracy 0.99 elsewhere, by the power of l that q is proportional
-    to; beside each point the number of lengths."""
+    to; beside each point the number of lengths. Lines: the least of any shares of all sequences, solid, and its closed
+    form, dashed."""
     config, measured = record["config"], record["measured"]
     figure, (axis,) = new_axes()
     tokens = np.array(measured["cost_draws"], dtype=float)
@@ -91,6 +92,15 @@ def cost_figure(record: dict) -> Figure:
         axis.annotate(
             f"{count:g} lengths", (power, height), (0, 15), textcoords="offset points", ha="center", fontsize=10
         )
+    first, scale = (
+        exact["config"][f"least_{key}"].index(config[own])
+        for key, own in (("lengths", "first_length"), ("scales", "cost_scale"))
+    )
+    axis.axhline(exact["measured"]["least"]["tokens"][first][scale], color=GREY, lw=1.2, label="least of any shares")
+    axis.axhline(
+        exact["predicted"]["least"]["cheapest"][first][scale], color=GREY, lw=1.2, ls="--", label="closed form"
+    )
+    axis.legend(loc="upper center")
     axis.margins(0.15)
     frame(axis, "power $s$ in $q_l\\propto l^s$", "mean tokens of a sequence")
     return figure

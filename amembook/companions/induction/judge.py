@@ -6,14 +6,26 @@ from amembook.companions.induction.expected import fewest_lengths
 from amembook.companions.induction.measure import MAPS
 from amembook.run.base import Results, slope, slope_error, standard_error
 from amembook.run.claims import DIFFERENCE, EXPONENT, SIZES, equivalence, numbers, order
+from amembook.run.study import above, by_part, claims_by_part
 
 SAFE, LOST = 0.8, 1.5  # below and above what g⁴ R the accuracy elsewhere is compared
 FOURTH = (1 + SIZES) ** 4 - 1
+FEWEST_LATE = 20  # draws from which on the transition after many steps is judged by order
+
+
+PARTS = ("step", "few", "exact")
+"""One step on many sequences; on few, and many steps; what is computed of all sequences."""
 
 
 def summarise(config, results: Results) -> tuple[dict, dict]:
-    """measured: `critical[map][seen or unseen]` by shape, with errors; `accuracy`, (shapes, scales); `samples` and
-    `training` by draw; `cost` by power. predicted: critical scales of all sequences, R and its rivals by shape."""
+    """Of the parts that were measured. measured: `critical[map][seen or unseen]` by shape, with errors; `accuracy`,
+    (shapes, scales); `cost` by power; `samples`, `training` by draw; of all sequences `far`, (first lengths, shapes),
+    and `least`, (first lengths, scales). predicted: critical scales of all sequences, R and its rivals by shape; costs
+    in closed form."""
+    return by_part(config, results, {"step": _read_step, "few": _read_few, "exact": _read_exact})
+
+
+def _read_step(config, results: Results) -> tuple[dict, dict]:
     grid = results.grids["transition"]
     measured = {"shapes": [list(shape.values()) for shape in grid.axes["shape"].values()]}
     predicted = {key: results.array("expected", key) for key in ("max_sum", "largest", "count")}
@@ -24,14 +36,31 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     measured["accuracy"] = results.array("transition", "accuracy").mean(1)
     for part in (measured, predicted):
         part["exponent"] = slope(predicted["max_sum"], part["critical"]["sgd"]["seen"])
-    ratios = {grid: results.array(grid, "max_sum") for grid in ("samples", "training")}
-    measured["samples"] = {"critical": results.array("samples", "sgd", "seen"), "max_sum": ratios["samples"]}
     measured["cost"] = {key: results.array("cost", key).mean(1) for key in ("count", "tokens")}
     measured["cost_draws"] = results.array("cost", "tokens")
     fewest = [fewest_lengths(config.first_length, power, config.cost_scale) for power in config.cost_powers]
     predicted["cost"] = {"count": fewest}
-    measured["training"] = {"critical": results.array("training", "sgd"), "max_sum": ratios["training"]}
     return measured, predicted
+
+
+def _read_few(config, results: Results) -> tuple[dict, dict]:
+    ratios = {grid: results.array(grid, "max_sum") for grid in ("samples", "training")}
+    measured = {"samples": {"critical": results.array("samples", "sgd", "seen"), "max_sum": ratios["samples"]}}
+    measured["training"] = {"critical": results.array("training", "sgd"), "max_sum": ratios["training"]}
+    return measured, {}
+
+
+def _read_exact(config, results: Results) -> tuple[dict, dict]:
+    shapes = results.grids["far"].axes["shape"].values()
+    measured = {"far_shapes": [list(shape.values()) for shape in shapes]}
+    measured["far"] = {
+        name: {where: results.array("far", name, where) for where in ("seen", "unseen")} for name in MAPS
+    }
+    measured["least"] = {"tokens": results.array("least", "least"), "max_sum": results.array("least", "max_sum")}
+    predicted = {f"far_{key}": results.array("far", key) for key in ("max_sum", "count")}
+    return measured, predicted | {
+        "least": {key: results.array("least", key) for key in ("cheapest", "linear", "equal")}
+    }
 
 
 def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
@@ -40,8 +69,14 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     unseen: at a new length the critical scale is that of all sequences, and R^(−1/2). samples: in a small sample the
     ratio is the sample's own. cheapest: q_l ∝ l has the shortest sequences of all powers.
     muon, muon_unseen: a polar step's critical scale is that of all sequences, and 1, or √n at a new length.
-    training: after one step R counts, after many the number of lengths.
+    training: after one step R counts, after many the number of lengths. late: many steps lie between the two, and
+    rise. limits, muon_limits: for all sequences and long lengths the four critical scales are their limits. least: the
+    least cost of any shares is the closed form.
     """
+    return claims_by_part(config, measured, predicted, {"step": _step, "few": _few, "exact": _exact})
+
+
+def _step(config, measured: dict, predicted: dict) -> dict[str, dict]:
     R, largest, n = (predicted[key] for key in ("max_sum", "largest", "count"))
     draws, at = config.seeds, [f"{count:g}, {power:g}" for count, power in measured["shapes"]]
 
@@ -72,13 +107,6 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     rivals = {"as at the lengths of training": R**-0.25, "the largest share": largest**-0.5, "their number": n**0.5}
     unseen = scales("sgd", "unseen", R**-0.5, rivals)
 
-    critical, own = measured["samples"]["critical"], measured["samples"]["max_sum"]
-    over = critical * own**0.25
-    rival = over.mean(1) / (critical * config.sample_lengths**-0.25).mean(1)
-    held_to = {"limit": 1, "band": SIZES, "at": config.sample_sizes, "rivals": {"R of all sequences": rival}}
-    name, error = "critical scale over R^(−1/4) of the sample, sequences =", standard_error(over)
-    samples = numbers(name, over.mean(1), error, draws, **held_to)
-
     tokens, least = measured["cost_draws"], list(config.cost_powers).index(1)
     others = np.array([row for k, row in enumerate(tokens) if k != least]) / tokens[least]
     beside = {"limit": 1, "at": [power for power in config.cost_powers if power != 1]}
@@ -90,6 +118,21 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     rivals = {"as a gradient step": R**-0.5, "as at the lengths of training": R**0}
     muon_unseen = scales("polar", "unseen", n**0.5, rivals)
 
+    verdicts = {"transition": scales("sgd", "seen") + exponent, "ratio": ratio, "unseen": unseen}
+    verdicts |= {"muon": muon, "muon_unseen": muon_unseen}
+    verdicts = {name: equivalence(judged) for name, judged in verdicts.items()}
+    return verdicts | {"accuracy": order(split), "cheapest": order(cheapest)}
+
+
+def _few(config, measured: dict, predicted: dict) -> dict[str, dict]:
+    draws = config.seeds
+    critical, own = measured["samples"]["critical"], measured["samples"]["max_sum"]
+    over = critical * own**0.25
+    rival = over.mean(1) / (critical * config.sample_lengths**-0.25).mean(1)
+    held_to = {"limit": 1, "band": SIZES, "at": config.sample_sizes, "rivals": {"R of all sequences": rival}}
+    name, error = "critical scale over R^(−1/4) of the sample, sequences =", standard_error(over)
+    samples = numbers(name, over.mean(1), error, draws, **held_to)
+
     trained, ratios = measured["training"]["critical"], measured["training"]["max_sum"]
     early, late = trained[:, 0] * ratios**0.25, trained[:, -1] / config.train_lengths**0.25
     held_to = {"draws": len(ratios), "limit": 1, "band": SIZES}
@@ -98,7 +141,31 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     training = []
     for name, over, own in zip(("R^(−1/4), first step", "n^(1/4), last step"), (early, late), rivals, strict=True):
         training += numbers(f"critical scale over {name}", over.mean(), standard_error(over, 0), rivals=own, **held_to)
-    verdicts = {"transition": scales("sgd", "seen") + exponent, "ratio": ratio, "unseen": unseen, "samples": samples}
-    verdicts |= {"muon": muon, "muon_unseen": muon_unseen, "training": training}
-    verdicts = {name: equivalence(judged) for name, judged in verdicts.items()}
-    return verdicts | {"accuracy": order(split), "cheapest": order(cheapest)}
+    verdicts = {"samples": equivalence(samples), "training": equivalence(training)}
+    # the first record has too few draws, and another rule
+    if len(ratios) > FEWEST_LATE:
+        limit = config.train_lengths**0.25
+        steps = config.train_steps
+        more = {"after all steps less R^(−1/4)": trained[:, -1] - ratios**-0.25}
+        more |= {"n^(1/4) less after all steps": limit - trained[:, -1]}
+        more |= {f"after {steps[-1]} steps less after {steps[-2]}": trained[:, -1] - trained[:, -2]}
+        verdicts["late"] = above("critical scale,", more)
+    return verdicts
+
+
+def _exact(config, measured: dict, predicted: dict) -> dict[str, dict]:
+    R, n = predicted["far_max_sum"][-1], predicted["far_count"][-1]
+    at = [f"{count:g}, {power:g}" for count, power in measured["far_shapes"]]
+
+    def far(name: str, where: str, limit, rival) -> list[dict]:
+        held_to = {"limit": limit, "band": SIZES, "at": at, "rivals": {"as at the other lengths": rival}}
+        return numbers(f"g, {where}, at lengths, power =", measured["far"][name][where][-1], **held_to)
+
+    sgd, polar = (R**-0.25, R**-0.5), (R**0, n**0.5)
+    limits = far("sgd", "seen", *sgd) + far("sgd", "unseen", *sgd[::-1])
+    muon = far("polar", "seen", *polar) + far("polar", "unseen", *polar[::-1])
+    at = [f"{first}, {scale:g}" for first in config.least_lengths for scale in config.least_scales]
+    rivals = {"linear on whole lengths": predicted["least"]["linear"], "equal shares": predicted["least"]["equal"]}
+    held_to = {"limit": predicted["least"]["cheapest"], "band": SIZES, "at": at, "rivals": rivals}
+    least = numbers("least tokens at first length, g =", measured["least"]["tokens"], **held_to)
+    return {"limits": equivalence(limits), "muon_limits": equivalence(muon), "least": equivalence(least)}

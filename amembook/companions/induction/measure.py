@@ -1,6 +1,7 @@
 """What the study measures: at which scale of the positions the shortcut wins, after one step and after many."""
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -14,7 +15,8 @@ _TESTS, _LEVEL = 200, 0.5
 
 
 def _polar(G: np.ndarray) -> np.ndarray:
-    return polar(torch.from_numpy(G)).numpy()
+    # one row more than lengths: rounding must not decide that it adds a direction
+    return polar(torch.from_numpy(G), rank=len(G) - 1).numpy()
 
 
 MAPS: dict[str, Callable[[np.ndarray], np.ndarray]] = {"sgd": lambda G: G, "polar": _polar}
@@ -42,6 +44,21 @@ def expected_transition(first_length: int, count: int, power: float, n_tokens: i
     moments = expected.population_moments(training, n_tokens)
     shares = {"max_sum": training.max_sum, "largest": float(training.shares.max()), "count": count}
     return shares | _critical(moments, _probes(training, n_tokens), n_tokens)
+
+
+def exact_cost(first_length: int, scale: float, n_tokens: int) -> dict:
+    """The least mean tokens of a sequence with which one step on all sequences finds the head everywhere, of any shares
+    of the lengths that R ≤ g⁻⁴ needs and three more; beside it closed forms: of the cheapest shares with R ≤ g⁻⁴, of
+    q_l ∝ l and of equal shares on whole lengths."""
+    whole = math.ceil(scale**4)
+    tokens, ratio = expected.least_tokens(first_length, whole + 3, n_tokens, scale)
+    even = expected.fewest_lengths(first_length, 0.0, scale)
+    shares = {
+        "cheapest": expected.cheapest(first_length, scale**-4),
+        "linear": power_lengths(first_length, whole, 1.0),
+        "equal": power_lengths(first_length, even, 0.0),
+    }
+    return {"least": tokens, "max_sum": ratio} | {name: expected.mean_length(one) for name, one in shares.items()}
 
 
 def measure_samples(
@@ -79,7 +96,8 @@ def train_head(
 ) -> list[dict]:
     """Full-batch gradient descent where all tokens of a sequence are different: one sequence a length says all.
 
-    By step: the loss, and whether a first trigger two places before all of training is found at every length (1.0).
+    By step the loss, and of the last one whether a first trigger two places before all of training is found at every
+    length (1.0).
     """
     lengths, n = training.lengths, len(training.lengths)
     total, place = 2 * lengths[:, None], np.arange(1, 2 * lengths.max() + 1)
@@ -99,7 +117,7 @@ def train_head(
         pull = attention * (pull - (attention * pull).sum(1, keepdims=True))
         pull *= value_scale * training.shares[:, None]
         A = A + lr * queries.T @ np.concatenate([(pull * right).sum(1, keepdims=True), scale * pull], 1)
-        history[-1]["head"] = float(_finds(queries @ A, lengths, scale))
+    history[-1]["head"] = float(_finds(queries @ A, lengths, scale))
     return history
 
 

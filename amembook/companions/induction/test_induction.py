@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import torch
+from scipy.optimize import linprog
 
 from amembook.companions.induction import expected, measure, sequences
 from amemlib import polar
@@ -45,6 +46,42 @@ def test_the_mean_update_is_that_of_many_sequences():
     law = expected.population_moments(training, 7)
     assert np.abs(moments - law).max() < 5e-4 and np.abs(law).max() > 0.03
     assert np.allclose(law.sum(1)[:, None] * 0, 0) and np.allclose(law[:, 16:].sum(1), 0, atol=1e-15)
+
+
+@pytest.mark.parametrize("ratio", [1 / 3, 0.21, 0.38])
+def test_the_cheapest_shares_are_those_of_a_linear_programme_for_any_cost(ratio):
+    lengths = np.arange(4, 20)
+    for cost in (2.0 * lengths, lengths**2.0, np.log(lengths)):
+        # Σ q = 1 and q_l / l ≤ ratio Σ q / l
+        uneven = np.diag(1.0 / lengths) - ratio / lengths
+        best = linprog(cost, uneven, np.zeros(16), np.ones((1, 16)), [1], method="highs")
+        ours = expected.cheapest(4, ratio)
+        assert ours.max_sum <= ratio + 1e-12
+        assert ours.shares @ cost[: len(ours.shares)] == pytest.approx(best.fun)
+
+
+def test_the_least_tokens_are_of_shares_with_which_the_head_wins():
+    first, count, V, scale = 5, 4, 30, 1.3
+    margins = expected.head_margins(first, count, V, scale)
+    generator = np.random.default_rng(0)
+    wins = []
+    for shares in generator.dirichlet(np.ones(count), 60):
+        training = sequences.Pretraining(np.arange(first, first + count), shares)
+        moments = expected.population_moments(training, V)
+        seen = measure._accuracies(moments, measure._probes(training, V), V, scale, lambda G: G)[0]
+        wins.append(seen == 1)
+        assert wins[-1] == ((margins @ shares).min() > 0)
+        if wins[-1]:
+            assert expected.mean_length(training) >= expected.least_tokens(first, count, V, scale)[0]
+    assert 0 < sum(wins) < 60
+
+
+def test_a_polar_step_adds_no_direction_by_rounding():
+    training = sequences.power_lengths(32, 4, 1.0)
+    moments = expected.population_moments(training, 160)
+    for scale in (1.3, 1.5, 1.8):
+        step = sequences.first_update(moments, 160, scale, measure.MAPS["polar"])
+        assert np.linalg.svd(step, compute_uv=False)[-1] < 1e-9
 
 
 def test_the_max_sum_ratio_is_least_for_shares_that_grow_as_the_length():
@@ -126,5 +163,10 @@ FLAWS = [
     (("cost_draws", 2), [90.0] * 5, "cheapest", "not reproduced"),
     (("samples", "critical", 0), [3.0] * 5, "samples", "not reproduced"),
     (("training", "critical"), [[3.0] * 4] * 5, "training", "not reproduced"),
+    (("samples", "critical", 0), [3.0] * 64, "samples", "not reproduced", "exact"),
+    (("training", "critical"), [[1.2, 1.2, 1.2, 2.0]] * 64, "late", "not reproduced", "exact"),
+    (("far", "sgd", "seen", 2, 4), 1.2, "limits", "not reproduced", "exact"),
+    (("far", "polar", "unseen", 2, 4), 1.2, "muon_limits", "not reproduced", "exact"),
+    (("least", "tokens", 0, 1), 22.0, "least", "not reproduced", "exact"),
 ]
 REFUSED = [("cost_scale", 0.9)]
