@@ -85,8 +85,19 @@ def test_a_fact_waits_for_the_power_of_its_frequency():
     assert times == pytest.approx(expected.fact_times(p / p.sum(), 0.5), rel=0.05)
 
 
+def test_alone_the_first_direction_is_that_of_a_run_with_one_teacher():
+    sizes = {"dim": 12, "width": 8, "degree": 4, "init": 0.01, "pace": 0.05, "horizon": 60.0}
+    run = measure.measure_alone(1.0, 1.0, 3, seed=0, **sizes)
+    a = torch.from_numpy(expected.amplitudes(1.0, 3))
+    first = measure._run(teacher_student.start(8, 12, 0.01, 0), a[:1], 4, measure.power_map(1.0), 0.05, 60.0, "learnt")
+    assert run["alone"][0] == first["times"][0]
+    assert all(together > alone for together, alone in zip(run["together"], run["alone"], strict=True))
+
+
 FLAWS = [
     (("flow", "exponent", "0.000 4 1.0"), -0.3, "times", "not reproduced"),
+    (("alone", "1.000", "alone"), [1.2] * 12, "alone", "not reproduced", "alone"),
+    (("alone", "1.000", "late"), [-0.1] * 12, "late", "not reproduced", "alone"),
     (("flow", "times", "0.333 4 1.5", 3), 3.0, "times", "not reproduced"),
     (("flow", "times", "0.333 4 1.5", 3), 1.2, "turn", "not reproduced"),
     (("search", "exponent", "0.000"), 0.4, "search", "not reproduced"),
