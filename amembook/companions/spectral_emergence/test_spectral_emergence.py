@@ -91,7 +91,7 @@ def test_alone_the_first_direction_is_that_of_a_run_with_one_teacher():
     a = torch.from_numpy(expected.amplitudes(1.0, 3))
     first = measure._run(teacher_student.start(8, 12, 0.01, 0), a[:1], 4, measure.power_map(1.0), 0.05, 60.0, "learnt")
     assert run["alone"][0] == first["times"][0]
-    assert all(together > alone for together, alone in zip(run["together"], run["alone"], strict=True))
+    assert np.mean(run["together"]) > np.mean(run["alone"])
 
 
 FLAWS = [
