@@ -171,7 +171,7 @@ EXPERIMENT = Experiment(
             wide_steps=(2, 4), wide_sketches=2, seeds=2,
         ),
         "cpu": TransferConfig(),
-        "confirm": TransferConfig(parts=("sketch",), seeds=12, first_seed=65_500),
+        "confirm": TransferConfig(parts=("sketch",), seeds=8, first_seed=65_500),
         "wide": TransferConfig(parts=("wide",), seeds=16, first_seed=65_520),
     },
     grids=grids,

@@ -158,10 +158,9 @@ EXPERIMENT = Experiment(
         ),
         "cpu": SpectralConfig(),
         # draws that decide: more starts for what is measured and for what its laws average over
-        "flow": SpectralConfig(parts=("flow", "norm"), law_draws=200, seeds=16, first_seed=65_600),
-        "search": SpectralConfig(parts=("search",), law_draws=400, search_draws=64, first_seed=65_620),
-        "batch": SpectralConfig(parts=("batch",), seeds=12, first_seed=65_700),
-        "alone": SpectralConfig(parts=("alone",), law_draws=200, seeds=12, first_seed=65_720),
+        "flow": SpectralConfig(parts=("flow", "norm"), law_draws=200, seeds=10, first_seed=65_600),
+        "search": SpectralConfig(parts=("search",), law_draws=400, search_draws=48, first_seed=65_620),
+        "alone": SpectralConfig(parts=("alone",), law_draws=200, seeds=6, first_seed=65_720),
     },
     grids=grids,
     summarise=summarise,
