@@ -179,6 +179,7 @@ EXPERIMENT = Experiment(
     judge=judge,
     unseen_from=6400,
     added={
-        "parts": PARTS[:1], "wide_features": 256, "wide_widths": (1024, 4096), "wide_steps": (16, 64), "wide_sketches": 150,
+        "parts": PARTS[:1], "wide_features": 256, "wide_widths": (1024, 4096), "wide_steps": (16, 64),
+        "wide_sketches": 150,
     },
 )  # fmt: skip
