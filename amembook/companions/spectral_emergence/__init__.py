@@ -157,10 +157,11 @@ EXPERIMENT = Experiment(
             n_items=64, crowd_dim=16, crowd_steps=3, alone_powers=(1.0,), law_draws=2, seeds=2,
         ),
         "cpu": SpectralConfig(),
-        # draws that decide: more starts for what is measured and for what its laws average over
-        "flow": SpectralConfig(parts=("flow", "norm"), law_draws=200, seeds=10, first_seed=65_600),
-        "search": SpectralConfig(parts=("search",), law_draws=400, search_draws=48, first_seed=65_620),
-        "alone": SpectralConfig(parts=("alone",), law_draws=200, seeds=6, first_seed=65_720),
+        # draws that decide the turn, and each direction by itself
+        "turn": SpectralConfig(
+            parts=("flow",), powers=(0.0, TURN, 1.0), other_powers=(TURN,), seeds=8, first_seed=65_600
+        ),
+        "alone": SpectralConfig(parts=("alone",), law_draws=200, seeds=4, first_seed=65_720),
     },
     grids=grids,
     summarise=summarise,

@@ -96,8 +96,8 @@ def test_alone_the_first_direction_is_that_of_a_run_with_one_teacher():
 
 FLAWS = [
     (("flow", "exponent", "0.000 4 1.0"), -0.3, "times", "not reproduced"),
-    (("alone", "1.000", "alone"), [1.2] * 6, "alone", "not reproduced", "alone"),
-    (("alone", "1.000", "late"), [-0.1] * 6, "late", "not reproduced", "alone"),
+    (("alone", "1.000", "alone"), [1.2] * 4, "alone", "not reproduced", "alone"),
+    (("alone", "1.000", "late"), [-0.1] * 4, "late", "not reproduced", "alone"),
     (("flow", "times", "0.333 4 1.5", 3), 3.0, "times", "not reproduced"),
     (("flow", "times", "0.333 4 1.5", 3), 1.2, "turn", "not reproduced"),
     (("search", "exponent", "0.000"), 0.4, "search", "not reproduced"),
