@@ -1,9 +1,9 @@
-"""The picture: what a sketch's rate costs beside what width gains."""
+"""The pictures: what a sketch's rate costs beside what width gains."""
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, key, kinds, new_axes, reference_line
+from amembook.figures.style import GREY, frame, key, kinds, log_middles, new_axes, points, reference_line, series
 
 
 def sketch_figure(record: dict) -> Figure:
@@ -22,4 +22,30 @@ def sketch_figure(record: dict) -> Figure:
         axis.set_ylim(1e-3, 0.3)
     axes[0].plot([], [], ":", color=GREY, lw=1.2, label="exponents ½ and 1")
     key(axes[0])
+    return figure
+
+
+def turn_figure(record: dict) -> Figure:
+    """Wide sketches. Left: medians of gap and cost by width after the most steps, the cost on the law of the largest
+    eigenvalue; dotted, the gap's limit. Right: by how much the cost's local exponent exceeds the gap's, by the width
+    over T²."""
+    config, measured, predicted = (record[part] for part in ("config", "measured", "predicted"))
+    figure, axes = new_axes(2)
+    widths, most = np.array(config["wide_widths"], dtype=float), str(config["wide_steps"][-1])
+    own, law = measured["wide"][most], predicted["wide"][most]
+    for (look, name), line in zip(kinds(("gap", "cost")), (None, law["cost"]), strict=True):
+        label = {"gap": "gap to the limit", "cost": "cost of the rate"}[name]
+        points(axes[0], widths, np.array(own[name]), look._replace(label=label), law=line)
+    reference_line(axes[0], widths, -0.5, (1.0, law["limits"][0]))
+    axes[0].axvline(int(most) ** 2, color=GREY, ls=":", lw=1.2)
+    frame(axes[0], "width of the sketch $n$", "loss", f"{most} steps", log="xy", base=2)
+    axes[0].legend()
+    for look, steps in series(config["wide_steps"], "$T={}$"):
+        local = (np.array(measured["wide"][str(steps)][f"{name}_exponents"]) for name in ("cost", "gap"))
+        cost, gap = local
+        points(axes[1], log_middles(widths) / steps**2, cost - gap, look)
+    for level in (0, 0.5):
+        axes[1].axhline(level, color=GREY, ls=":", lw=1.2)
+    frame(axes[1], "width over squared steps, $n/T^2$", "exponent of the cost less the gap's", log="x", base=2)
+    axes[1].legend()
     return figure

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from scipy.optimize import minimize_scalar
+from scipy.stats import chi2
 
 _GRID = 240
 
@@ -55,4 +56,27 @@ def measure_sketch(width: int, n_features: int, decay: float, steps: Sequence[in
             row = {"shift": abs(math.log(rate / limit)), "gap": abs(loss - least), "transfer": cost}
             for name, value in (row | {"diverges": bool(rate * lam[0] > 2)}).items():
                 table[str(count)][name].append(value)
+    return table
+
+
+def measure_wide(width: int, n_features: int, decay: float, steps: Sequence[int], sketches: int, seed: int) -> dict:
+    """The same for sketches wider than the features are many, by Bartlett's decomposition of SᵀS: the rows of one
+    triangle, and quantiles of its diagonal, are those of every width, so that widths of one seed are compared on the
+    same noise. By numbers of `steps` the gap and the cost, `transfer`, of every sketch."""
+    if width < n_features:
+        raise ValueError(f"width must be at least n_features {n_features}, got {width}")
+    lam = spectrum(decay, n_features)
+    total, limits = lam.sum(), {count: best_rate(lam, lam, lam.sum(), count) for count in steps}
+    table = {str(count): {"gap": [], "transfer": []} for count in steps}
+    rng, order = np.random.default_rng(seed), np.arange(n_features)
+    for _ in range(sketches):
+        R = np.tril(rng.standard_normal((n_features, n_features)), -1)
+        R[order, order] = np.sqrt(chi2.ppf(rng.random(n_features), width - order))
+        A = np.sqrt(lam / width)[:, None] * R
+        values, Q = np.linalg.eigh(A @ A.T)
+        parts = (Q.T @ np.sqrt(lam)) ** 2
+        for count, (_, least) in limits.items():
+            rate, loss = best_rate(values, parts, total, count)
+            table[str(count)]["gap"].append(abs(loss - least))
+            table[str(count)]["transfer"].append(float(risk(rate, lam, lam, total, count)) - least)
     return table

@@ -1,11 +1,11 @@
-"""The mathematics of the study `lr-transfer`: exact risks of a sketch and their best rates."""
+"""The mathematics of the study `lr-transfer`: exact risks of a sketch, their best rates, and laws of wide sketches."""
 
 import math
 
 import numpy as np
 import pytest
 
-from amembook.companions.lr_transfer import measure
+from amembook.companions.lr_transfer import expected, measure
 
 
 def test_the_risk_is_that_of_gradient_descent():
@@ -31,8 +31,34 @@ def test_a_wide_sketch_is_close_to_none():
     assert max(sketch["shift"]) < 0.5 and max(sketch["transfer"]) < 0.1 and min(sketch["transfer"]) >= -1e-12
 
 
+def test_a_triangle_has_the_moments_of_a_sketch():
+    wide = [measure.measure_wide(40, 16, 1.5, [8], 60, seed)["8"] for seed in range(6)]
+    plain = [measure.measure_sketch(40, 16, 1.5, [8], 60, seed)["8"] for seed in range(6)]
+    for name in ("gap", "transfer"):
+        ours, theirs = (np.median([one[name] for one in runs]) for runs in (wide, plain))
+        assert ours == pytest.approx(theirs, rel=0.35)
+
+
+def test_the_limits_are_those_of_the_largest_eigenvalue_and_of_very_wide_sketches():
+    gap, cost = expected.limits(8, 1.5, 16)
+    n = 10**7
+    assert expected.edge_costs([n], 8, 1.5, 16)[0] * n == pytest.approx(cost, rel=0.01)
+    runs = [measure.measure_wide(n, 8, 1.5, [16], 400, seed)["16"] for seed in range(4)]
+    assert np.median([run["gap"] for run in runs]) * n**0.5 == pytest.approx(gap, rel=0.12)
+    assert np.median([run["transfer"] for run in runs]) * n == pytest.approx(cost, rel=0.25)
+
+
+def test_the_cost_turns_from_a_line_to_a_parabola_at_a_width_of_so_many_squared_steps():
+    for steps in (16, 64):
+        widths = steps**2 * np.array([1, 4, 400, 1600])
+        first, _, last = expected.local_exponents(widths, expected.edge_costs(widths, 64, 1.5, steps))
+        assert first == pytest.approx(0.82, abs=0.04) and last == pytest.approx(1, abs=0.01)
+
+
 FLAWS = [
-    (("sketch", "1", "lead"), [-0.5] * 20, "fast", "not reproduced"),
-    (("sketch", "64", "lead"), [0.5] * 20, "slow", "not reproduced"),
+    (("sketch", "1", "lead"), [-0.5] * 8, "fast", "not reproduced"),
+    (("sketch", "64", "lead"), [0.5] * 8, "slow", "not reproduced"),
+    (("wide", "64", "cost_exponents", 1), [0.5] * 16, "crossover", "not reproduced", "wide"),
+    (("wide", "64", "gap_exponents", 4), [1.5] * 16, "turn", "not reproduced", "wide"),
 ]
-REFUSED = [("decay", 1.0)]
+REFUSED = [("decay", 1.0), ("wide_widths", (128, 1024))]

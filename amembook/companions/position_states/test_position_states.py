@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from amembook.companions.position_states import states
+from amembook.companions.position_states import associations, states
 
 THETA = states.angles(2, 3, 2.0, 10.0)
 
@@ -30,7 +30,16 @@ def test_a_sharp_hop_is_there():
     assert e[1:] * states.hop_factors(np.array([0.0, 1.0]), THETA) == pytest.approx(e[:3])
 
 
+def test_a_polar_step_copies_whatever_the_weights_are():
+    for count in (6, 12, 60):
+        step = associations.measure_polar(count, 1.5, 12, 0)
+        assert step["off"] < 1e-10 and step["lost"] == 0
+    assert step["sgd"] < 60
+
+
 FLAWS = [
     (("exact", "turned"), 1e-3, "exact", "not reproduced"),
     (("exact", "added"), 1e-12, "exact", "not reproduced"),
+    (("polar", "off"), 1e-6, "polar", "not reproduced", "identity"),
+    (("polar", "lost"), 1.0, "found", "not reproduced", "identity"),
 ]

@@ -29,18 +29,22 @@ from amembook.run.base import (
     Several,
     Shares,
     draws,
+    some_of,
 )
 from amembook.run.studies import headline
 from amembook.run.study import of_part
+
+PARTS = "flow", "search", "norm", "few", "batch", "facts", "crowd", "alone"
 
 
 @dataclass(frozen=True)
 class SpectralConfig(Config):
     """Sizes of the flow, at a second degree and a second β at fewer powers (`other_…`); of the alignment with the first
     direction by d (`search_…`); of normalised steps; of polar steps on batches (`batch_…`); of a memory of N = d facts
-    (`fact_…`) and of one of N ≫ d items (`crowd_…`).
+    (`fact_…`) and of one of N ≫ d items (`crowd_…`); of directions by themselves (`alone_…`).
     """
 
+    parts: Annotated[tuple[str, ...], some_of(*PARTS)] = PARTS  # what a record measures
     powers: Shares = (0.0, 1 / 6, TURN, 2 / 3, 1.0)  # γ
     exponent: Annotated[float, check_decay] = 1.0  # β
     n_teachers: Several = 12  # P
@@ -76,13 +80,14 @@ class SpectralConfig(Config):
     crowd_dim: Several = 64
     crowd_alpha: Alpha = 1.5
     crowd_steps: Count = 32
+    alone_powers: Shares = (2 / 3, 1.0)
     law_draws: Count = 48  # random starts that a law averages over
     seeds: Count = 6
     first_seed: Natural = 0
 
     def limits(self):
-        if not {0.0, TURN, 1.0} <= set(self.powers):
-            raise ValueError(f"powers must hold 0, 1/3 and 1, got {self.powers!r}")
+        if TURN not in self.powers:
+            raise ValueError(f"powers must hold 1/3, got {self.powers!r}")
         if 1 in self.other_powers or TURN not in self.other_powers:
             raise ValueError(f"other_powers must hold 1/3 and not 1, got {self.other_powers!r}")
         for name, ambient, inside in (
@@ -121,16 +126,23 @@ def grids(config: SpectralConfig) -> dict[str, Grid]:
     noisy = of_part(config, "batch", "width", "init", n_teachers="teachers")
     few = of_part(config, "few", "width", "horizon")
     facts = of_part(config, "fact", "pace", frequency_exponent="exponent")
-    return {
-        "flow": Grid(measure.measure_power, {"case": cases(config)} | seeds, until="learnt"),
-        "search": Grid(measure.measure_power, search, **first, horizon=1e6, until="aligned"),
-        "norm": Grid(measure.measure_rival, seeds, rival="by norm", horizon=config.rival_horizon),
-        "few": Grid(measure.measure_rival, {"rival": tuple(measure.RIVALS)[1:]} | seeds, **few),
-        "few_polar": Grid(measure.measure_power, seeds, power=0.0, until="learnt", **few),
-        "batch": Grid(measure.measure_batch, {"case": batches} | seeds, **noisy),
-        "facts": Grid(measure.measure_facts, {"power": config.powers}, **facts, horizon=100.0),
-        "crowd": Grid(measure.measure_crowd, seeds, **of_part(config, "crowd", "dim", "alpha", "steps")),
+    a = amplitudes(config.exponent, config.n_teachers)
+    every = {
+        "flow": {"flow": Grid(measure.measure_power, {"case": cases(config)} | seeds, until="learnt")},
+        "search": {"search": Grid(measure.measure_power, search, **first, horizon=1e6, until="aligned")},
+        "norm": {"norm": Grid(measure.measure_rival, seeds, rival="by norm", horizon=config.rival_horizon)},
+        "few": {
+            "few": Grid(measure.measure_rival, {"rival": tuple(measure.RIVALS)[1:]} | seeds, **few),
+            "few_polar": Grid(measure.measure_power, seeds, power=0.0, until="learnt", **few),
+        },
+        "batch": {"batch": Grid(measure.measure_batch, {"case": batches} | seeds, **noisy)},
+        "facts": {"facts": Grid(measure.measure_facts, {"power": config.powers}, **facts, horizon=100.0)},
+        "crowd": {"crowd": Grid(measure.measure_crowd, seeds, **of_part(config, "crowd", "dim", "alpha", "steps"))},
+        "alone": {
+            "alone": Grid(measure.measure_alone, {"power": config.alone_powers} | seeds, horizon=float(48 / a[-1]))
+        },
     }
+    return {name: grid for part in config.parts for name, grid in every[part].items()}
 
 
 EXPERIMENT = Experiment(
@@ -142,12 +154,16 @@ EXPERIMENT = Experiment(
             search_powers=(1.0,), search_dims=(8, 16), search_width=8, search_init=0.05, search_pace=0.5,
             search_draws=2, rival_horizon=0.8, few_width=6, few_horizon=0.4, batch_dims=(8, 12),
             samples_per_dim=(8, 32), batch_teachers=3, batch_width=6, batch_init=0.05, lr=0.1, n_facts=6, fact_pace=0.1,
-            n_items=64, crowd_dim=16, crowd_steps=3, law_draws=2, seeds=2,
+            n_items=64, crowd_dim=16, crowd_steps=3, alone_powers=(1.0,), law_draws=2, seeds=2,
         ),
         "cpu": SpectralConfig(),
+        # draws that decide the turn, and each direction by itself
+        "turn": SpectralConfig(parts=("flow",), powers=(TURN,), other_powers=(TURN,), seeds=8, first_seed=65_600),
+        "alone": SpectralConfig(parts=("alone",), law_draws=200, seeds=4, first_seed=65_720),
     },
     grids=grids,
     summarise=summarise,
     judge=judge,
     unseen_from=6100,
+    added={"parts": PARTS[:-1], "alone_powers": (2 / 3, 1.0)},
 )  # fmt: skip

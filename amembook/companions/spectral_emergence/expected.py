@@ -130,19 +130,27 @@ def row_times(a: np.ndarray, dim: int, width: int, degree: int, draws: int) -> n
         return np.sqrt(a / 2 / (choice[..., None] == np.arange(len(a))).sum(1))
 
 
-def batch_times(a: np.ndarray, dim: int, degree: int, batch: int) -> np.ndarray:
+def own_noise(degree: int) -> float:
+    """M = E h_k² h_{k−1}², by Gauss and Hermite's quadrature: 213 at k = 4."""
+    x, weights = np.polynomial.hermite_e.hermegauss(4 * degree)
+    one = np.eye(degree + 1)
+    h = [np.polynomial.hermite_e.hermeval(x, one[k]) / math.sqrt(math.factorial(k)) for k in (degree, degree - 1)]
+    return float(weights / weights.sum() @ (h[0] * h[1]) ** 2)
+
+
+def batch_times(a: np.ndarray, dim: int, degree: int, batch: int, own: float = 0.0) -> np.ndarray:
     """T_p of polar steps, each on its own batch, in the limit of short steps: growth beside the noise of the batch.
 
     The row of an aligned neuron of length R is R times 2(a_p − R²) along itself and noise of size √(k v d/B), v the
     second moment of what is not learnt. Rows at right angles get the length one each:
-        R′ = x/√(1 + x²),   x = 2(a_p − R²) √(B/(k v d)),   v = Σ_p (a_p − R_p²)².
-    That takes what is not learnt as independent of what the neuron sees, which fails for an aligned one: its noise is
-    far larger, and heavy-tailed.
+        R′ = x/√(1 + x²),   x = 2δ_p √(B/(k d (v + own δ_p²))),   δ_p = a_p − R_p²,   v = Σ_p δ_p².
+    own: what the neuron's own error adds, M − 1 of `own_noise` for one that is aligned. 0 takes what is not learnt as
+    independent of what the neuron sees: the law that was judged, whose premise fails.
     """
     R, times, n, h = np.zeros(len(a)), np.full(len(a), np.nan), 0, 0.002 * math.sqrt(a[-1])
     while np.isnan(times).any() and n < _MOST_STEPS * 10:
         left = a - R**2
-        x = 2 * left * math.sqrt(batch / (degree * dim * (left**2).sum()))
+        x = 2 * left * np.sqrt(batch / (degree * dim * ((left**2).sum() + own * left**2)))
         R, n = R + h * x / np.sqrt(1 + x**2), n + 1
         times = np.where(np.isnan(times) & (R**2 >= a / 2), n * h, times)
     return times

@@ -9,6 +9,7 @@ from amembook.companions.spectral_emergence import expected
 from amembook.laws import descent_iterates, mean_field_iterates
 from amembook.run.base import Results, slope, standard_error
 from amembook.run.claims import DIFFERENCE, EXPONENT, SIZES, SMALL, equivalence, numbers
+from amembook.run.study import above, law
 from amemlib.problem import Problem
 
 TURN = 1 / 3
@@ -25,13 +26,14 @@ STREAMS = 2
 def summarise(config, results: Results) -> tuple[dict, dict]:
     """By case of `grids`: `times` (geometric means) with `times_error` (of their logarithm), `exponent` of T_p in p and
     `exponent_error`, `missed`. search[power]: T by d and its exponent. norm, few, batch, facts, crowd: in the same
-    words. predicted: the same where it can be.
+    words. alone, by power: exponents of T_p `together` and `alone`, and `late`, the mean of the logarithm of one time
+    over the other, by draw. predicted: the same where it can be. Of the parts that were measured.
     """
-    parts = (_flow, _search, _norm, _few, _batch, _facts, _crowd)
-    names = [part.__name__[1:] for part in parts]
-    return tuple(
-        dict(zip(names, side, strict=True)) for side in zip(*(part(config, results) for part in parts), strict=True)
-    )
+    parts = {part.__name__[1:]: part for part in (_flow, _search, _norm, _few, _batch, _facts, _crowd, _alone)}
+    measured, predicted = {}, {}
+    for name in config.parts:
+        measured[name], predicted[name] = parts[name](config, results)
+    return measured, predicted
 
 
 def _flow(config, results: Results) -> tuple[dict, dict]:
@@ -107,6 +109,23 @@ def _crowd(config, results: Results) -> tuple[dict, dict]:
     }
 
 
+def _alone(config, results: Results) -> tuple[dict, dict]:
+    measured, predicted = {}, {}
+    a, ranks = expected.amplitudes(config.exponent, config.n_teachers), _ranks(range(config.n_teachers))
+    for power in config.alone_powers:
+        together, alone = (results.array("alone", name, power=power) for name in ("together", "alone"))
+        measured[f"{power:.3f}"] = {
+            "together": [slope(ranks, times) for times in together],
+            "alone": [slope(ranks, times) for times in alone],
+            "late": np.log(together / alone).mean(1),
+            "latest": (together / alone).max(),
+        }
+        sizes = config.dim, config.width, config.init, config.degree
+        law = expected.decoupled(a, *sizes, power, config.law_draws)["times"]
+        predicted[f"{power:.3f}"] = _with_exponent(np.exp(np.log(law).mean(0)))
+    return measured, predicted
+
+
 def _by_name(cases: dict[str, dict]) -> dict[str, dict]:
     """{name: {case: value}} of {case: {name: value}}."""
     return {name: {case: own[name] for case, own in cases.items()} for name in next(iter(cases.values()))}
@@ -144,15 +163,41 @@ def judge(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]
     times too. turn: at γ = 1/3 all directions are learnt at the same time. search: the time of alignment by d. norm:
     steps along G/‖G‖ learn at the length of the flow's path. neuron: steps of length one a neuron miss directions that
     polar steps learn. batch: exponents of T_p by batch, on the law and the same at every d. facts: T_i ∝ p_i^{−γ} in a
-    memory of N = d.
+    memory of N = d. alone: a direction by itself follows the decoupled law. late: in company it is later, and higher
+    ranks more so.
     """
-    yield "times", _judge_times(config, measured["flow"], predicted["flow"])
-    yield "turn", _judge_turn(config, measured["flow"])
-    yield "search", _judge_search(config, measured["search"], predicted["search"])
-    yield "norm", _judge_norm(config, measured["norm"], predicted["norm"])
-    yield "neuron", _judge_neuron(config, measured["few"], predicted["few"])
-    yield "batch", _judge_batch(config, measured["batch"], predicted["batch"])
-    yield "facts", _judge_facts(config, measured["facts"], predicted["facts"])
+    judges = {
+        "flow": (("times", _judge_times), ("turn", lambda config, measured, _: _judge_turn(config, measured))),
+        "search": (("search", _judge_search),),
+        "norm": (("norm", _judge_norm),),
+        "few": (("neuron", _judge_neuron),),
+        "batch": (("batch", _judge_batch),),
+        "facts": (("facts", _judge_facts),),
+        "alone": (("alone", _judge_alone), ("late", _judge_late)),
+    }
+    for part, own in judges.items():
+        if part in config.parts:
+            for name, of_part in own:
+                yield name, of_part(config, measured[part], predicted[part])
+
+
+def _judge_alone(config, measured: dict, predicted: dict) -> dict:
+    """The decoupled law where it must hold, one direction after the other, each by itself."""
+    keys = list(predicted)
+    laws = np.array([predicted[key]["exponent"] for key in keys])
+    rivals = {"as together": np.array([np.mean(measured[key]["together"]) for key in keys])}
+    powers = np.array([float(key) for key in keys])
+    shift = laws - expected.time_exponent(config.exponent, powers)
+    rivals["β(2γ − 1)"] = config.exponent * (2 * powers - 1) + shift
+    own = {key: measured[key]["alone"] for key in keys}
+    return law("exponent of T_p alone,", own, law=laws, band=EXPONENT, scale=DIFFERENCE, rivals=rivals)
+
+
+def _judge_late(config, measured: dict, predicted: dict) -> dict:
+    """In company directions are later, and the more so the higher their rank."""
+    made = {f"mean lateness, {key}": own["late"] for key, own in measured.items()}
+    made |= {f"exponent together less alone, {key}": own["together"] - own["alone"] for key, own in measured.items()}
+    return above("more than none,", made)
 
 
 def _at(table: dict, keys) -> np.ndarray:

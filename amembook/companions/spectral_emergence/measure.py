@@ -69,6 +69,22 @@ def measure_rival(
     return _run(start(width, dim, init, seed), a, degree, RIVALS[rival], pace, horizon, "learnt")
 
 
+def measure_alone(
+    power: float, exponent: float, n_teachers: int, dim: int, width: int, degree: int, init: float, pace: float,
+    horizon: float, seed: int,
+) -> dict:  # fmt: skip
+    """T_p of the flow with all directions, `together`, and from the same start with direction p as the only one."""
+    a, flow = torch.from_numpy(amplitudes(exponent, n_teachers)), power_map(power)
+    run = lambda W, a: _run(W, a, degree, flow, pace, horizon, "learnt")["times"]
+    together, alone = run(start(width, dim, init, seed), a), []
+    for p in range(n_teachers):
+        order = torch.arange(dim)
+        order[0], order[p] = p, 0
+        # a direction is the first coordinate of its own run
+        alone += run(start(width, dim, init, seed)[:, order], a[p : p + 1])
+    return {"together": together, "alone": alone}
+
+
 def measure_batch(
     exponent: float, n_teachers: int, dim: int, width: int, degree: int, init: float, lr: float, horizon: float,
     batch: int, seed: int,

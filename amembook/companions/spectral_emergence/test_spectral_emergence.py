@@ -79,6 +79,17 @@ def test_batches_turn_the_order_around_at_a_batch_of_so_many_dimensions():
     assert expected.batch_times(a, 32, 4, 10**9) == pytest.approx(np.sqrt(a / 2), rel=0.01)
 
 
+def test_the_noise_of_an_aligned_neuron_is_that_of_samples_and_keeps_the_order_turned():
+    rng, own = np.random.default_rng(0), expected.own_noise(4) - 1
+    assert expected.own_noise(4) == pytest.approx(213)
+    x, delta = rng.standard_normal((400_000, 4)), np.array([0.7, 0.4])
+    h4, h3 = (x**4 - 6 * x**2 + 3) / 24**0.5, (x[:, 0] ** 3 - 3 * x[:, 0]) / 6**0.5
+    sampled = (h4[:, :2] @ delta * h3 * x[:, 3]).var()
+    assert sampled == pytest.approx((delta**2).sum() + own * delta[0] ** 2, rel=0.25)
+    a = expected.amplitudes(1.0, 6)
+    assert slope(np.arange(1, 7), expected.batch_times(a, 32, 4, 64, own)) == pytest.approx(-0.42, abs=0.02)
+
+
 def test_a_fact_waits_for_the_power_of_its_frequency():
     p = np.array([0.6, 0.3, 0.1])
     assert expected.fact_times(p, 0.5) * p**0.5 == pytest.approx(expected.fact_times(p, 0.5)[0] * p[0] ** 0.5)
@@ -87,8 +98,19 @@ def test_a_fact_waits_for_the_power_of_its_frequency():
     assert times == pytest.approx(expected.fact_times(p / p.sum(), 0.5), rel=0.05)
 
 
+def test_alone_the_first_direction_is_that_of_a_run_with_one_teacher():
+    sizes = {"dim": 12, "width": 8, "degree": 4, "init": 0.01, "pace": 0.05, "horizon": 60.0}
+    run = measure.measure_alone(1.0, 1.0, 3, seed=0, **sizes)
+    a = torch.from_numpy(expected.amplitudes(1.0, 3))
+    first = measure._run(teacher_student.start(8, 12, 0.01, 0), a[:1], 4, measure.power_map(1.0), 0.05, 60.0, "learnt")
+    assert run["alone"][0] == first["times"][0]
+    assert np.mean(run["together"]) > np.mean(run["alone"])
+
+
 FLAWS = [
     (("flow", "exponent", "0.000 4 1.0"), -0.3, "times", "not reproduced"),
+    (("alone", "1.000", "alone"), [1.2] * 4, "alone", "not reproduced", "alone"),
+    (("alone", "1.000", "late"), [-0.1] * 4, "late", "not reproduced", "alone"),
     (("flow", "times", "0.333 4 1.5", 3), 3.0, "times", "not reproduced"),
     (("flow", "times", "0.333 4 1.5", 3), 1.2, "turn", "not reproduced"),
     (("search", "exponent", "0.000"), 0.4, "search", "not reproduced"),

@@ -1,6 +1,5 @@
 """Pictures of the interactions: their law by blocks of ranks, what bounds them, and the expansion of the proof."""
 
-
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -32,8 +31,9 @@ def interaction_blocks_figure(record: dict, name: str) -> Figure:
     for k, (look, _) in enumerate(series(dims, "$d = {}$")):
         at = places + 0.18 * (k - (len(dims) - 1) / 2)
         for axis, quantity in ((left, "rms"), (right, "z_largest")):
-            values, law = (np.array([part[quantity][f"{name} {block}"][k] for block in blocks])
-                           for part in (measured, predicted))
+            values, law = (
+                np.array([part[quantity][f"{name} {block}"][k] for block in blocks]) for part in (measured, predicted)
+            )
             error = [2 * measured["rms_error"][f"{name} {block}"][k] for block in blocks] if axis is left else None
             axis.plot(law, at, "|", color=GREY, ms=9, mew=1.4)
             axis.errorbar(values, at, xerr=error, fmt=look.marker, color=look.colour, ms=4, lw=1, label=look.label)

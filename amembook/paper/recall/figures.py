@@ -219,9 +219,7 @@ def recall_capacity_figure(record: dict, dim: int) -> Figure:
             if name == "muon":
                 # the dotted curve has its word above it, the dashed one below
                 up = 1.15 if vectors != "fixed" else 0.85
-                over_steps.text(
-                    steps[-1], up * values.mean(0)[-1], label, ha="right", va="bottom" if up > 1 else "top"
-                )
+                over_steps.text(steps[-1], up * values.mean(0)[-1], label, ha="right", va="bottom" if up > 1 else "top")
     frame(over_steps, "step", "outputs recalled", title=f"$d={dim}$, by what the vectors are")
     over_steps.set_yscale("symlog", linthresh=10)
     over_steps.set_ylim(0, 2 * config["n_items"])
