@@ -92,6 +92,7 @@ DRAWN = {
     iterates.domain_figure: ("iterates-domain", "confirm"),
     iterates.learning_rate_figure: ("many-steps", "confirm-extra"),
     iterates.race_laws_figure: ("race", ""),
+    iterates.ratio_figure: ("iterates-ratio", "confirm"),
     iterates.minibatch_iterates_figure: ("many-steps", "confirm-extra"),
     iterates.momentum_figure: ("many-steps", "confirm-extra"),
     loss.loss_curves_figure: ("loss", "confirm"),

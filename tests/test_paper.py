@@ -210,6 +210,23 @@ def iterates_domain():
     yield "many-96", "overlaps", NOT_REPRODUCED, {("overlaps",): (cosines + 0.11).tolist()}
 
 
+def iterates_ratio():
+    of_all = lambda change: {(f"{part}_true",): change for part in ("below", "last")}
+    law = stored("iterates-ratio")["confirm"]["predicted"]
+    thresholded = stored("iterates-ratio")["confirm"]["measured"]
+    exact = {}
+    for part, dims in (("below", slice(0, -1)), ("last", slice(-1, None))):
+        expected = (np.array(law["true"]) / law["thresholded"])[dims]
+        exact[f"{part}_true",] = (expected[:, None] * np.array(thresholded[f"{part}_thresholded"])).tolist()
+    yield "confirm", "recursion", PREDICTED, exact
+    # one step behind at the largest d
+    behind = np.array([0.0, 0.0, 0.0, 0.0, 0.25])
+    yield "confirm", "recursion", NOT_REPRODUCED, {("last_true",): lambda value: (np.array(value) * 2**-behind).tolist()}
+    level = {(f"{part}_true",): thresholded[f"{part}_thresholded"] for part in ("below", "last")}
+    yield "confirm", "last", REPRODUCED, level
+    yield "confirm", "falling", NOT_REPRODUCED, of_all(lambda value: value) | {("last_true",): times(1.5)}
+
+
 def race():
     yield "confirm", "early", NOT_REPRODUCED, {("descent", 0, 3): times(1.2)}
     yield "confirm", "late", NOT_REPRODUCED, {("descent", 1, 19): times(0.5)}
@@ -264,8 +281,6 @@ FLAWS = {
     name: globals()[name.replace("-", "_")]
     for name in studies.PAPER
     if name not in ("gradient-limit", "trained-map", "quieting", "whitening", "zoo", "two-sided", "whitened-runs")
-    # no record is stored yet: tests/test_ratio.py plants what its rule must see
-    and name != "iterates-ratio"
 }
 """For each study its flaws: a record, a verdict, the word that this then has, and what stands at some addresses of the
 measured numbers instead, a value or a function of the old one."""

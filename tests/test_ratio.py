@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from amembook import read_records
 from amembook.paper.iterates.ratio import BAND, EXPERIMENT, RatioConfig, judge_ratio, power
 from amembook.run.cache import plain
 from amembook.run.claims import NOT_REPRODUCED, OBSERVED, PREDICTED, REPRODUCED, UNDECIDED, word
@@ -41,6 +42,22 @@ def test_a_ratio_that_settles_meets_the_conjecture_and_one_step_less_does_not():
     behind = np.array([0.0, *np.diff(kappa)])[:, None] * [-1.0, -1.0]
     verdicts = words(behind)
     assert verdicts["last"] == NOT_REPRODUCED and verdicts["falling"] != OBSERVED
+
+
+def test_the_record_is_what_the_page_says():
+    (record,) = read_records("iterates-ratio", "confirm")
+    measured = record["measured"]
+    ratios = [
+        (np.array(true) / thresholded).mean(0)
+        for part in ("below", "last")
+        for true, thresholded in zip(measured[f"{part}_true"], measured[f"{part}_thresholded"], strict=True)
+    ]
+    assert round(np.min(ratios), 2) == 0.72 and round(np.max(ratios), 2) == 1.02
+    last = record["verdicts"]["last"]["numbers"]
+    assert [round(one["measured"], 2) for one in last] == [0.0, -0.04, -0.06, -0.02]
+    assert [round(one["rivals"]["one step less"], 2) for one in last] == [-0.22, -0.15, -0.1, -0.07]
+    assert all(one["low"] > one["rivals"]["one step less"] for one in last), "not a step behind"
+    assert last[2]["high"] < -BAND, "after four steps it still falls"
 
 
 def test_growing_exponents_do_not_fall():

@@ -114,6 +114,29 @@ def domain_figure(record: dict) -> Figure:
     return figure
 
 
+def ratio_figure(record: dict) -> Figure:
+    """A record of `iterates-ratio`: true over thresholded counts against d, a number of steps a series, two standard
+    errors of the draws; lines: the same of what predicts both.
+    """
+    config, measured, law = record["config"], record["measured"], record["predicted"]
+    figure, (axis,) = new_axes()
+    ratios = [
+        np.array(true) / thresholded
+        for part in ("below", "last")
+        for true, thresholded in zip(measured[f"{part}_true"], measured[f"{part}_thresholded"], strict=True)
+    ]
+    expected = np.array(law["true"]) / law["thresholded"]
+    for look, step in series(range(1, config["steps"] + 1), "$T = {}$"):
+        means = [one[:, step - 1].mean() for one in ratios]
+        errors = [one[:, step - 1].std(ddof=1) / len(one) ** 0.5 for one in ratios]
+        points(axis, config["dims"], means, look, error=errors, law=expected[:, step - 1])
+    frame(axis, "dimension $d$", "true count / thresholded count", log="x", base=2)
+    axis.set_xticks(config["dims"], config["dims"])
+    axis.minorticks_off()
+    key(axis, {"recursion and formula": "-"}, below=3)
+    return figure
+
+
 def minibatch_iterates_figure(record: dict) -> Figure:
     """Figure 5(b): recovered items against samples seen, a curve a batch size; lines: distinct items expected.
 
