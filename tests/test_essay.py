@@ -11,7 +11,7 @@ import explorer_data
 import numpy as np
 import pytest
 from bs4 import BeautifulSoup
-from scipy.stats import beta
+from scipy.stats import beta, norm
 
 import amemlib as am
 from amembook import read_records
@@ -96,6 +96,13 @@ def test_under_sgd_leaks_have_either_sign(problem):
     assert re.search(steps, TEXT)
 
 
+def test_under_muon_a_score_scatters_around_its_bar():
+    needed = norm.ppf(0.9 ** (1 / (N_ITEMS - 1)))
+    g = np.linspace(-8, 8, 1601)
+    wins = np.trapezoid(norm.pdf(g) * norm.cdf(needed + g) ** (N_ITEMS - 1), g)
+    assert 0.62 < wins < 2 / 3 and "under Muon a bar of 1 wins nearly two times in three" in TEXT
+
+
 @pytest.mark.process
 @needs_node
 @pytest.mark.parametrize("dim", [4, 256, 4096])
@@ -156,10 +163,21 @@ def test_what_one_gradient_can_give_is_what_was_counted(problem):
     matched, polar = (am.expected_capacity(problem, name) for name in ("matched_filter", "polar"))
     told = f"stores {matched / polar:.2f} times as many facts"
     assert all(told in text for text in (TEXT, front, chapter))
-    assert N_ITEMS >= DIM ** (1 + ALPHA / 2) and "with a list as long as ours" in TEXT
+    assert N_ITEMS >= DIM ** (1 + ALPHA / 2) == 16_384 and "with a list as long as ours" in TEXT
+    assert "facts, here 16,384, and holds" in TEXT
     assert "$d^{1+\\alpha/2}$ facts or more, as there" in front
     said = "Muon stores about nine tenths of what any map of"
     assert said + " the gradient alone could" in TEXT and said + " that gradient alone could" in front
+
+
+def test_the_batch_that_fills_a_memory_is_that_of_the_figure_too():
+    [record] = read_records("critical-batch", "confirm-alpha-1.5")
+    sizes, at = record["config"]["batch_sizes"], record["config"]["dims"].index(DIM)
+    for name, full in (("sgd_at_dims", 32), ("polar", 4096)):
+        counts, every = (record["measured"][field][name][at] for field in ("counts", "population"))
+        assert next(size for size, count in zip(sizes, counts, strict=True) if count >= 0.9 * every) == full
+    told = "SGD is full, at nine tenths of what it recalls from all the data, by a batch of the order of √*d*, here 32."
+    assert told in TEXT and "(chapters/minibatches.md): here 4,096, not 65,536." in TEXT
 
 
 def test_what_it_repeats_of_a_chapter_stands_there():

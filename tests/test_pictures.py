@@ -147,7 +147,11 @@ def test_the_lines_of_the_front_page_are_the_records_and_the_law():
     stored = pictures.stored("curves")
     [record] = read_records("critical-batch", "confirm-alpha-1.5")
     size, count = stored["batches"]["64"]["sgd"][3]
-    assert count == round(pictures.sgd_from_batches(record["config"]["n_items"], 64, size), 2)
+    assert count == round(pictures.sgd_from_batches(record["config"], 64, size), 2)
+    fields = (record["measured"][field]["sgd_at_dims"] for field in ("counts", "counts_error"))
+    for lines, counts, errors in zip(stored["batches"].values(), *fields, strict=True):
+        line = np.array(lines["sgd"])[:, 1]
+        assert (abs(np.array(counts) - line) < 3 * np.array(errors)).all(), "line and points have the same batches"
     for lines, polar in zip(stored["batches"].values(), record["predicted"]["counts"]["polar"], strict=True):
         assert lines["polar"] == pairs(record["config"]["batch_sizes"], polar)
     for one in read_records("one-step", "confirm-alpha-"):

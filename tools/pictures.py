@@ -100,7 +100,7 @@ def curves() -> dict:
     [record] = read_records("critical-batch", "confirm-alpha-1.5")
     sizes, batches = record["config"]["batch_sizes"], {}
     for dim, polar in zip(record["config"]["dims"], record["predicted"]["counts"]["polar"], strict=True):
-        sgd = [sgd_from_batches(record["config"]["n_items"], dim, size) for size in sizes]
+        sgd = [sgd_from_batches(record["config"], dim, size) for size in sizes]
         batches[dim] = {
             name: [[size, round(count, 2)] for size, count in zip(sizes, line, strict=True)]
             for name, line in (("polar", polar), ("sgd", sgd))
@@ -108,11 +108,15 @@ def curves() -> dict:
     return {"dimensions": dimensions, "batches": batches}
 
 
-def sgd_from_batches(n_items: int, dim: int, size: int) -> float:
-    """SGD's expected count from a batch, the mean over four draws of its frequencies."""
-    problem = am.Problem.power_law(n_items, dim, shouts.ALPHA)
-    draws = (am.sample_minibatch(problem, size, seed) for seed in range(4))
-    return sum(am.expected_capacity(problem, "sgd", frequencies=q) for q in draws) / 4
+def sgd_from_batches(config: dict, dim: int, size: int) -> float:
+    """SGD's expected count from a batch: the mean over the batches of the record, whose counts are the points.
+
+    Other draws would give another line: at small d few facts decide, and one batch's count may be twice another's.
+    """
+    problem = am.Problem.power_law(config["n_items"], dim, config["alpha"])
+    first, n_draws = config["first_seed"], config["seeds"]
+    draws = (am.sample_minibatch(problem, size, seed) for seed in range(first, first + n_draws))
+    return sum(am.expected_capacity(problem, "sgd", frequencies=q) for q in draws) / n_draws
 
 
 PICTURES = {"curves": curves, "staircase": staircase, "equalizer": equalizer, "tide": tide}
