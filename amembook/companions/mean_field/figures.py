@@ -1,4 +1,4 @@
-"""Pictures of the study: the gap of the two networks on the way and by width, the distance of neurons, Muon."""
+"""Pictures of the study: the gap of the two networks by width and on the way, the distance of neurons, Muon."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -7,22 +7,21 @@ from amembook.figures.style import GREY, frame, new_axes, points, reference_line
 
 
 def gap_figure(record: dict) -> Figure:
-    """Left: the largest gap on the way against m for each d, dotted 1/m. Right: m times the gap at the widest network,
-    by what the infinite one has captured. Bars: two standard errors.
+    """Left: m times the gap against m for each d, when half (solid) and the last mark (dashed) are captured. Right: the
+    same at the widest network, by what the infinite one has captured. Bars: two standard errors.
     """
     figure, axes = new_axes(2)
     config, measured = record["config"], record["measured"]
     widths, captured = np.array(config["widths"], dtype=float), [0, *config["marks"]]
     for k, (look, _) in enumerate(series(config["dims"], "$d = {}$")):
-        most, error = (np.array(measured[key]["flow"][k]) / widths for key in ("most", "most_error"))
-        points(axes[0], widths, most, look, error=error)
-        gap, error = (np.array(measured[key]["flow"][k])[-1] for key in ("gap", "gap_error"))
-        points(axes[1], captured, gap, look, error=error)
-    reference_line(axes[0], widths, -1, (widths[0], 1 / widths[0]))
+        gap, error = (np.array(measured[key]["flow"][k]) for key in ("gap", "gap_error"))
+        for at, dash in ((captured.index(0.5), "-"), (-1, "--")):
+            points(axes[0], widths, gap[:, at], look, error=error[:, at], ls=dash, lw=0.8)
+        points(axes[1], captured, gap[-1], look, error=error[-1])
     axes[1].axhline(1, color=GREY, ls=":", lw=1.2)
-    frame(axes[0], "neurons $m$", "largest gap of the networks", log="xy", base=2)
+    frame(axes[0], "neurons $m$", "$m$ times the gap", "half, nine tenths captured", log="x", base=2, zero=True)
     frame(axes[1], "share of the teacher captured", "$m$ times the gap", f"$m = {config['widths'][-1]}$", zero=True)
-    axes[0].legend()
+    axes[1].legend(loc="lower left")
     return figure
 
 
