@@ -1,8 +1,8 @@
-"""What a wide sketch does to the best rate, by its largest eigenvalue alone and, wider still, to first order."""
+"""What a wide sketch does to the best rate, by its largest eigenvalue alone, and to the least risk, by two moments."""
 
 import numpy as np
 from scipy.interpolate import CubicSpline
-from scipy.stats import chi2, norm
+from scipy.stats import chi2, foldnorm, norm
 
 from amembook.companions.lr_transfer.measure import best_rate, risk, spectrum
 
@@ -58,3 +58,29 @@ def limits(n_features: int, decay: float, steps: int) -> tuple[float, float]:
     bend = power * (power - 1) / 2 * (lam**3 * (1 - rate * lam) ** (power - 2)).sum()
     gap = np.sqrt((moments(rate) ** 2).sum() / 2) * norm.ppf(0.75)
     return float(gap), float((of_slope**2).sum() / 4 / bend * chi2.ppf(0.5, 1))
+
+
+def gap_moments(n_features: int, decay: float, steps: int) -> tuple[float, float]:
+    """(B, σ): L_n(η_n*) − L_∞(η_∞*) has the mean B/n to second order and the standard deviation σ/√n to first.
+
+    B is what a sketch adds to the risk at a fixed rate, ½ Σ_ij λ_i² λ_j (1 + [i = j]) g[λ_i, λ_i, λ_j] with second
+    divided differences of g(x) = (1 − ηx)^{2T}, less what the sketch's own best rate saves, which is the cost's mean.
+    """
+    lam = spectrum(decay, n_features)
+    rate, _ = best_rate(lam, lam, lam.sum(), steps)
+    x, y, power = lam[:, None], lam[None], 2 * steps
+    g = lambda z: (1 - rate * z) ** power
+    slope = -power * rate * (1 - rate * x) ** (power - 1)
+    bend = power * (power - 1) * rate**2 * (1 - rate * x) ** (power - 2)
+    same, apart = x == y, np.where(x == y, 1, x - y)
+    second = np.where(same, bend / 2, (slope - (g(x) - g(y)) / apart) / apart)
+    gap, cost = limits(n_features, decay, steps)
+    added = (x**2 * y * (1 + same) * second).sum() / 2
+    return float(added - cost / chi2.ppf(0.5, 1)), gap / float(norm.ppf(0.75))
+
+
+def gaps(widths, n_features: int, decay: float, steps: int) -> np.ndarray:
+    """Median of |B/n + σz/√n|, z Gaussian: the gap, with the noise of its mean shift left out."""
+    shift, noise = gap_moments(n_features, decay, steps)
+    noise = noise / np.sqrt(np.asarray(widths, dtype=float))
+    return noise * foldnorm.ppf(0.5, abs(shift) / np.asarray(widths, dtype=float) / noise)

@@ -48,6 +48,24 @@ def test_the_limits_are_those_of_the_largest_eigenvalue_and_of_very_wide_sketche
     assert np.median([run["transfer"] for run in runs]) * n == pytest.approx(cost, rel=0.25)
 
 
+def test_the_least_risk_of_a_sketch_has_the_mean_and_the_noise_of_its_law():
+    n, lam = 4000, measure.spectrum(1.5, 24)
+    _, least = measure.best_rate(lam, lam, lam.sum(), 16)
+    rng, pairs = np.random.default_rng(0), []
+    for _ in range(200):  # SᵀS and 2 − SᵀS: their mean has no first order
+        H = rng.standard_normal((24, 24)) / math.sqrt(2 * n)
+        for sign in (1, -1):
+            A = np.sqrt(np.outer(lam, lam)) * (np.eye(24) + sign * (H + H.T))
+            values, Q = np.linalg.eigh(A)
+            pairs.append(measure.best_rate(values, (Q.T @ np.sqrt(lam)) ** 2, lam.sum(), 16)[1] - least)
+    pairs = np.array(pairs).reshape(-1, 2)
+    shift, noise = expected.gap_moments(24, 1.5, 16)
+    assert pairs.mean() * n == pytest.approx(shift, rel=0.1)
+    assert pairs.std() * n**0.5 == pytest.approx(noise, rel=0.1)
+    assert expected.gaps([1e9], 24, 1.5, 16)[0] * 1e9**0.5 == pytest.approx(noise * 0.6745, rel=0.01)
+    assert expected.gaps([1.0], 24, 1.5, 16)[0] == pytest.approx(shift, rel=0.02)
+
+
 def test_the_cost_turns_from_a_line_to_a_parabola_at_a_width_of_so_many_squared_steps():
     for steps in (16, 64):
         widths = steps**2 * np.array([1, 4, 400, 1600])
