@@ -61,6 +61,37 @@ def emergence_times(a: np.ndarray, dim: int, width: int, init: float, degree: in
     return learning_times(y, (init**2 / a)[:, None], degree) / a[:, None]
 
 
+def best_left(u: np.ndarray, count: int) -> np.ndarray:
+    """Squared overlaps of the unit vectors u, (m, d), that direction 1, 2, … each finds best among those left to it."""
+    squares, y = np.square(u[:, :count]), np.empty(count)
+    for p in range(count):
+        i = squares[:, p].argmax()
+        y[p], squares[i] = squares[i, p], -1
+    return y
+
+
+def euler_times(squared_overlap, mass: float, a: np.ndarray, degree: int, step: float) -> np.ndarray:
+    """t at which one neuron has half of a_p, in Euler steps of its vector w; `learning_times`/a_p where they are small.
+
+    squared_overlap: (…, P), of the neuron and its direction at 0; mass: ‖w‖² at 0.
+    """
+    y = np.asarray(squared_overlap, dtype=float)
+    x, rest = np.sqrt(mass * y), np.sqrt(mass * (1 - y))
+    crossings, captured = np.full(y.shape, np.nan), mass * y ** (degree / 2)
+    for n in range(_MOST_STEPS):
+        length = np.hypot(x, rest)
+        u = x / length
+        pull = degree * a * u ** (degree - 1)
+        along = 2 * (a * u**degree - length**2) - pull * u
+        x, rest = x + step * (along * x + pull * length), rest + step * along * rest
+        before, captured = captured, np.hypot(x, rest) ** (2 - degree) * x**degree
+        part = (a / 2 - before) / np.where(captured > before, captured - before, 1)
+        crossings = np.where(np.isnan(crossings) & (captured >= a / 2), (n + part) * step, crossings)
+        if not np.isnan(crossings).any():
+            break
+    return crossings
+
+
 def quantile_weights() -> np.ndarray:
     """Weights of the quantiles of `emergence_times`; they sum to one."""
     return _WEIGHTS.copy()

@@ -39,6 +39,24 @@ def test_the_decoupled_time_is_that_of_one_neuron_and_one_direction(degree):
     assert run["times"][0] == pytest.approx(expected.learning_times(y, init**2, degree).item(), rel=0.01)
 
 
+@pytest.mark.parametrize("degree", [4, 6])
+def test_euler_times_are_those_of_a_network_of_one_neuron_and_of_the_flow_in_small_steps(degree):
+    y, init, a = 0.2, 0.01, torch.ones(1, dtype=torch.float64)
+    W = torch.zeros(1, 5, dtype=torch.float64)
+    W[0, 0], W[0, 1] = init * math.sqrt(y), init * math.sqrt(1 - y)
+    move = lambda W: teacher_student.flow_velocity(W, a, degree)
+    _, run = measure._run(W, move, a, degree, 0.2, 200.0, 1)
+    assert expected.euler_times(y, init**2, np.ones(()), degree, 0.2) == pytest.approx(run["times"][0], rel=1e-9)
+    slow = expected.euler_times(np.full(2, y), init**2, np.array([1.0, 0.5]), degree, 0.01)
+    flow = [expected.learning_times(y, init**2 / a, degree).item() / a for a in (1.0, 0.5)]
+    assert slow == pytest.approx(flow, rel=0.01)
+
+
+def test_each_direction_takes_the_best_neuron_that_is_left():
+    u = np.array([[0.9, 0.4], [0.3, 0.2], [0.1, -0.3]])
+    assert expected.best_left(u, 2) == pytest.approx([0.81, 0.09])
+
+
 def test_half_times_are_linear_between_two_steps_and_stay_once_found():
     nan, of = math.nan, lambda *values: torch.tensor(values, dtype=torch.float64)
     before, now = of(0.1, 0.4, 0.2, 0.6, 0.1, 0.5, 0.0), of(0.6, 0.45, 0.9, 0.7, 0.5, 0.5, nan)

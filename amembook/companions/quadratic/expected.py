@@ -1,6 +1,6 @@
 """What the Riccati equation says of a start with nearly orthogonal columns: one logistic curve a direction, and floors.
 
-All of it is derived in the chapter `quadratic`; nothing is fitted.
+All of it is derived in the chapter `emergence`; nothing is fitted.
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """When a share of the neurons arrives, with nothing fitted: the chain's own jumps, on a grid.
 
-Ours; the chapter `smoothing` derives it.
+Ours; the chapter `single-index` derives it.
 """
 
 import math
