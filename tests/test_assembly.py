@@ -69,6 +69,7 @@ def test_at_equal_frequencies_muon_has_eight_over_three_pi_of_the_signal_to_nois
     assert 4 / (math.pi * (0.5 + 1)) == pytest.approx(8 / (3 * math.pi)), "the polar constant at alpha = 1/2"
 
 
+@pytest.mark.slow
 def test_the_fixed_point_has_one_root_in_the_right_half_plane():
     q = torch.arange(1, 300, dtype=torch.float64).numpy() ** -1.5
     rng = np.random.default_rng(0)

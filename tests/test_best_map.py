@@ -163,6 +163,7 @@ def test_coefficients_are_those_of_optax():
     assert SCHEDULES["dion5"] == [tuple(row) for row in muon._DION_NS_COEFFS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family, slope", [("muon", 3.4445), ("cubic", 1.5)])
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_the_rule_for_the_number_of_steps(alpha, family, slope):

@@ -127,6 +127,7 @@ def test_theorem_9_counts_after_every_step():
         assert counts[2] > 1.4 * counts[0], "more steps, more items"
 
 
+@pytest.mark.slow
 def test_theorem_9_exponents_once_the_thresholds_follow_what_is_recovered():
     dims, counts = (1024, 2048), []
     for dim in dims:

@@ -914,6 +914,7 @@ def test_the_flattening_of_a_group_is_the_doctors(here, capsys):
     assert [row["shape"] for row in asked(capsys, "x.pt")] == [[32, 24]] * 3
 
 
+@pytest.mark.slow
 def test_other_forms(here, capsys):
     torch.save({f"h.{i}.attn": noise(16, 8) for i in range(3)} | {"out": memory(32)}, "x.pt")
     assert main(["doctor", "x.pt", "--csv"]) == 0

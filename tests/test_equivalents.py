@@ -214,6 +214,7 @@ def test_the_sgd_constant_is_its_integral(alpha):
     assert sgd_capacity_constant(alpha) == pytest.approx(step + step * np.exp(log_wins).sum() - step / 2, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_the_sgd_constant_is_the_limit_of_the_sgd_count():
     alpha, dim = 1.5, 2**24
     ratio = expected_capacity(power_law(alpha, 2048, dim), "sgd") / dim ** (1 / (2 * alpha))
@@ -237,6 +238,7 @@ def test_the_longest_prefix_is_that_of_independent_failures(spectral_map):
         assert spread == pytest.approx(drawn.std(), rel=0.05)
 
 
+@pytest.mark.slow
 def test_the_longest_prefix_of_a_step_is_predicted():
     problem, draws = am.Problem.power_law(8192, 256, 1.5), range(4)
     mean, spread = am.equivalents.expected_prefix(problem, "polar")

@@ -10,6 +10,7 @@ from amembook.run import command_line, gpu_cost, records, studies
 from amembook.run.base import config_of
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", gpu_cost.CELLS)
 def test_the_seconds_of_one_core_suit_the_records(name):
     """To a factor of three at the median: records of the same sizes took 110 and 818 seconds."""

@@ -83,6 +83,7 @@ def test_a_smoothed_step_spreads_as_its_law_says(drawn, lam_over_t0):
     assert of_items(law.spread.rival_gain, law.counts) == pytest.approx(measured, rel=0.01)
 
 
+@pytest.mark.slow
 def test_a_newton_step_spreads_as_its_law_says():
     # many items for one dimension: the law drops what is of order d/N but the factor 1 − d/N
     p, embeddings = memories(96, 16_000, 8)

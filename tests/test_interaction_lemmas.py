@@ -171,11 +171,13 @@ def test_lemma_24_path_coefficient():
     assert 0.9 < draw["lemma_24_integral"] <= 1.002
 
 
+@pytest.mark.slow
 def test_lemma_25_positive_path_correlation():
     draw = measure_lemma_25(1200, 0)
     assert draw["lemma_25"] == 0 and draw["positive"] > 20
 
 
+@pytest.mark.slow
 def test_lemma_25_needs_its_hypotheses():
     assert min(gaussian_expectation(factors) for factors in path_monomials(1200, 0, centre=3)) < 0
 
@@ -248,6 +250,7 @@ def test_the_interactions_of_the_record_are_normal():
     assert all(abs(values[-1] - 3) < 0.02 for values in record["measured"]["z_kurtosis"].values())
 
 
+@pytest.mark.slow
 def test_at_the_polylog_of_the_theorem_muon_is_hardly_better_than_sgd():
     problem = am.Problem.power_law(4096, 1024, 1.5)
     lam = theory.bulk_scale(4096, 1024, 1.5) * math.log(1024) ** 4

@@ -179,6 +179,7 @@ def test_ceilings_at_the_sizes_of_the_chapter_and_in_the_limit():
     assert am.capacity_limit(problem, am.sample_minibatch(problem, 100, 0)) < 100
 
 
+@pytest.mark.slow
 def test_the_short_way_to_a_noncentral_square_is_as_good_as_the_long_one(monkeypatch):
     problem = am.Problem.power_law(100_000, 128, 1.5)
     short = am.capacity_limit(problem)

@@ -66,6 +66,7 @@ def test_proposition_6_turning_the_embeddings_turns_the_memory():
     )
 
 
+@pytest.mark.slow
 def test_proposition_6_averaging_over_rotations_lowers_the_risk():
     draws = [measure_haar(1.5, seed) for seed in range(2000, 2006)]
     saved = np.array([draw["sign"] for draw in draws]) - np.array([draw["haar"] for draw in draws])

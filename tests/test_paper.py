@@ -279,6 +279,7 @@ FLAWS = {
 measured numbers instead, a value or a function of the old one."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("study", FLAWS)
 def test_every_verdict_of_the_papers_records_can_fail(study):
     experiment, known, can_fail = studies.find_experiment(study), stored(study), set()

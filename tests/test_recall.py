@@ -227,6 +227,7 @@ def test_means_intervals_and_curves_are_aligned_with_the_config():
     assert len(measured["curves"]["base"]["match"]["sgd"][0][0]) == len(measured["probed"]) == 5
 
 
+@pytest.mark.slow
 def test_the_experiment_runs_and_is_stored_cell_by_cell(tmp_path):
     record = cache.run(EXPERIMENT, TINY, tmp_path, "cpu")
     assert record["experiment"] == "recall"

@@ -59,6 +59,7 @@ def raised(value, factor):
     return value * factor if isinstance(value, (int, float)) and not isinstance(value, bool) else value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RECORDS)
 def test_a_record_that_was_edited_is_refused_by_name(name, tmp_path):
     record, path, parts = load(name), tmp_path / "edited.json", ("config", "measured")

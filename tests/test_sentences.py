@@ -150,6 +150,7 @@ def test_what_siblings_share_and_how_far_the_sharp_rank_is_below_the_limit():
     assert 0.075 < min(short) and max(short) < 0.175
 
 
+@pytest.mark.slow
 def test_thresholds_beyond_what_was_stored_beat_the_limit_of_one_gradient():
     problem, first = am.Problem.power_law(2**14, 128, 1.5), 1024
     block, counts = torch.zeros(2**14, dtype=torch.float64), []

@@ -76,6 +76,7 @@ def test_theorem_5_loss_bound_for_every_learning_rate(batch_size):
     assert losses.min() < 3 * math.log(300) / math.log(2) * bound
 
 
+@pytest.mark.slow
 def test_theorem_5_count_and_its_sharp_constant():
     for alpha in (1.25, 2.0):
         problem, draws = power_law(500, 2**14, alpha), 12

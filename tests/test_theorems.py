@@ -35,6 +35,7 @@ def assert_slope(dims, counts, problems, spectral_map):
     return fit.slope
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [1.25, 2.0])
 def test_theorem_3_one_step_of_muon(alpha):
     dims = [64, 128, 256]

@@ -170,6 +170,7 @@ def test_a_diverging_run_says_so():
         assert run.diverged == 4 and [row["step"] for row in run.history] == [0]
 
 
+@pytest.mark.slow
 def test_a_network_learns_the_task():
     task = RecallTask(6, 12, 1)
     run = train(

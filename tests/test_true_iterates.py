@@ -177,6 +177,7 @@ def test_momentum_and_batches_reach_the_recursion():
     assert batches[0] == pytest.approx(seen, rel=0.15) and batches[0] < 0.8 * with_momentum[0]
 
 
+@pytest.mark.slow
 def test_a_batch_of_one_is_solved_and_stores_next_to_nothing():
     problem = am.Problem.power_law(256, 32, 1.5)
     counts = mean_field_iterates(problem, 1.0, 3, batch_size=1, streams=64).counts

@@ -34,6 +34,7 @@ def test_the_first_gradient_is_that_of_the_network(monkeypatch):
     assert ours.triu(1).abs().max() == 0
 
 
+@pytest.mark.slow
 def test_exact_scores_against_every_sequence():
     pi, mu = kernels(2)
     T, S, exact = len(TREE), 3, expected.exact_scores(pi, mu, TREE)
@@ -48,6 +49,7 @@ def test_exact_scores_against_every_sequence():
         assert np.allclose(exact[n], brute, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_long_contexts_bring_the_limit():
     pi, mu = kernels(40, alpha=2.0)
     errors = []

@@ -76,6 +76,7 @@ def test_nothing_without_thoughts_gets_below_the_floor():
     assert 1 - expected.floor(n, d) == pytest.approx(expected.one_step_rate(n, d))
 
 
+@pytest.mark.slow
 def test_one_thought_at_the_best_rate_is_the_floor_and_the_limit_is_reached():
     n, d = 16, 8
     (error,) = expected.thinking_errors(n, d, expected.one_step_rate(n, d), (1,))

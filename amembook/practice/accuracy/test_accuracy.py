@@ -70,6 +70,7 @@ def test_before_anything_is_learnt_the_momentum_has_the_gradients_spectrum_and_i
     assert first < later[0] < later[1] < later[2]
 
 
+@pytest.mark.slow
 def test_the_share_is_one_where_the_reach_is_large_and_falls_with_it():
     curve = memory.share_curve(am.Problem.power_law(1024, 96, 2.0))
     shares = memory.share_at([0.01, 0.1, 1.0, 30.0], curve)
@@ -144,6 +145,7 @@ def test_the_text_is_cut_into_pieces_and_its_groups_carry_equal_shares():
     assert losses["bigram"] < losses["unigram"] < math.log(128)
 
 
+@pytest.mark.slow
 def test_the_networks_parts_run_and_are_summarised():
     tiny = {"recall_items": 8, "recall_dim": 16, "recall_steps": 4, "length": 12, "pairs": 2, "batch_size": 8}
     tiny |= {
@@ -169,6 +171,7 @@ def test_the_networks_parts_run_and_are_summarised():
     assert all(after < before for before, after in pairs)
 
 
+@pytest.mark.slow
 def test_it_is_the_median_that_the_pull_of_the_weights_lowers_and_not_the_norm():
     problem = am.Problem.power_law(CONFIG.n_items, 96, 1.5)
     emb = am.sample_embeddings(problem, seed=0)

@@ -66,6 +66,7 @@ def test_signals_and_energies_are_those_of_a_drawn_stack():
         assert coimage[middle].mean() == pytest.approx(coimages[600 * b : 600 * (b + 1), b][middle].mean(), rel=0.06)
 
 
+@pytest.mark.slow
 def test_in_the_limit_common_is_to_private_as_a_power_of_the_parts():
     """x of h parts with one weight is that of one part with √h times it: P_c = P/h where private has P/h²."""
     q = power_law(1.5, 1024)

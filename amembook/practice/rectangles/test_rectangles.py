@@ -45,6 +45,7 @@ def test_the_law_of_a_rectangle_has_its_rank_its_symmetry_and_its_images(rows, c
     assert part[0] == pytest.approx(min(rows, columns) / max(rows, columns), rel=0.01) and part[2] > 0.9
 
 
+@pytest.mark.slow
 def test_counts_of_rectangles_and_tiles_meet_the_prediction_at_sizes_that_no_record_has():
     p = am.Problem.power_law(1500, 8, 1.4).frequencies
     for rows, columns, a, b in ((96, 192, 1, 1), (192, 96, 1, 1), (192, 96, 3, 1), (128, 128, 2, 4)):

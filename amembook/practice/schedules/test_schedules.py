@@ -55,6 +55,7 @@ def test_rounding_to_nearest_has_the_mean_square_error_of_a_log_uniform_signific
     assert by_energy == pytest.approx(expected._ROUNDING / 4**7, rel=0.01)
 
 
+@pytest.mark.slow
 def test_the_shipped_optimizers_do_what_is_predicted_for_their_schedule():
     problem, name = am.Problem.power_law(2048, 256, 1.5), "jordan"
     emb = am.sample_embeddings(problem, 1)
