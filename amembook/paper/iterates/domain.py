@@ -40,6 +40,7 @@ OVERLAP_BAND = SMALL
 """The band of a cosine between two updates, as a difference."""
 JUDGED_DIM, ITEMS_PER_DIM = 96, 20
 ENDS = {"alphas": (1.25, 2.25), "rates": (0.5, 2.0), "looks": (1, 2, 3, 4, 5, 10, 15, 20), "seeds": 4}
+FIVE_STEPS = {"looks": (1, 2, 3, 4, 5)}
 
 
 @dataclass(frozen=True)
@@ -140,8 +141,8 @@ EXPERIMENT = Experiment(
         # draws by what counts need
         "many-96": DomainConfig(dims=(96,), n_items=1920, first_seed=57_000, **ENDS | {"seeds": 40}),
         "many-192": DomainConfig(dims=(192,), n_items=3840, first_seed=57_100, **ENDS | {"seeds": 24}),
-        "ends-384": DomainConfig(dims=(384,), n_items=7680, first_seed=41_100, **ENDS | {"looks": (1, 2, 3, 4, 5)}),
-        "ends-768": DomainConfig(dims=(768,), n_items=15_360, first_seed=41_150, **ENDS | {"looks": (1, 2, 3, 4, 5)}),
+        "many-384": DomainConfig(dims=(384,), n_items=7680, first_seed=59_000, **ENDS | FIVE_STEPS | {"seeds": 12}),
+        "many-768": DomainConfig(dims=(768,), n_items=15_360, first_seed=59_050, **ENDS | FIVE_STEPS),
         "gpu": DomainConfig(dims=(128, 192, 256), n_items=16_384, looks=(1, 2, 3, 4, 5, 10, 20), first_seed=22_500),
     },
     grids=domain_grids,
