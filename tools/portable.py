@@ -125,13 +125,18 @@ class Book:
         macros = settings["mathjax3_config"]["tex"]["macros"]
         self.macros = {name: tex if isinstance(tex, list) else [tex, 0] for name, tex in macros.items()}
         self.parser = _parser(frozenset(self.config["parse"]["myst_enable_extensions"]))
-        self.targets: dict[str, Target] = {}
-        counts: Counter = Counter()
-        for page, chapter in self.pages().items():
-            if (root / f"{page}.md").exists():
-                self._index(page, chapter, counts)
 
     # -- reading the book
+
+    @cached_property
+    def targets(self) -> dict[str, Target]:
+        """What every label of the book names."""
+        targets: dict[str, Target] = {}
+        counts: Counter = Counter()
+        for page, chapter in self.pages().items():
+            if (self.root / f"{page}.md").exists():
+                self._index(page, chapter, counts, targets)
+        return targets
 
     def pages(self) -> dict[str, str]:
         """Every page in reading order, with its chapter's number or its appendix's letter, "" where it has neither."""
@@ -156,7 +161,7 @@ class Book:
         """The blocks of `text` that need work, in order; those inside lists too, those inside directives not."""
         return _blocks(text, self.parser)
 
-    def _index(self, page: str, chapter: str, counts: Counter) -> None:
+    def _index(self, page: str, chapter: str, counts: Counter, targets: dict[str, Target]) -> None:
         text = (self.root / f"{page}.md").read_text()
         labels: list[str] = []
 
@@ -166,9 +171,9 @@ class Book:
 
         def add(kind: str, title: str, *names: str, number: str = "", anchor: str | None = None) -> None:
             for name in filter(None, names):
-                if name in self.targets:
-                    raise Unportable(f"{page}.md: the label {name!r} is already in {self.targets[name].page}.md")
-                self.targets[name] = Target(kind, number, title, page, make_id(name) if anchor is None else anchor)
+                if name in targets:
+                    raise Unportable(f"{page}.md: the label {name!r} is already in {targets[name].page}.md")
+                targets[name] = Target(kind, number, title, page, make_id(name) if anchor is None else anchor)
 
         def directive(block: Block) -> None:
             options, label = block.options, block.options.get("label", "")
@@ -201,7 +206,7 @@ class Book:
                     labels.append(block.name)
                     continue
                 if block.kind == "heading":
-                    if "page:" + page not in self.targets:
+                    if "page:" + page not in targets:
                         add("page", block.argument, "page:" + page, anchor="")
                     add("section", block.argument, *labels)
                 elif block.kind == "math" and block.argument:

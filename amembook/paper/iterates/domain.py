@@ -104,9 +104,11 @@ def judge_domain(config: DomainConfig, measured: dict, predicted: dict) -> dict[
     """At every rate and step the items of all exponents and dimensions together, and every place as a guard.
 
     The recursion is made for these sizes and has nothing to converge to. Of cosines the largest error at every rate is
-    judged; a record without them has no such verdict.
+    judged; a record without them, or without late steps, has no such verdict.
     """
-    verdicts = {name: equivalence([]) for name in ("early", "late", *({"overlaps"} & measured.keys()))}
+    looks = np.array(config.looks)
+    asked = {"early": (looks <= EARLY).any(), "late": (looks > EARLY).any(), "overlaps": "overlaps" in measured}
+    verdicts = {name: equivalence([]) for name, held in asked.items() if held}
     outside = min(config.dims) < JUDGED_DIM or config.n_items < ITEMS_PER_DIM * max(config.dims)
     if outside or config.seeds < 2:
         return verdicts
@@ -114,7 +116,6 @@ def judge_domain(config: DomainConfig, measured: dict, predicted: dict) -> dict[
     counts = np.moveaxis(measured["counts"], -1, 1)
     law, before = (np.moveaxis(predicted[key], -1, 1) for key in ("counts", "before"))
     rivals = {"one step later": before, "the rate does not matter": law[:1] + 0 * law}
-    looks = np.array(config.looks)
     groups = lambda values, kept: values[:, kept].reshape(-1, *values.shape[2:])
     for name, kept, band in (("early", looks <= EARLY, EARLY_BAND), ("late", looks > EARLY, LATE_BAND)):
         if kept.any():
