@@ -2,8 +2,8 @@
 
     python -m amembook.tables.make_steps
 
-Each entry is `amembook.laws.power_law_iterates`: p_i ∝ i^−α, the population, η = √d, `STEPS` steps, over the
-domain of `amembook.laws.expected_trajectory` and no more. That takes seconds an entry, some minutes in all, so the
+Each entry is `amembook.laws.power_law_iterates`: p_i ∝ i^−α, the population, η = √d, `STEPS` steps, inside the
+domain of `amembook.laws.expected_trajectory`. That takes seconds an entry, some minutes in all, so the
 file is committed and what it holds already is kept: stop and go on. Remove it to make it anew.
 """
 

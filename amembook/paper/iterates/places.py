@@ -7,7 +7,7 @@ import numpy as np
 from amembook.figures.tables import Table
 from amembook.run.records import read_records
 
-LEAST_DIM, MOST_DIM, MOST_STEPS, PROMISE = 128, 256, 10, 0.05
+LEAST_DIM, MOST_DIM, PROMISE = 128, 384, 0.05
 
 
 def places() -> Table:
@@ -23,20 +23,17 @@ def places() -> Table:
 
 
 def _domain() -> Iterator[tuple[tuple, np.ndarray]]:
-    """Sizes, and drawn over predicted counts, of the records of `iterates-domain` at α ≤ 2 and up to ten steps."""
-    for name in ("confirm", "many-192"):
+    """Sizes, and drawn over predicted counts, of the records of `iterates-domain`."""
+    for name in ("confirm", "many-96", "many-192", "many-384"):
         (record,) = read_records("iterates-domain", name)
         config = record["config"]
-        steep = [k for k, alpha in enumerate(config["alphas"]) if alpha <= 2]
-        early = np.array(config["looks"]) <= MOST_STEPS
         drawn = np.array(record["measured"]["counts"], dtype=float).mean(-2)
-        ratio = (drawn / np.array(record["predicted"]["counts"]))[:, steep][..., early]
-        alphas = [config["alphas"][k] for k in steep]
-        yield (config["n_items"], config["dims"], alphas, config["rates"], MOST_STEPS, config["seeds"]), ratio
+        sizes = (config[key] for key in ("n_items", "dims", "alphas", "rates"))
+        yield (*sizes, config["looks"][-1], config["seeds"]), drawn / np.array(record["predicted"]["counts"])
 
 
 def _many_steps() -> Iterator[tuple[tuple, np.ndarray]]:
-    """The same of `many-steps`, whose rate is √d, at the dimensions of the box."""
+    """The same of `many-steps`, whose rate is √d, from d = 128 on: below, an earlier recursion's numbers are stored."""
     for name in ("confirm-alpha-1.25", "confirm-alpha-1.5", "confirm-alpha-2", "confirm-large-alpha-1.5"):
         (record,) = read_records("many-steps", name)
         yield _part(record, "dims", "n_items", "seeds", "counts", "trajectory")
