@@ -7,7 +7,6 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import notebooks
-import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = {
@@ -55,10 +54,16 @@ def reachable(part: str) -> set[str]:
     return direct.union(*(reachable(other) for other in direct))
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
 def imported(path: Path) -> set[str]:
     """The modules that a file imports, with the names taken from a package, which may be modules."""
     modules = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             modules |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -77,17 +82,18 @@ def study_of(module: str) -> str | None:
     return ".".join(parts[:3]) if len(parts) > 2 and parts[1] in ("paper", "practice", "companions") else None
 
 
-@pytest.mark.parametrize("file", [file for file in FILES if not is_test(file)])
-def test_a_module_imports_along_the_arrows(file):
-    part = part_of(module_of(file))
-    assert {part_of(module) for module in house(FILES[file])} <= reachable(part) | {part}
+def test_a_module_imports_along_the_arrows():
+    for file, path in FILES.items():
+        if not is_test(file):
+            part = part_of(module_of(file))
+            assert {part_of(module) for module in house(path)} <= reachable(part) | {part}, file
 
 
-@pytest.mark.parametrize("file", [file for file in FILES if study_of(module_of(file))])
-def test_no_study_imports_another(file):
+def test_no_study_imports_another():
     """Deleting one breaks no other: a practice or companion study is one folder."""
-    studies = {study_of(module) for module in house(FILES[file])} - {None}
-    assert studies <= {study_of(module_of(file))}
+    for file, path in FILES.items():
+        if own := study_of(module_of(file)):
+            assert {study_of(module) for module in house(path)} <= {own, None}, file
 
 
 def test_no_import_of_a_study_runs_in_a_circle():
@@ -120,10 +126,10 @@ def test_the_library_needs_four_packages_and_nothing_of_the_book():
             assert tops <= LIBRARY | {"amemlib"} | set(sys.stdlib_module_names), file
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_a_file_says_what_it_is_for(file):
-    assert not FORBIDDEN & set(file.removesuffix(".py").split("/"))
-    assert ast.get_docstring(ast.parse(FILES[file].read_text(encoding="utf-8")))
+def test_a_file_says_what_it_is_for():
+    for file, path in FILES.items():
+        assert not FORBIDDEN & set(file.removesuffix(".py").split("/")), file
+        assert ast.get_docstring(parsed(path)), file
 
 
 def private_names(tree: ast.Module) -> set[str]:
@@ -136,7 +142,7 @@ def private_names(tree: ast.Module) -> set[str]:
 
 
 def test_private_names_stay_in_their_module():
-    trees = {file: ast.parse(path.read_text(encoding="utf-8")) for file, path in FILES.items() if not is_test(file)}
+    trees = {file: parsed(path) for file, path in FILES.items() if not is_test(file)}
     for chapter, _, source in chapter_cells():
         trees[f"{chapter}: {source[:40]}"] = parse_cell(source)
     assert not {file: names for file, tree in trees.items() if (names := private_names(tree))}

@@ -248,19 +248,19 @@ def smoke_runs():
     }
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_figure_6_muon_is_far_ahead_after_equally_many_steps(smoke_runs):
     base = smoke_runs["base"]
     assert base["muon"] - max(base["adamw"], base["sgd"]) >= 0.3
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_figure_7_muon_needs_the_smaller_batch(smoke_runs):
     base = smoke_runs["base"]
     assert smoke_runs["half batch"] > max(base["adamw"], base["sgd"]) + 0.1
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_figure_8_muon_is_ahead_where_outputs_have_a_heavy_tail(smoke_runs):
     heavy = smoke_runs["heavy"]
     assert heavy["muon"] - max(heavy["adamw"], heavy["sgd"]) > 0.2

@@ -124,7 +124,7 @@ def test_the_same_seed_gives_the_same_draw():
     assert not torch.equal(am.sample_minibatch(problem, 9, 7), am.sample_minibatch(problem, 9, 8))
 
 
-def grams(sample, draws=1500):
+def grams(sample, draws=500):
     X = torch.stack([sample(seed).U.double() for seed in range(draws)])
     return X @ X.mT
 
