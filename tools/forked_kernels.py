@@ -3,7 +3,8 @@
 Sixty kernels that start by themselves import the same modules sixty times, a third of what all their cells cost. It
 replaces nbval's way to start a kernel, which is no interface of nbval's (0.11.0 is pinned); `notebooks.py run` keeps
 ordinary kernels, so that an import that only a fresh process needs still shows there. Linux only: elsewhere it does
-nothing. nbval also gives an output five seconds to arrive (nbval#231); a busy machine needs more.
+nothing. nbval also gives an output five seconds to arrive (nbval#231); a busy machine needs more. It compares no
+pictures: they are rendered as drafts, and `notebooks.py run` makes the stored ones.
 """
 
 import multiprocessing
@@ -25,6 +26,7 @@ def pytest_configure(config):
     if config.getoption("nbval", False) and sys.platform == "linux":
         import nbval.kernel
 
+        os.environ["AMEM_FIGURES"] = "draft"
         # read when matplotlib is imported: with another backend no figure would be shown
         os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
         forks = multiprocessing.get_context("forkserver")
