@@ -136,9 +136,9 @@ def _wide(config, results: Results) -> tuple[dict, dict]:
 def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     """Of the parts that were measured. fast: after the fewest steps the cost of transfer falls faster with the width
     than the gap. slow: after the most, in narrow sketches, it falls more slowly. crossover: local exponents of the cost
-    in wide sketches are those of the largest eigenvalue's law. gap: those of the gap are
-    those of its mean shift and its noise, where a record has that law. turn: after the most steps the cost falls more slowly
-    than the gap up to n = T², and after any number of them faster from there on."""
+    in wide sketches are those of the largest eigenvalue's law. gap: those of the gap are those of its mean shift and
+    its noise, where a record has that law. turn: after the most steps the cost falls more slowly than the gap up to
+    n = T², and after any number of them faster from there on."""
     return claims_by_part(config, measured, predicted, {"sketch": _judge_sketch, "wide": _judge_wide})
 
 
@@ -182,7 +182,10 @@ def _judge_gap(config, measured: dict, predicted: dict) -> dict:
     of = lambda key: np.concatenate([predicted[str(steps)][key] for steps in config.wide_steps])
     laws = of("gap_exponents")
     rivals = {"½ at any width": 0.5 + 0 * laws, "1 at any width": 1 + 0 * laws}
-    rivals |= {"no saving by the sketch's own rate": of("gap_at_one_rate"), "one bend for every T": of("gap_after_most")}
+    rivals |= {
+        "no saving by the sketch's own rate": of("gap_at_one_rate"),
+        "one bend for every T": of("gap_after_most"),
+    }
     held_to = {"law": laws, "band": CROSSED, "scale": DIFFERENCE, "rivals": rivals}
     return law("local exponent of the gap,", own, **held_to)
 

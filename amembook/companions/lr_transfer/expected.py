@@ -64,7 +64,8 @@ def gap_moments(n_features: int, decay: float, steps: int, own_rate: bool = True
     """(B, σ): L_n(η_n*) − L_∞(η_∞*) has the mean B/n to second order and the standard deviation σ/√n to first.
 
     B is what a sketch adds to the risk at a fixed rate, ½ Σ_ij λ_i² λ_j (1 + [i = j]) g[λ_i, λ_i, λ_j] with second
-    divided differences of g(x) = (1 − ηx)^{2T}, less what the sketch's own best rate saves, which is the cost's mean; without `own_rate` nothing is saved.
+    divided differences of g(x) = (1 − ηx)^{2T}, less what the sketch's own best rate saves, which is the cost's mean;
+    without `own_rate` nothing is saved.
     """
     lam = spectrum(decay, n_features)
     rate, _ = best_rate(lam, lam, lam.sum(), steps)
