@@ -83,7 +83,7 @@ class HierarchyConfig(Config):
     alpha: SteepAlpha = 1.5
     harmonic_dims: EvenDims = (8, 10, 12)  # of the kernel, and samples over the polynomials, beside its law
     harmonic_ratios: AscendingPositives = (0.65, 0.8, 0.95, 1.1, 1.3)
-    fresh_dims: EvenDims = (8, 12, 16, 24)  # of layers with fresh samples
+    fresh_dims: EvenDims = (8, 12, 16)  # of layers with fresh samples
     fresh_ratios: AscendingPositives = (1.6, 2.2, 4.5, 9.0)  # samples of the first over D
     seeds: Count = 24
     first_seed: Natural = 0
@@ -260,7 +260,7 @@ EXPERIMENT = Experiment(
         "cpu": HierarchyConfig(),
         # the two laws that came after the first record
         "harmonics": HierarchyConfig(parts=("harmonics",), seeds=72, first_seed=66_100),
-        "fresh": HierarchyConfig(parts=("fresh",), seeds=200, first_seed=66_200),
+        "fresh": HierarchyConfig(parts=("fresh",), seeds=160, first_seed=66_200),
     },
     grids=grids,
     summarise=summarise,
@@ -268,6 +268,6 @@ EXPERIMENT = Experiment(
     unseen_from=5750,
     added={
         "parts": PARTS[:1], "harmonic_dims": (8, 10, 12), "harmonic_ratios": (0.65, 0.8, 0.95, 1.1, 1.3),
-        "fresh_dims": (8, 12, 16, 24), "fresh_ratios": (1.6, 2.2, 4.5, 9.0),
+        "fresh_dims": (8, 12, 16), "fresh_ratios": (1.6, 2.2, 4.5, 9.0),
     },
 )  # fmt: skip

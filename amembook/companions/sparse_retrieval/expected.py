@@ -70,6 +70,17 @@ def shared_needed(n_positions: int, code_dim: int, level: float, labels: int, le
     return math.sqrt(least * most)
 
 
+def shared_on_grid(
+    n_positions: int, code_dim: int, level: float, labels: int, fewest: int, growth: float, draws: int
+) -> float:
+    """The n at which `shared_chance` is `level`, read off as it is measured: n grows by steps from `fewest` on, and
+    between the last two the chance is linear in log n."""
+    low, before, high = 0, 0.0, fewest
+    while (chance := shared_chance(n_positions, code_dim, high, labels, draws)) < level:
+        low, before, high = high, chance, math.ceil(growth * high)
+    return low * (high / low) ** ((level - before) / (chance - before)) if low else float(high)
+
+
 def heads_floor(heads: int, targets: int) -> float:
     """1 − H/q, 0 from H = q on: what H averages of q independent targets leave of y = Σ_i He₂(x_i)/√(2q)."""
     return max(0.0, 1 - heads / targets)
