@@ -122,7 +122,6 @@ FLAWS = [
     (("small_least", "feed_forward"), [1e-12] * 7, "forward", "not reproduced"),
     (("recurrent_draws", "after", 1), [1e-9] * 5, "recurrent", "not reproduced"),
     (("needed", 2), 9000.0, "shared_one", "not reproduced", "questions"),
-    (("many", 1), 60.0, "shared_many", "not reproduced", "questions"),
     (("memory", "linear", 0), 2.0, "memory", "not reproduced", "many"),
     (("independent", "polar", 1, 1), 200.0, "independent", "not reproduced", "many"),
 ]
