@@ -113,10 +113,10 @@ EXPERIMENT = Experiment(
         "smoke": TokenRetrievalConfig(
             n_tokens=16, dim=48, length=8, lengths=(8, 16), dims=(48, 64), vocabularies=(8, 16), per_label=(1, 2),
             gain_per_label=(2, 4), product_dim=48, product_vocabularies=(8, 16), product_lengths=(4, 8),
-            find_tokens=(8,), find_dims=(16,), find_lengths=(8,), shared_tokens=(8,), shared_dims=(48,),
+            find_tokens=(8,), find_dims=(16,), find_lengths=(8,), shared_tokens=(12,), shared_dims=(48,),
             shared_lengths=(8,), law_draws=50, seeds=2,
         ),
-        "cpu": TokenRetrievalConfig(),
+        "cpu": TokenRetrievalConfig(parts=PARTS[:2]),  # two of the sizes of `shared` are those of a product
         "grid": TokenRetrievalConfig(parts=("grid",), seeds=24, first_seed=5324),
         # the load V/d = 4 in dimensions in which the capacity is far, beside one; finding at V/d = 4 and 8
         "loads": TokenRetrievalConfig(
