@@ -44,13 +44,14 @@ def layerwise_ratio(level: float, dim: float = math.inf) -> float:
     return float(brentq(lambda ratio: layerwise_error(ratio, dim) - level, 1e-3, 1e5))
 
 
-def kernel_error(n: float, dim: int, degree: int = 4) -> float:
+def kernel_error(n: float, dim: int, degree: int = 4, square: float | None = None, free: tuple[int, ...] = ()) -> float:
     """Relative error of the kernel (1 + ⟨x, x'⟩/d)^degree on n samples, at the best of the penalties that are tried.
 
     Its harmonics of order k, B_k of them of eigenvalue λ_k, as if they were independent features: with κ from
     n = Σ_k B_k λ_k/(λ_k + κ) + penalty/κ, Σ_k e_k (κ/(λ_k + κ))² over 1 − Σ_k B_k (λ_k/(λ_k + κ))²/n, where the target
-    has the shares e_k of its variance.
+    has the shares e_k of its variance. Other laws: `square` in place of v, and orders that cost no samples, `free`.
     """
+    v = square_share(dim) if square is None else square
     polynomials = lambda k: math.comb(dim + k - 1, k) if k >= 0 else 0
     t, weights = np.polynomial.legendre.leggauss(200)
     weights = weights * (1 - t * t) ** ((dim - 3) / 2)
@@ -59,7 +60,8 @@ def kernel_error(n: float, dim: int, degree: int = 4) -> float:
     lam = np.array([weights @ ((1 + t) ** degree * one) for one in harmonics]) / weights.sum()
     count = np.array([polynomials(k) - polynomials(k - 2) for k in range(degree + 1)])
     share, errors = np.zeros(degree + 1), []
-    share[[2, 4]] = 1 / (1 + square_share(dim)), 1 - 1 / (1 + square_share(dim))
+    share[[2, 4]] = 1 / (1 + v), v / (1 + v)
+    count[list(free)] = 0
     for penalty in KERNEL_PENALTIES:
         spent = lambda log, penalty=penalty: (count * lam / (lam + math.exp(log))).sum() + penalty / math.exp(log)
         kappa = math.exp(brentq(lambda log, spent=spent: spent(log) - n, -60, 30))
@@ -68,9 +70,9 @@ def kernel_error(n: float, dim: int, degree: int = 4) -> float:
     return float(min(errors))
 
 
-def kernel_ratio(level: float, dim: int) -> float:
+def kernel_ratio(level: float, dim: int, **other) -> float:
     """n over C(d + 3, 4) at which that error is `level`."""
-    return float(brentq(lambda ratio: kernel_error(ratio * even_count(dim), dim) - level, 0.1, 2.0))
+    return float(brentq(lambda ratio: kernel_error(ratio * even_count(dim), dim, **other) - level, 0.1, 2.0))
 
 
 def span_overlap(ratio: float, count: int, draws: int = 0) -> float:

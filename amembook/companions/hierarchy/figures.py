@@ -3,14 +3,15 @@
 import numpy as np
 from matplotlib.figure import Figure
 
+from amembook.companions.hierarchy import expected
 from amembook.companions.hierarchy.features import even_count, quadratic_count
 from amembook.figures.style import GREY, frame, key, kinds, name_lines, new_axes, optimizer, points, series
 from amembook.run.base import arrays
 
 
 def samples_figure(record: dict) -> Figure:
-    """Samples until the target is learnt, by dimension: two layers on their law, joint passes, and a kernel with the
-    number of even polynomials of degree 4."""
+    """Samples until the target is learnt, by dimension: two layers on their law, joint passes, and a kernel on that of
+    its harmonics, with the number of even polynomials of degree 4 dotted."""
     config, measured = record["config"], record["measured"]
     figure, (axis,) = new_axes()
     names = {"layerwise": "layer by layer", "joint": "then jointly", "kernel": "kernel"}
@@ -18,7 +19,10 @@ def samples_figure(record: dict) -> Figure:
         dims = config["kernel_dims" if name == "kernel" else "dims"]
         size = np.array([even_count(d) if name == "kernel" else quadratic_count(d) for d in dims], dtype=float)
         ratio, error = (np.array(measured[part][name], dtype=float) for part in ("ratio", "ratio_error"))
-        law = {"kernel": size, "layerwise": record["predicted"]["ratio"]["layerwise"] * size}.get(name)
+        law = {"layerwise": record["predicted"]["ratio"]["layerwise"] * size}.get(name)
+        if name == "kernel":
+            law = size * [expected.kernel_ratio(config["kernel_level"], d) for d in dims]
+            axis.plot(dims, size, ":", color=look.colour, lw=1.2)
         points(axis, dims, ratio * size, look._replace(label=names[name]), error=error * size, law=law)
     frame(axis, "dimension $d$", "samples", log="xy")
     axis.set_xticks(at := [6, 8, 12, 16, 24, 32], map(str, at))
@@ -27,10 +31,18 @@ def samples_figure(record: dict) -> Figure:
     return figure
 
 
-def errors_figure(record: dict, dims: tuple[int, ...] = (8, 16, 32)) -> Figure:
-    """Relative error by n/D for some d. Left: of two layers, on the law. Right: after joint passes."""
+def errors_figure(record: dict, fresh: dict, dims: tuple[int, ...] = (8, 16, 32)) -> Figure:
+    """Relative error by n/D for some d. Left: of two layers, on the law; open, those of `fresh` on its laws at their
+    d. Right: after joint passes."""
     config, measured = record["config"], record["measured"]
     figure, axes = new_axes(2, sharey=True)
+    own, laws = fresh["config"], fresh["predicted"]["fresh"]["law"]
+    for look, d in series(dims, "$d = {}$"):
+        if d in own["fresh_dims"]:
+            place = own["fresh_dims"].index(d)
+            errors = np.array(fresh["measured"]["fresh"][place]).mean(1)
+            open_look = look._replace(label=None)
+            points(axes[0], own["fresh_ratios"], errors, open_look, law=laws[place], mfc="white")
     for axis, name in zip(axes, ("layerwise", "joint"), strict=True):
         for look, d in series(dims, "$d = {}$"):
             curve, error = (arrays(measured[part][name])[config["dims"].index(d)] for part in ("curve", "curve_error"))

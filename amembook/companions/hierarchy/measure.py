@@ -6,6 +6,8 @@ from amembook.companions.hierarchy import features, fits
 
 _TESTS = 2000
 _KERNEL_TESTS = 600
+_FRESH = 6000
+_HINDSIGHT = np.logspace(-3, 2, 21)
 _PASSES = 3
 _DEGREE, _NEW_DEGREE = 4, 6
 _ROWS = 4096
@@ -41,6 +43,24 @@ def measure_kernel(dim: int, kernel_ratios: list, seed: int) -> dict:
         X = features.sample_sphere(round(ratio * features.even_count(dim)), dim, generator)
         y = features.link(features.lift(X) @ theta)
         errors.append(fits.kernel_error(X, y, tests, truth, _DEGREE))
+    return {"error": errors}
+
+
+def measure_fresh(fresh_dim: int, fresh_ratios: list, seed: int) -> dict:
+    """Relative errors of two layers after n = ratio · D samples of the first one, whose penalty is the best in
+    hindsight, by the correlation with the feature; the second has 6000 samples of its own."""
+    generator = np.random.default_rng([seed, fresh_dim, 9])
+    (theta,) = features.sample_features(1, fresh_dim, generator)
+    errors = []
+    for ratio in fresh_ratios:
+        sizes = round(ratio * features.quadratic_count(fresh_dim)), _FRESH, _TESTS
+        Z, again, tests = (features.lift(features.sample_sphere(n, fresh_dim, generator)) for n in sizes)
+        y, new, truth = (features.link(one @ theta) for one in (Z, again, tests))
+        values, vectors = np.linalg.eigh(Z.T @ Z)
+        fitted = [vectors @ (vectors.T @ (Z.T @ y) / (values + len(y) * penalty)) for penalty in _HINDSIGHT]
+        w = max(fitted, key=lambda one: one @ theta / np.linalg.norm(one))
+        f = fits.outer_layer(again @ w, new, generator)
+        errors.append(float(np.square(f(tests @ w) - truth).mean() / truth.var()))
     return {"error": errors}
 
 

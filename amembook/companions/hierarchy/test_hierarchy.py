@@ -76,11 +76,20 @@ def test_at_a_finite_dimension_it_is_that_of_a_feature_with_the_sphere_s_moments
     assert left.var() / y.var() == pytest.approx(expected.layerwise_error(3.2, dim), rel=0.01)
 
 
+def test_layers_with_fresh_samples_follow_the_law_of_their_dimension():
+    errors = np.mean([measure.measure_fresh(10, [2.0, 6.0], seed)["error"] for seed in range(12)], 0)
+    law, large = ([expected.layerwise_error(ratio, d) for ratio in (2.0, 6.0)] for d in (10, math.inf))
+    assert errors == pytest.approx(law, abs=0.07)
+    assert abs(errors[1] - law[1]) < abs(errors[1] - large[1])
+
+
 def test_the_kernel_s_error_is_that_of_its_harmonics():
     errors = [measure.measure_kernel(8, [0.8, 1.3], seed)["error"] for seed in range(8)]
     law = [expected.kernel_error(ratio * features.even_count(8), 8) for ratio in (0.8, 1.3)]
     assert np.mean(errors, 0) == pytest.approx(law, abs=0.04)
     assert expected.kernel_ratio(0.2, 400) == pytest.approx(0.6, abs=0.03)
+    free, normal = (expected.kernel_ratio(0.2, 8, **other) for other in ({"free": (2,)}, {"square": 1.0}))
+    assert free < 0.9 * expected.kernel_ratio(0.2, 8) and normal > 1.05 * expected.kernel_ratio(0.2, 8)
 
 
 def test_the_law_of_the_span_is_that_of_gaussian_features():
@@ -126,4 +135,6 @@ FLAWS = [
     (("items", "pairs_polar", 3), 100.0, "pairs", "not reproduced"),
     (("transfer_features", 1), 0.9, "transfer", "not reproduced"),
     (("ratio", "joint", 3), 9.0, "joint", "not reproduced"),
+    (("harmonics", 2), [1.1, 1.1, 1.1, 1.12] * 18, "harmonics", "not reproduced", "harmonics"),
+    (("fresh", 1, 2), [0.3, 0.3, 0.3, 0.31] * 40, "fresh", "not reproduced", "fresh"),
 ]

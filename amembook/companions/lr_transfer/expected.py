@@ -60,11 +60,12 @@ def limits(n_features: int, decay: float, steps: int) -> tuple[float, float]:
     return float(gap), float((of_slope**2).sum() / 4 / bend * chi2.ppf(0.5, 1))
 
 
-def gap_moments(n_features: int, decay: float, steps: int) -> tuple[float, float]:
+def gap_moments(n_features: int, decay: float, steps: int, own_rate: bool = True) -> tuple[float, float]:
     """(B, σ): L_n(η_n*) − L_∞(η_∞*) has the mean B/n to second order and the standard deviation σ/√n to first.
 
     B is what a sketch adds to the risk at a fixed rate, ½ Σ_ij λ_i² λ_j (1 + [i = j]) g[λ_i, λ_i, λ_j] with second
-    divided differences of g(x) = (1 − ηx)^{2T}, less what the sketch's own best rate saves, which is the cost's mean.
+    divided differences of g(x) = (1 − ηx)^{2T}, less what the sketch's own best rate saves, which is the cost's mean;
+    without `own_rate` nothing is saved.
     """
     lam = spectrum(decay, n_features)
     rate, _ = best_rate(lam, lam, lam.sum(), steps)
@@ -76,11 +77,11 @@ def gap_moments(n_features: int, decay: float, steps: int) -> tuple[float, float
     second = np.where(same, bend / 2, (slope - (g(x) - g(y)) / apart) / apart)
     gap, cost = limits(n_features, decay, steps)
     added = (x**2 * y * (1 + same) * second).sum() / 2
-    return float(added - cost / chi2.ppf(0.5, 1)), gap / float(norm.ppf(0.75))
+    return float(added - own_rate * cost / chi2.ppf(0.5, 1)), gap / float(norm.ppf(0.75))
 
 
-def gaps(widths, n_features: int, decay: float, steps: int) -> np.ndarray:
+def gaps(widths, n_features: int, decay: float, steps: int, own_rate: bool = True) -> np.ndarray:
     """Median of |B/n + σz/√n|, z Gaussian: the gap, with the noise of its mean shift left out."""
-    shift, noise = gap_moments(n_features, decay, steps)
+    shift, noise = gap_moments(n_features, decay, steps, own_rate)
     noise = noise / np.sqrt(np.asarray(widths, dtype=float))
     return noise * foldnorm.ppf(0.5, abs(shift) / np.asarray(widths, dtype=float) / noise)

@@ -64,6 +64,8 @@ def test_the_least_risk_of_a_sketch_has_the_mean_and_the_noise_of_its_law():
     assert pairs.std() * n**0.5 == pytest.approx(noise, rel=0.1)
     assert expected.gaps([1e9], 24, 1.5, 16)[0] * 1e9**0.5 == pytest.approx(noise * 0.6745, rel=0.01)
     assert expected.gaps([1.0], 24, 1.5, 16)[0] == pytest.approx(shift, rel=0.02)
+    added, same = expected.gap_moments(24, 1.5, 16, own_rate=False)
+    assert same == noise and added > 1.5 * shift  # a sketch's own rate saves a part of what it adds
 
 
 def test_the_cost_turns_from_a_line_to_a_parabola_at_a_width_of_so_many_squared_steps():

@@ -61,13 +61,15 @@ def shared_chance(n_positions: int, code_dim: int, n_sequences: float, labels: i
     return float((chances @ _WEIGHTS).mean() / _WEIGHTS.sum())
 
 
-def shared_needed(n_positions: int, code_dim: int, level: float, labels: int, least: int, most: int) -> float:
-    """The n between `least` and `most` at which `shared_chance` is `level`, by halving log n; to one in a hundred."""
-    while most > 1.01 * least + 1:
-        middle = round(math.sqrt(least * most))
-        found = shared_chance(n_positions, code_dim, middle, labels) >= level
-        least, most = (least, middle) if found else (middle, most)
-    return math.sqrt(least * most)
+def shared_on_grid(
+    n_positions: int, code_dim: int, level: float, labels: int, fewest: int, growth: float, draws: int
+) -> float:
+    """The n at which `shared_chance` is `level`, read off as it is measured: n grows by steps from `fewest` on, and
+    between the last two the chance is linear in log n."""
+    low, before, high = 0, 0.0, fewest
+    while (chance := shared_chance(n_positions, code_dim, high, labels, draws)) < level:
+        low, before, high = high, chance, math.ceil(growth * high)
+    return low * (high / low) ** ((level - before) / (chance - before)) if low else float(high)
 
 
 def heads_floor(heads: int, targets: int) -> float:

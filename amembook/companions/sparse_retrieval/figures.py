@@ -7,9 +7,9 @@ from amembook.figures.style import GREY, frame, key, kinds, name_lines, new_axes
 from amembook.run.base import arrays
 
 
-def needed_figure(record: dict) -> Figure:
+def needed_figure(record: dict, shared: dict) -> Figure:
     """Sequences needed: left by N, one label a sequence or N, one step on its law and trained attention's median;
-    right by the length of the codes, one step. Bars are two standard errors."""
+    right by the length of the codes, one step. Crosses, the law of `shared`. Bars are two standard errors."""
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
     figure, axes = new_axes(2, sharey=True)
     cases, needed, law = np.array(measured["cases"]), arrays(measured["needed"]), arrays(predicted["needed"])
@@ -21,6 +21,13 @@ def needed_figure(record: dict) -> Figure:
     points(axes[0], config["positions"], measured["many"], looks[1], error=many, law=predicted["many"])
     for look, name in zip(looks[2:], ("one", "many"), strict=True):
         points(axes[0], config["lengths"], measured["attention"][name], look, mfc="white")
+    own, laws = shared["config"], shared["predicted"]
+    sizes, crosses = np.array(shared["measured"]["cases"]), arrays(laws["shared_needed"])
+    same = sizes[:, 1] == own["base_code"]
+    x, y = np.append(sizes[same, 0], own["positions"]), np.append(crosses[same], laws["shared_many"])
+    axes[0].plot(x, y, "x", color="black", label="shared questions", zorder=3)
+    same = sizes[:, 0] == own["base_positions"]
+    axes[1].plot(sizes[same, 1], crosses[same], "x", color="black", zorder=3)
     frame(axes[0], "positions $N$", "sequences needed", log="xy", base=2)
     key(axes[0], below=2)
     along = np.flatnonzero(cases[:, 0] == config["base_positions"])

@@ -3,6 +3,7 @@
 import numpy as np
 
 from amembook.companions.sparse_retrieval import expected
+from amembook.companions.sparse_retrieval.measure import FEWEST, GROWTH
 from amembook.run.base import MAPS, Results, scaled, slope, standard_error
 from amembook.run.claims import DIFFERENCE, EXPONENT, SIZES, SMALL, check, count_band, equivalence, numbers, order
 from amembook.run.study import above, by_part, claims_by_part, means
@@ -42,13 +43,19 @@ def _needed(config, results: Results) -> tuple[dict, dict]:
         "log N": np.log(N),
     }
     measured = {"cases": sizes} | means({"needed": results.array("needed", "needed")})
-    return measured, {"needed": ours, "laws": laws}
+    shared = [expected.shared_on_grid(*size, config.level, 1, FEWEST, GROWTH, config.law_draws) for size in sizes]
+    return measured, {"needed": ours, "laws": laws, "shared_needed": shared}
 
 
 def _many(config, results: Results) -> tuple[dict, dict]:
     measured = means({"many": results.array("needed-many", "needed")})
     measured["many_slope"] = slope(config.positions, measured["many"])
-    return measured, {"many": [expected.needed(n, config.base_code, config.level, 2.0) for n in config.positions]}
+    m, level = config.base_code, config.level
+    law = lambda n: expected.shared_on_grid(n, m, level, n, FEWEST, GROWTH, config.law_draws)
+    return measured, {
+        "many": [expected.needed(n, m, level, 2.0) for n in config.positions],
+        "shared_many": list(map(law, config.positions)),
+    }
 
 
 def _attention(config, results: Results) -> tuple[dict, dict]:
@@ -89,8 +96,9 @@ def _power(config, results: Results) -> tuple[dict, dict]:
 
 def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     """Of the parts that were measured. memory: a linear state leaves the law's risk, a softmax none. one_step: labels
-    are the law's. many: with N labels a sequence, sequences are the law's. attention: trained, how the labels that it
-    needs grow with N, one a sequence; the record keeps medians on a grid of powers of two. forward: a feed-forward
+    are the law's. many: with N labels a sequence, sequences are the law's. shared_one, shared_many: the same for the
+    law in which signal and noise share their questions, where a record has it. attention: trained, how the labels that
+    it needs grow with N, one a sequence; the record keeps medians on a grid of powers of two. forward: a feed-forward
     network's least risk is above attention's where that learns. recurrent: asked after it reads, a gated network has a
     higher risk than asked before. heads: H heads leave 1 − H/q. shared: a polar step of shared codes is the identity,
     so it finds every position. independent: with independent codes counts are the main book's.
@@ -121,7 +129,13 @@ def _judge_needed(config, measured: dict, predicted: dict) -> dict[str, dict]:
     lengths = np.array([m for _, m in measured["cases"]])
     held_to = {"law": laws["ours"], "band": count_band(lengths), "at": at, "rivals": rivals}
     one_step = numbers("labels at N, m =", measured["needed"], measured["needed_error"], config.seeds, **held_to)
-    return {"one_step": equivalence(one_step)}
+    verdicts = {"one_step": equivalence(one_step)}
+    if "shared_needed" in predicted:
+        rivals = {"signal and noise independent": laws["ours"], "2 N log N": laws["2 N log N"]}
+        held_to = {"law": predicted["shared_needed"], "band": SMALL, "at": at, "rivals": rivals}
+        shared = numbers("labels at N, m =", measured["needed"], measured["needed_error"], config.seeds, **held_to)
+        verdicts["shared_one"] = equivalence(shared)
+    return verdicts
 
 
 def _judge_many(config, measured: dict, predicted: dict) -> dict[str, dict]:
@@ -129,7 +143,13 @@ def _judge_many(config, measured: dict, predicted: dict) -> dict[str, dict]:
     rivals = {"one label's over N": predicted["needed"][: len(positions)] / positions, "√N": np.sqrt(positions)}
     held_to = {"law": predicted["many"], "band": count_band(config.base_code), "at": positions, "rivals": rivals}
     many = numbers("sequences at N =", measured["many"], measured["many_error"], config.seeds, **held_to)
-    return {"many": equivalence(many)}
+    verdicts = {"many": equivalence(many)}
+    if "shared_many" in predicted:
+        rivals = {"signal and noise independent": predicted["many"], "4 log N": 4 * np.log(positions)}
+        held_to = {"law": predicted["shared_many"], "band": SMALL, "at": positions, "rivals": rivals}
+        shared = numbers("sequences at N =", measured["many"], measured["many_error"], config.seeds, **held_to)
+        verdicts["shared_many"] = equivalence(shared)
+    return verdicts
 
 
 def _judge_attention(config, measured: dict, predicted: dict) -> dict[str, dict]:

@@ -9,7 +9,7 @@ from amembook.companions.sparse_retrieval.recurrent import recurrent_risk
 from amembook.run.base import MAPS
 from amemlib.problem import Problem
 
-_SHARPNESS, _GROWTH, _FEWEST, _MOST = 100.0, 1.3, 4, 2**17
+_SHARPNESS, GROWTH, FEWEST, _MOST = 100.0, 1.3, 4, 2**17
 _MEMORY, _STEP, _TRAINED, _HEADS, _POWER = range(5)
 
 
@@ -38,9 +38,9 @@ def measure_needed(n_positions: int, code_dim: int, many: int, level: float, rep
         draws = (codes.mT @ first_moments(n_positions, n, labels, generator) @ codes for _ in range(repeats))
         return float(np.mean([found_share(W, codes, codes) for W in draws]))
 
-    low, low_share, high = 0, 0.0, _FEWEST
+    low, low_share, high = 0, 0.0, FEWEST
     while (reached := share(high)) < level:
-        low, low_share, high = high, reached, int(np.ceil(_GROWTH * high))
+        low, low_share, high = high, reached, int(np.ceil(GROWTH * high))
         if high > _MOST:
             return {"needed": float("nan")}
     return {"needed": low * (high / low) ** ((level - low_share) / (reached - low_share)) if low else float(high)}
@@ -50,7 +50,7 @@ def measure_attention(
     n_positions: int, dim: int, attention_code: int, many: int, steps: int, lr: float, solved: float, seed: int
 ) -> dict:
     """The number of sequences, doubled from 4 on, from which trained attention has a risk below `solved`."""
-    labels, n = (n_positions if many else 1), _FEWEST
+    labels, n = (n_positions if many else 1), FEWEST
     while n <= _MOST:
         if _attention_risk(n_positions, dim, attention_code, n, labels, steps, lr, seed) < solved:
             return {"needed": n}

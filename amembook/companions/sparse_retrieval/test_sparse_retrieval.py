@@ -70,7 +70,7 @@ def test_with_one_hot_codes_signal_and_noise_share_the_questions():
     law, old = expected.shared_chance(N, 2**30, n, N), expected.found_chance(N, 2**30, 2 / n)
     assert np.mean(shares) == pytest.approx(law, abs=0.02)
     assert abs(old - law) > 0.05
-    assert expected.shared_chance(N, 2**30, expected.shared_needed(N, 2**30, 0.9, N, 4, 100), N) >= 0.88
+    assert expected.shared_chance(N, 2**30, expected.shared_on_grid(N, 2**30, 0.9, N, 4, 1.3, 4000), N) >= 0.88
 
 
 @pytest.mark.parametrize(("heads", "targets"), [(1, 2), (2, 3), (3, 3)])
@@ -121,6 +121,7 @@ FLAWS = [
     (("shared_least", "polar", 1, 1), 200.0, "shared", "not reproduced"),
     (("small_least", "feed_forward"), [1e-12] * 7, "forward", "not reproduced"),
     (("recurrent_draws", "after", 1), [1e-9] * 5, "recurrent", "not reproduced"),
+    (("needed", 2), 9000.0, "shared_one", "not reproduced", "questions"),
     (("memory", "linear", 0), 2.0, "memory", "not reproduced", "many"),
     (("independent", "polar", 1, 1), 200.0, "independent", "not reproduced", "many"),
 ]

@@ -7,10 +7,10 @@ from amembook.figures.style import GREY, frame, kinds, name_lines, new_axes, opt
 from amembook.run.base import arrays
 
 
-def samples_figure(record: dict) -> Figure:
+def samples_figure(record: dict, shared: dict) -> Figure:
     """Samples needed against L, and against V/d with V or d varied: measured on the law, random and one-hot vectors.
 
-    Bars are two standard errors.
+    Crosses, the law of `shared`, with the lengths that signal and noise share. Bars are two standard errors.
     """
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
     figure, axes = new_axes(2, sharey=True)
@@ -24,6 +24,13 @@ def samples_figure(record: dict) -> Figure:
     for look, *numbers in series:
         samples, error, law = (arrays(values)[along] for values in numbers)
         points(axes[0], cases[along, 2], samples, look, error=error, law=law)
+    own = shared["config"]
+    sizes = np.transpose([own["shared_tokens"], own["shared_dims"], own["shared_lengths"]])
+    crosses = arrays(shared["predicted"]["shared"]["by_lengths"])
+    same = (sizes[:, :2] == base[:2]).all(1)
+    axes[0].plot(sizes[same, 2], crosses[same], "x", color="black", zorder=3)
+    same = sizes[:, 2] == base[2]
+    axes[1].plot(sizes[same, 0] / sizes[same, 1], crosses[same], "x", color="black", zorder=3, label="shared lengths")
     frame(axes[0], "length $L$", "samples $N$ for 90 % of the tokens", log="xy", base=2)
     name_lines(axes[0])
     looks = kinds(["$d$ varied", "$V$ varied"], "{}")

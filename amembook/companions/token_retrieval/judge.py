@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
@@ -16,7 +17,7 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     """By case: `samples[map]` and `one_hot["sgd"]`; by samples of a label: `attention[quantity]` and `gain["polar"]`;
     with their errors. predicted: the same where it can be, and `laws[name]`, what each law says of every case.
     """
-    return by_part(config, results, {"cross": _of_cases, "grid": _grid})
+    return by_part(config, results, {"cross": _of_cases, "grid": _grid, "shared": _shared})
 
 
 def _of_cases(config, results: Results) -> tuple[dict, dict]:
@@ -95,6 +96,16 @@ def _grid(config, results: Results) -> tuple[dict, dict]:
     }
 
 
+def _shared(config, results: Results) -> tuple[dict, dict]:
+    """`shared`: the samples that naming needs by case and draw; predicted: with lengths that signal and noise share,
+    `by_lengths`, and as if both were `independent`."""
+    sizes = [tuple(case.values()) for case in results.grids["shared"].axes["case"].values()]
+    by_lengths = partial(expected.recall_by_lengths, draws=config.law_draws)
+    laws = {"by_lengths": by_lengths, "independent": expected.recall_probability}
+    needed = {name: [expected.samples_needed(*size, config.level, law) for size in sizes] for name, law in laws.items()}
+    return {"shared": results.array("shared", "count")}, {"shared": needed}
+
+
 def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     """samples: the sample size is the law's, and grows as L. multiplicative: over all sizes it is proportional to the
     law and to no rival, a sum of a function of L and one of V and d among them. orthogonal: with one-hot vectors it is
@@ -102,10 +113,11 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     gain: on one-hot vectors a polar step changes signal over noise as predicted. muon: with random vectors a polar step
     needs fewer samples than the gradient at all sizes; no law is known. product: the exponent of L − 1 is one at every
     load at which all draws arrive, as that of a product is and that of a sum is not. finding: the samples of a label
-    that finding needs are the law's in their mean over all sizes, and at no size beyond the band.
+    that finding needs are the law's in their mean over all sizes, and at no size beyond the band. shared: the samples
+    that naming needs are the law's of shared lengths, in the same words.
     """
     grid = lambda *parts: {"product": _product(*parts), "finding": _finding(*parts)}
-    return claims_by_part(config, measured, predicted, {"cross": _cross, "grid": grid})
+    return claims_by_part(config, measured, predicted, {"cross": _cross, "grid": grid, "shared": _judge_shared})
 
 
 def _product(config, measured: dict, predicted: dict) -> dict:
@@ -127,6 +139,20 @@ def _finding(config, measured: dict, predicted: dict) -> dict:
     judged = numbers("samples of a label at V, d, L =", samples, error, config.seeds, **held_to)
     level, error = (measured[f"finding_level{end}"] for end in ("", "_error"))
     return equivalence(judged + numbers("over the law, all sizes", level, error, config.seeds, law=1, band=NETWORK))
+
+
+def _judge_shared(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
+    at = _labels(zip(config.shared_tokens, config.shared_dims, config.shared_lengths, strict=True))
+    laws = {name: np.array(values) for name, values in predicted["shared"].items()}
+    over = measured["shared"] / laws["by_lengths"][:, None]
+    rivals = {"signal and noise independent": laws["independent"] / laws["by_lengths"]}
+    held_to = {"law": 1, "band": SIZES, "at": at, "rivals": rivals, "guard": True}
+    made = numbers("samples over the law at V, d, L =", over.mean(1), standard_error(over), over.shape[1], **held_to)
+    level = over.mean(0)
+    rivals = {name: float(rival.mean()) for name, rival in rivals.items()}
+    held_to = {"law": 1, "band": SIZES, "rivals": rivals}
+    made += numbers("over the law, all sizes", level.mean(), standard_error(level, 0), len(level), **held_to)
+    yield "shared", equivalence(made)
 
 
 def _cross(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:

@@ -153,6 +153,7 @@ def test_a_sum_is_not_told_from_a_product_where_length_and_load_never_vary_toget
 
 FLAWS = [
     (("product_interval", 1), [0.8, 0.9], "product", "not reproduced", "grid"),
+    (("shared", 5), [9000.0, 9100.0] * 24, "shared", "not reproduced", "shared"),
     (("finding", 3), 99.0, "finding", "not reproduced", "grid"),
     (("finding_level",), 1.6, "finding", "not reproduced", "grid"),
     (
