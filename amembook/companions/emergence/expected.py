@@ -92,6 +92,45 @@ def euler_times(squared_overlap, mass: float, a: np.ndarray, degree: int, step: 
     return crossings
 
 
+def deflated(
+    u: np.ndarray, mass: float, a: np.ndarray, degree: int, step: float, steps: int, horizon: float, until: int,
+    at: list[int],
+) -> dict:  # fmt: skip
+    """The network from its own start and in its own Euler steps, but that neurons meet along the teacher's directions
+    alone: ⟨u_i, u_j⟩^k is Σ_p ⟨u_i, θ_p⟩^k ⟨u_j, θ_p⟩^k for i ≠ j. So a neuron sees the amplitudes that others left.
+
+    u: (m, d), unit vectors at the start. times: T_p, NaN if not before `horizon` and `steps` (`until` are enough);
+    losses after the numbers of steps in `at`, loss after `steps`.
+    """
+    k, P = degree, len(a)
+    x = math.sqrt(mass) * u[:, :P]
+    rest = math.sqrt(mass) * np.sqrt(np.maximum(1 - np.square(u[:, :P]).sum(1), 0))
+    times, losses, final, before, n = np.full(P, np.nan), [], math.nan, np.zeros(P), 0
+    places = set(at)
+    while True:
+        squares = np.square(x).sum(1) + np.square(rest)
+        length = np.sqrt(squares)[:, None]
+        v = x / length
+        lower = v ** (k - 1)
+        own = squares[:, None] * lower * v
+        captured = own.sum(0)
+        part = (a / 2 - before) / np.where(captured > before, captured - before, 1)
+        times = np.where(np.isnan(times) & (captured >= a / 2), (n - 1 + np.clip(part, 0, 1)) * step, times)
+        if n in places or n == steps:
+            alone = np.square(squares) @ (1 - (v ** (2 * k)).sum(1))
+            loss = float((np.square(a - captured).sum() + alone) / 2)
+            losses += [loss] if n in places else []
+            final = loss if n == steps else final
+        if n >= steps and (n * step >= horizon or not np.isnan(times[:until]).any()):
+            return {"times": times.tolist(), "losses": losses, "loss": final}
+        left = a - captured + own
+        share = (left * lower * v).sum(1)
+        along = (2 * (share - squares) - k * share)[:, None]
+        x = x + step * (along * x + k * length * left * lower)
+        rest = rest + step * along[:, 0] * rest
+        before, n = captured, n + 1
+
+
 def quantile_weights() -> np.ndarray:
     """Weights of the quantiles of `emergence_times`; they sum to one."""
     return _WEIGHTS.copy()

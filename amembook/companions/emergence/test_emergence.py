@@ -52,6 +52,20 @@ def test_euler_times_are_those_of_a_network_of_one_neuron_and_of_the_flow_in_sma
     assert slow == pytest.approx(flow, rel=0.01)
 
 
+def test_neurons_that_meet_along_the_directions_alone_are_the_network():
+    run = measure.measure_flow(1.5, 4, 16, 32, 4, 0.01, 0.5, 500.0, 4, 0)
+    assert run["law"]["times"] == pytest.approx(run["times"], rel=1e-2)
+    assert run["law"]["losses"] == pytest.approx(run["losses"], rel=1e-2)
+    # and not one neuron and one direction
+    assert max(abs(alone / time - 1) for alone, time in zip(run["alone"], run["times"], strict=True)) > 0.2
+    # in orthogonal directions it is the network to rounding
+    a, V = torch.tensor([0.9, 0.4], dtype=torch.float64), 0.2 * torch.eye(2, dtype=torch.float64)
+    law = expected.deflated(np.eye(2), 0.04, a.numpy(), 4, 0.1, 7, 0.7, 1, [7])
+    for _ in range(7):
+        V = V + 0.1 * teacher_student.flow_velocity(V, a, 4)
+    assert law["loss"] == pytest.approx(teacher_student.loss(V, a, 4), rel=1e-12)
+
+
 def test_each_direction_takes_the_best_neuron_that_is_left():
     u = np.array([[0.9, 0.4], [0.3, 0.2], [0.1, -0.3]])
     assert expected.best_left(u, 2) == pytest.approx([0.81, 0.09])
