@@ -116,6 +116,24 @@ def test_samples_needed_are_inverse_squares_of_the_amplitude_and_tend_to_a_power
     assert slope(dims, [expected.samples_needed(0.1, d, 3, 4.0) for d in dims]) == pytest.approx(2, abs=0.06)
 
 
+def test_noise_along_the_direction_takes_a_seventh_of_the_samples_by_either_equation():
+    a, d, k, y, chains = 0.03125, 32, 3, 4.0, 41
+    law, noisy = expected.samples_needed(a, d, k, y), expected.noisy_samples(a, d, k, y, chains)
+    assert noisy / law == pytest.approx(0.857, abs=0.005)
+    # the same by its paths, at three of the rates
+    rng, paths, steps = np.random.default_rng(0), 2000, 1000
+    rates, n, medians = a * d ** (-k / 2) * 2.0 ** np.array([1, 1.5, 2]), 2 * law / steps, []
+    for rate in rates:
+        m, arrived = np.full(paths, math.sqrt(y / d)), np.full(paths, np.inf)
+        for t in range(1, steps + 1):
+            drift = k * (rate * a * m ** (k - 1) * (1 - m**2) - rate**2 * (d - 1) * m / 2)
+            m = m + drift * n + rate * np.sqrt(k * n * (1 - m**2).clip(0)) * rng.standard_normal(paths)
+            arrived = np.where(np.isinf(arrived) & (m**2 >= 0.5), t * n, arrived)
+        medians.append(np.median(arrived))
+    # of one median, without the best of 15 that are of 41 chains
+    assert min(medians) / law == pytest.approx(0.908, abs=0.05)
+
+
 def test_one_neurons_chain_has_the_drift_of_the_flow():
     needed = measure.measure_samples(0.125, 16, 3, 4.0, 41, 0)["n"]
     assert needed == pytest.approx(expected.samples_needed(0.125, 16, 3, 4.0), rel=0.6)
