@@ -159,7 +159,7 @@ FLAWS = [
     (("ratio", "1.0 8", 5), 1.1, "times", "not reproduced", "starts"),
     (("exponent", "1.5 8"), 1.3, "times", "not reproduced", "starts"),
     (("loss", "1.0 8"), -1.2, "loss", "not reproduced", "starts"),
-    (("first", "6", 2), 99.0, "dimension", "not reproduced", "starts"),
+    (("first_ratio", "6", 2), 1.2, "dimension", "not reproduced", "starts"),
     (("floor", 0), 0.1, "floor", "not reproduced", "starts"),
 ]
 REFUSED = [("dim", 2), ("ratios", (4,))]
