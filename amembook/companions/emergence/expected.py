@@ -173,11 +173,11 @@ def samples_needed(amplitude: float, dim: int, degree: int, overlap: float) -> f
 def noisy_samples(
     amplitude: float, dim: int, degree: int, overlap: float, chains: int, grid: int = 240, steps: int = 500
 ) -> float:
-    """`samples_needed` with the noise along θ as well, read as `measure_samples` reads its chains: the mean of the least,
-    over learning rates, of the median of so many.
+    """`samples_needed` with the noise along θ as well, read as `measure_samples` reads its chains: the mean of the
+    least, over learning rates, of the median of so many.
 
-    dm = k (ε a m^{k−1}(1 − m²) − ε² (d − 1) m/2) dn + ε √(k (1 − m²)) dB, absorbed at m² = 1/2: the backward equation of
-    the share that has not arrived, in implicit steps. Right for small ε.
+    dm = k (ε a m^{k−1}(1 − m²) − ε² (d − 1) m/2) dn + ε √(k (1 − m²)) dB, absorbed at m² = 1/2: the backward equation
+    of the share that has not arrived, in implicit steps. Right for small ε.
     """
     k, edge = degree, math.sqrt(0.5)
     rates = amplitude * dim ** (-k / 2) * 2.0 ** np.arange(-1, 6.1, 0.5)
