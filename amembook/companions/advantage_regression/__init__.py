@@ -103,6 +103,11 @@ EXPERIMENT = Experiment(
         "cpu": RegressionConfig(),
         # the floor alone, beside the law of the times at which a run is averaged
         "long": RegressionConfig(parts=("floor",), rates=(0.1, 0.3), offline=(4, 64), seeds=96, first_seed=64_000),
+        # the race again, of the group and at the rates that were best in `confirm`
+        "race": RegressionConfig(
+            parts=("race",), race_offline=(0, 64), groups=(8,), race_rates=(0.25, 1.0, 2.0, 8.0), seeds=48,
+            first_seed=68_200,
+        ),
     },
     grids=grids,
     summarise=summarise,

@@ -130,6 +130,30 @@ def test_a_flow_that_leads_elsewhere_never_arrives():
     assert math.isinf(teachers.rise_time(np.zeros(3), np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.1, 1.0]), 0.3, 100.0))
 
 
+def test_a_concave_teacher_ends_on_an_answer_that_it_pays_and_that_is_poor():
+    rng = np.random.default_rng([6350, 5, 0])
+    reward, starts = teachers.sample_arms(100, 4.0, rng)
+    taught, logits, time = teachers.teachers(reward, rng)["concave"], starts["low"], 0.0
+    while time < 5000:
+        policy = policies.policy_of(logits)
+        drift = policy * (taught - policy @ taught)
+        step = 0.02 / np.abs(drift).max()
+        logits, time = logits + step * drift, time + step
+    likeliest = policy.argmax()
+    assert policy[likeliest] > 0.98 and taught[likeliest] > 0.9 and 0.25 < reward[likeliest] < 0.42
+
+
+def test_the_floor_of_64_samples_is_most_of_what_they_cost_in_the_race():
+    laws = []
+    for seed in range(6350, 6370):
+        log_ref, reward = policies.sample_table(24, 64, seed)
+        best = policies.optimal_value(log_ref, reward, 0.5)
+        value = policies.estimated_value(log_ref, reward, 0.5, 64, np.random.default_rng([seed, 3]))
+        pi = policies.policy_of(policies.optimal_logits(log_ref, reward, 0.5))
+        laws.append(policies.floor(pi, value - best, 1.0, 0.5)[1].mean())
+    assert np.mean(laws) == pytest.approx(0.0098, abs=1e-4)
+
+
 FLAWS = [
     (("identity",), 1e-6, "identity", "not reproduced"),
     (("variance", 0, 0), 2.0, "variance", "not reproduced"),

@@ -6,8 +6,10 @@ All of it is derived in the chapter `emergence`; nothing is fitted. k is the deg
 import math
 
 import numpy as np
+from scipy.linalg import solve_banded
 from scipy.special import zeta
 from scipy.stats import beta as beta_law
+from scipy.stats import binom
 
 _NODES, _WEIGHTS = (values / scale for values, scale in zip(np.polynomial.legendre.leggauss(24), (1, 2), strict=True))
 _STEP, _MOST_STEPS = 0.02, 20_000
@@ -92,6 +94,45 @@ def euler_times(squared_overlap, mass: float, a: np.ndarray, degree: int, step: 
     return crossings
 
 
+def deflated(
+    u: np.ndarray, mass: float, a: np.ndarray, degree: int, step: float, steps: int, horizon: float, until: int,
+    at: list[int],
+) -> dict:  # fmt: skip
+    """The network from its own start and in its own Euler steps, but that neurons meet along the teacher's directions
+    alone: ⟨u_i, u_j⟩^k is Σ_p ⟨u_i, θ_p⟩^k ⟨u_j, θ_p⟩^k for i ≠ j. So a neuron sees the amplitudes that others left.
+
+    u: (m, d), unit vectors at the start. times: T_p, NaN if not before `horizon` and `steps` (`until` are enough);
+    losses after the numbers of steps in `at`, loss after `steps`.
+    """
+    k, P = degree, len(a)
+    x = math.sqrt(mass) * u[:, :P]
+    rest = math.sqrt(mass) * np.sqrt(np.maximum(1 - np.square(u[:, :P]).sum(1), 0))
+    times, losses, final, before, n = np.full(P, np.nan), [], math.nan, np.zeros(P), 0
+    places = set(at)
+    while True:
+        squares = np.square(x).sum(1) + np.square(rest)
+        length = np.sqrt(squares)[:, None]
+        v = x / length
+        lower = v ** (k - 1)
+        own = squares[:, None] * lower * v
+        captured = own.sum(0)
+        part = (a / 2 - before) / np.where(captured > before, captured - before, 1)
+        times = np.where(np.isnan(times) & (captured >= a / 2), (n - 1 + np.clip(part, 0, 1)) * step, times)
+        if n in places or n == steps:
+            alone = np.square(squares) @ (1 - (v ** (2 * k)).sum(1))
+            loss = float((np.square(a - captured).sum() + alone) / 2)
+            losses += [loss] if n in places else []
+            final = loss if n == steps else final
+        if n >= steps and (n * step >= horizon or not np.isnan(times[:until]).any()):
+            return {"times": times.tolist(), "losses": losses, "loss": final}
+        left = a - captured + own
+        share = (left * lower * v).sum(1)
+        along = (2 * (share - squares) - k * share)[:, None]
+        x = x + step * (along * x + k * length * left * lower)
+        rest = rest + step * along[:, 0] * rest
+        before, n = captured, n + 1
+
+
 def quantile_weights() -> np.ndarray:
     """Weights of the quantiles of `emergence_times`; they sum to one."""
     return _WEIGHTS.copy()
@@ -127,6 +168,39 @@ def samples_needed(amplitude: float, dim: int, degree: int, overlap: float) -> f
     rates = ceiling * np.linspace(0.01, 0.99, 99)[:, None]
     pace = degree * (rates * amplitude * m ** (degree - 1) * (1 - m**2) - rates**2 * dim * m / 2)
     return float(np.trapezoid(1 / pace, m, axis=1).min())
+
+
+def noisy_samples(
+    amplitude: float, dim: int, degree: int, overlap: float, chains: int, grid: int = 240, steps: int = 500
+) -> float:
+    """`samples_needed` with the noise along θ as well, read as `measure_samples` reads its chains: the mean of the
+    least, over learning rates, of the median of so many.
+
+    dm = k (ε a m^{k−1}(1 − m²) − ε² (d − 1) m/2) dn + ε √(k (1 − m²)) dB, absorbed at m² = 1/2: the backward equation
+    of the share that has not arrived, in implicit steps. Right for small ε.
+    """
+    k, edge = degree, math.sqrt(0.5)
+    rates = amplitude * dim ** (-k / 2) * 2.0 ** np.arange(-1, 6.1, 0.5)
+    m = np.linspace(-edge, edge, grid + 1)
+    h, m = m[1] - m[0], m[1:-1]
+    dt = 3 * samples_needed(amplitude, dim, degree, overlap) / steps
+    arrived = np.empty((len(rates), steps))
+    for row, rate in zip(arrived, rates, strict=True):
+        drift = k * (rate * amplitude * m ** (k - 1) * (1 - m**2) - rate**2 * (dim - 1) * m / 2)
+        spread = k * rate**2 * (1 - m**2) / 2 / h**2
+        # central differences where they keep probabilities, else upwind
+        up, down = (spread + sign * drift / 2 / h for sign in (1, -1))
+        coarse = np.minimum(up, down) < 0
+        up, down = (np.where(coarse, spread + np.maximum(sign * drift, 0) / h, x) for sign, x in ((1, up), (-1, down)))
+        bands = np.zeros((3, len(m)))
+        bands[0, 1:], bands[1], bands[2, :-1] = -dt * up[:-1], 1 + dt * (up + down), -dt * down[1:]
+        left = np.ones(len(m))
+        for n in range(steps):
+            left = solve_banded((1, 1), bands, left, check_finite=False)
+            row[n] = 1 - np.interp(math.sqrt(overlap / dim), m, left)
+    # a median of an odd number has arrived where more than half have
+    late = binom.cdf(chains // 2, chains, np.clip(arrived, 0, 1)).prod(0)
+    return float(dt * (0.5 + late.sum()))
 
 
 def polar_loss(a: np.ndarray, time) -> np.ndarray:

@@ -11,6 +11,7 @@ from amembook.run.study import by_part, means
 
 MISSED = 0.02  # share of directions that may be left unlearnt in the wide student's runs
 PARTS = ("flow", "first", "floor", "sgd", "samples", "muon")
+ALONE = "one neuron, one direction"
 WIDE = 8
 """The width over the number of directions at which the exponents are judged."""
 
@@ -80,12 +81,27 @@ def _flow_case(config, flow: dict, runs) -> tuple[dict, dict]:
         "curve_loss": np.mean([run["losses"][:common] for run in runs], 0),
     }
     laws = {"times": mean * a, "exponent": slope(ranks[1:], mean[1:]), "loss": loss_slope(at, additive, tail)}
+    own, alone = np.array([run["law"]["times"] for run in runs]), np.array([run["alone"] for run in runs])
+    both = known & np.isfinite(own) & (ranks > 1)
+    fits = np.array([slope(ranks[seen], row[seen]) for row, seen in zip(own, both, strict=True)])
+    falls = np.array([loss_slope(run["loss_times"], run["law"]["losses"], tail) for run in runs])
+    paired = {"exponent": standard_error(exponents - fits, 0), "loss": standard_error(losses - falls, 0)}
+    measured |= {f"{name}_paired_error": error for name, error in paired.items()}
+    measured |= _ratio("ratio", times, own)
+    laws |= {"own_exponent": fits.mean(), "own_loss": falls.mean(), "alone": _ratio("alone", alone, own)["alone"]}
     return measured, laws | {"curve_loss": additive}
+
+
+def _ratio(name: str, times: np.ndarray, laws: np.ndarray, axis: int = 0) -> dict:
+    """The geometric mean over draws of times over laws of the same draws, and its standard error as `<name>_error`."""
+    logs = np.log(times / laws)
+    return {name: np.exp(logs.mean(axis)), f"{name}_error": np.exp(logs.mean(axis)) * standard_error(logs, axis)}
 
 
 def _first(config, results: Results) -> tuple[dict, dict]:
     a = expected.amplitudes(config.first_exponent, config.first_teachers)
-    measured, predicted = {"first": {}, "first_error": {}, "dim_exponent": {}}, {"first": {}, "dim_exponent": {}}
+    measured = {name: {} for name in ("first", "first_error", "dim_exponent", "first_ratio", "first_ratio_error")}
+    predicted = {name: {} for name in ("first", "dim_exponent", "own_dim_exponent", "first_alone")}
     for k in config.degrees:
         logs = np.log(results.array("first", "times", degree=k))[..., 0]
         laws = [expected.emergence_times(a, d, config.first_width, config.init, k)[0] for d in config.dims]
@@ -94,6 +110,11 @@ def _first(config, results: Results) -> tuple[dict, dict]:
         measured["first"][key], measured["first_error"][key] = mean, mean * standard_error(logs)
         measured["dim_exponent"][key] = slope(config.dims, mean)
         predicted["first"][key], predicted["dim_exponent"][key] = law, slope(config.dims, law)
+        own, alone = (results.array("first", *of, degree=k)[..., 0] for of in (("law", "times"), ("alone",)))
+        for name, value in _ratio("first_ratio", np.exp(logs), own, 1).items():
+            measured[name][key] = value
+        predicted["own_dim_exponent"][key] = slope(config.dims, np.exp(np.log(own).mean(1)))
+        predicted["first_alone"][key] = _ratio("alone", alone, own, 1)["alone"]
     return measured, predicted
 
 
@@ -107,6 +128,9 @@ def _floor(config, results: Results) -> tuple[dict, dict]:
     measured = {"floor": losses, "floor_error": standard_error(results.array("floor", "loss"))}
     measured |= {"floor_sharing": sharing, "floor_exponent": left(losses)}
     predicted = {"floor": floor, "floor_sharing": shared, "floor_exponent": left(floor)}
+    own = results.array("floor", "law", "loss")
+    measured |= {"floor_paired_error": standard_error(results.array("floor", "loss") - own)}
+    predicted |= {"own_floor": own.mean(1), "own_floor_exponent": left(own.mean(1))}
     return measured, predicted | {"ideal": ideal, "ideal_exponent": left(ideal)}
 
 
@@ -116,6 +140,7 @@ def _sgd(config, results: Results) -> tuple[dict, dict]:
     exponents, laws = (np.array([slope(np.arange(2, len(a) + 1), row[1:]) for row in rows]) for rows in (times, flow))
     gaps = np.log(times / flow)
     measured = means({"times": times * a, "gap": gaps.mean(1), "exponent": exponents}, 0)
+    measured["exponent_paired_error"] = standard_error(exponents - laws, 0)
     return {"sgd": measured}, {"sgd": {"times": (flow * a).mean(0), "exponent": laws.mean()}}
 
 
@@ -152,6 +177,9 @@ def judge(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]
     law's for these sizes and the limit. dimension: T_1 by d at every degree. floor: the exponent of narrow students'
     final loss in the width is 1 − 2β. sgd: online SGD learns when the flow does. samples: at the best learning rate,
     for labels whose noise does not fall, n grows as 1/a² and d^{k−1}. muon: T_p = √(a_p/2), at every d.
+
+    A record with the law of its own starts (`deflated`) is held to that, by the scatter that the two do not share, in
+    every T_p and in every narrow student's loss besides; one neuron and one direction are then a rival.
     """
     claims = {"times": ("flow", _times), "loss": ("flow", _loss), "dimension": ("first", _dimension)}
     claims |= {"floor": ("floor", _width), "sgd": ("sgd", _online), "samples": ("samples", _needed)}
@@ -177,8 +205,14 @@ def _times(config, measured: dict, predicted: dict) -> list[dict]:
     beta = np.array(config.exponents)
     fits, error, missed = (_of_wide(config, measured[key]) for key in ("exponent", "exponent_error", "missed"))
     rivals = {"β/2": beta / 2, "2β − 1": 2 * beta - 1, "β + 1/4": beta + 0.25}
-    law = _of_wide(config, predicted["exponent"])
-    judged = _exponents("exponent at β =", fits, error, config.seeds, law, beta, rivals, config.exponents)
+    law, judged = _of_wide(config, predicted["exponent"]), []
+    if "ratio" in measured:
+        law, error = _of_wide(config, predicted["own_exponent"]), _of_wide(config, measured["exponent_paired_error"])
+        ratio, of_ratio = (_of_wide(config, measured[key]) for key in ("ratio", "ratio_error"))
+        at = [f"{one}, {p + 1}" for one in config.exponents for p in range(ratio.shape[1])]
+        held_to = {"law": 1, "band": SIZES, "at": at, "rivals": {ALONE: _of_wide(config, predicted["alone"])}}
+        judged += numbers("T_p over the law at β, p =", ratio, of_ratio, config.seeds, **held_to)
+    judged += _exponents("exponent at β =", fits, error, config.seeds, law, beta, rivals, config.exponents)
     held_to = {"law": 0, "band": MISSED, "scale": DIFFERENCE, "at": config.exponents, "guard": True}
     return judged + numbers("share not learnt at β =", missed, **held_to)
 
@@ -189,6 +223,8 @@ def _loss(config, measured: dict, predicted: dict) -> list[dict]:
     rivals = {"(1 − 2β)/2β": limit / 2, "1 − 2β": 1 - 2 * beta, "−1": 0 * beta - 1, "1/4 less": limit - 0.25}
     fits, error = (_of_wide(config, measured[key]) for key in ("loss", "loss_error"))
     law = _of_wide(config, predicted["loss"])
+    if "ratio" in measured:
+        law, error = _of_wide(config, predicted["own_loss"]), _of_wide(config, measured["loss_paired_error"])
     return _exponents("exponent at β =", fits, error, config.seeds, law, limit, rivals, config.exponents)
 
 
@@ -198,9 +234,15 @@ def _dimension(config, measured: dict, predicted: dict) -> list[dict]:
         key, limit = str(k), k / 2 - 1
         times, error = (measured[name][key] for name in ("first", "first_error"))
         band, at = count_band(config.dims), [f"{k}, {d}" for d in config.dims]
-        judged += numbers("T_1 at k, d =", times, error, draws, law=predicted["first"][key], band=band, at=at)
+        if own := key in measured.get("first_ratio", {}):
+            ratio, error = measured["first_ratio"][key], measured["first_ratio_error"][key]
+            times, error, law = times, error * times / ratio, times / ratio
+            others = {ALONE: law * predicted["first_alone"][key]}
+        else:
+            law, others = predicted["first"][key], {}
+        judged += numbers("T_1 at k, d =", times, error, draws, law=law, band=band, at=at, rivals=others)
         rivals = {"d^{(k−1)/2}": (k - 1) / 2, "d^{k/2}": k / 2, "d^{k/2 − 5/4}": limit - 0.25}
-        fit, law = (part["dim_exponent"][key] for part in (measured, predicted))
+        fit, law = measured["dim_exponent"][key], predicted["own_dim_exponent" if own else "dim_exponent"][key]
         error = slope_error(config.dims, times, error)
         judged += _exponents(f"exponent at k = {k}", fit, error, draws, law, limit, rivals)
     return judged
@@ -212,7 +254,16 @@ def _width(config, measured: dict, predicted: dict) -> list[dict]:
     error = slope_error(config.widths, left, measured["floor_error"])
     rivals = {"(1 − 2β)/2": fall / 2, "1/4 more": fall + 0.25, "2(1 − 2β)": 2 * fall}
     held_to = {"limit": fall, "band": EXPONENT, "scale": DIFFERENCE, "rivals": rivals}
-    return numbers("exponent in the width", measured["floor_exponent"], error, config.seeds, **held_to)
+    if "own_floor" not in predicted:
+        return numbers("exponent in the width", measured["floor_exponent"], error, config.seeds, **held_to)
+    law, shift = predicted["own_floor"], predicted["own_floor_exponent"] - fall
+    error = slope_error(config.widths, left, measured["floor_paired_error"])
+    held_to |= {"law": fall + shift, "rivals": {name: value + shift for name, value in rivals.items()}}
+    judged = numbers("exponent in the width", measured["floor_exponent"], error, config.seeds, **held_to)
+    others = {"a direction each": predicted["ideal"], "race": predicted["floor"]}
+    held_to = {"law": law, "band": SIZES, "at": config.widths, "rivals": others}
+    loss, error = measured["floor"], measured["floor_paired_error"]
+    return judged + numbers("final loss of m neurons, m =", loss, error, config.seeds, **held_to)
 
 
 def _online(config, measured: dict, predicted: dict) -> list[dict]:
@@ -220,7 +271,8 @@ def _online(config, measured: dict, predicted: dict) -> list[dict]:
     held_to = {"law": 0, "band": np.log1p(NETWORK), "scale": DIFFERENCE}
     gap = numbers("mean log T_p less the flow's", sgd["gap"], sgd["gap_error"], config.seeds, **held_to)
     rivals = {"β/2": beta / 2, "β + 1/4": beta + 0.25, "2β": 2 * beta}
-    return gap + _exponents("exponent", sgd["exponent"], sgd["exponent_error"], config.seeds, law, beta, rivals)
+    error = sgd.get("exponent_paired_error", sgd["exponent_error"])
+    return gap + _exponents("exponent", sgd["exponent"], error, config.seeds, law, beta, rivals)
 
 
 def _needed(config, measured: dict, predicted: dict) -> list[dict]:

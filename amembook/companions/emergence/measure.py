@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amembook.companions.emergence.expected import amplitudes
+from amembook.companions.emergence.expected import amplitudes, best_left, deflated, euler_times
 from amembook.networks import teacher_student
 from amemlib.spectral import polar
 
@@ -22,11 +22,18 @@ def measure_flow(
     """The population flow in Euler steps, up to the time `horizon` or until the first `until` directions are learnt.
 
     times: T_p, when half of a_p is captured, NaN where it is not. loss_times, losses: the loss at times that grow by
-    15 %. sharing: neurons aligned with a direction, mean over the directions that have one. loss: at the end.
+    15 %. sharing: neurons aligned with a direction, mean over the directions that have one. loss: at the end. law:
+    times and losses of `deflated` from the same start; alone: times of one neuron and one direction.
     """
     a = torch.from_numpy(amplitudes(exponent, n_teachers))
     move = lambda W: teacher_student.flow_velocity(W, a, degree)
-    W, run = _run(teacher_student.start(width, dim, init, seed), move, a, degree, step, horizon, until)
+    start = teacher_student.start(width, dim, init, seed)
+    W, run = _run(start, move, a, degree, step, horizon, until)
+    unit, at = start.numpy() / init, [round(time / step) for time in run["loss_times"]]
+    law = deflated(unit, init**2, a.numpy(), degree, step, run["steps"], horizon, until, at)
+    y = best_left(unit, min(until, width))
+    alone = euler_times(y, init**2, a.numpy()[: len(y)], degree, step)
+    run |= {"law": law, "alone": alone.tolist() + [math.nan] * (n_teachers - len(y))}
     u = W[:, :n_teachers] / W.norm(dim=1, keepdim=True)
     aligned = (u.square() > _ALIGNED).sum(0).double()
     return run | {"sharing": (aligned.sum() / max(1, int((aligned > 0).sum()))).item()}
@@ -114,6 +121,7 @@ def _run(
         "loss_times": loss_times,
         "losses": losses,
         "loss": teacher_student.loss(W, a, degree),
+        "steps": taken,
     }
 
 

@@ -52,6 +52,20 @@ def test_euler_times_are_those_of_a_network_of_one_neuron_and_of_the_flow_in_sma
     assert slow == pytest.approx(flow, rel=0.01)
 
 
+def test_neurons_that_meet_along_the_directions_alone_are_the_network():
+    run = measure.measure_flow(1.5, 4, 16, 32, 4, 0.01, 0.5, 500.0, 4, 0)
+    assert run["law"]["times"] == pytest.approx(run["times"], rel=1e-2)
+    assert run["law"]["losses"] == pytest.approx(run["losses"], rel=1e-2)
+    # and not one neuron and one direction
+    assert max(abs(alone / time - 1) for alone, time in zip(run["alone"], run["times"], strict=True)) > 0.2
+    # in orthogonal directions it is the network to rounding
+    a, V = torch.tensor([0.9, 0.4], dtype=torch.float64), 0.2 * torch.eye(2, dtype=torch.float64)
+    law = expected.deflated(np.eye(2), 0.04, a.numpy(), 4, 0.1, 7, 0.7, 1, [7])
+    for _ in range(7):
+        V = V + 0.1 * teacher_student.flow_velocity(V, a, 4)
+    assert law["loss"] == pytest.approx(teacher_student.loss(V, a, 4), rel=1e-12)
+
+
 def test_each_direction_takes_the_best_neuron_that_is_left():
     u = np.array([[0.9, 0.4], [0.3, 0.2], [0.1, -0.3]])
     assert expected.best_left(u, 2) == pytest.approx([0.81, 0.09])
@@ -102,6 +116,24 @@ def test_samples_needed_are_inverse_squares_of_the_amplitude_and_tend_to_a_power
     assert slope(dims, [expected.samples_needed(0.1, d, 3, 4.0) for d in dims]) == pytest.approx(2, abs=0.06)
 
 
+def test_noise_along_the_direction_takes_a_seventh_of_the_samples_by_either_equation():
+    a, d, k, y, chains = 0.03125, 32, 3, 4.0, 41
+    law, noisy = expected.samples_needed(a, d, k, y), expected.noisy_samples(a, d, k, y, chains)
+    assert noisy / law == pytest.approx(0.857, abs=0.005)
+    # the same by its paths, at three of the rates
+    rng, paths, steps = np.random.default_rng(0), 2000, 1000
+    rates, n, medians = a * d ** (-k / 2) * 2.0 ** np.array([1, 1.5, 2]), 2 * law / steps, []
+    for rate in rates:
+        m, arrived = np.full(paths, math.sqrt(y / d)), np.full(paths, np.inf)
+        for t in range(1, steps + 1):
+            drift = k * (rate * a * m ** (k - 1) * (1 - m**2) - rate**2 * (d - 1) * m / 2)
+            m = m + drift * n + rate * np.sqrt(k * n * (1 - m**2).clip(0)) * rng.standard_normal(paths)
+            arrived = np.where(np.isinf(arrived) & (m**2 >= 0.5), t * n, arrived)
+        medians.append(np.median(arrived))
+    # of one median, without the best of 15 that are of 41 chains
+    assert min(medians) / law == pytest.approx(0.908, abs=0.05)
+
+
 def test_one_neurons_chain_has_the_drift_of_the_flow():
     needed = measure.measure_samples(0.125, 16, 3, 4.0, 41, 0)["n"]
     assert needed == pytest.approx(expected.samples_needed(0.125, 16, 3, 4.0), rel=0.6)
@@ -124,5 +156,10 @@ FLAWS = [
     (("samples", "dim", "edge"), 0.2, "samples", "not reproduced"),
     (("floor_exponent",), 5.0, "floor", "not reproduced"),
     (("muon", "times", 0, 3), 0.5, "muon", "not reproduced", "muon"),
+    (("ratio", "1.0 8", 5), 1.1, "times", "not reproduced", "starts"),
+    (("exponent", "1.5 8"), 1.3, "times", "not reproduced", "starts"),
+    (("loss", "1.0 8"), -1.2, "loss", "not reproduced", "starts"),
+    (("first_ratio", "6", 2), 1.2, "dimension", "not reproduced", "starts"),
+    (("floor", 0), 0.1, "floor", "not reproduced", "starts"),
 ]
 REFUSED = [("dim", 2), ("ratios", (4,))]

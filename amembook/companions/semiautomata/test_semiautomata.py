@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from amembook.companions.semiautomata import expected, machines
+from amembook.companions.semiautomata import expected, machines, measure
 
 
 def machine(n=5, letters=40, seed=0):
@@ -140,6 +140,21 @@ def test_the_step_of_a_memory_is_the_gradient_of_its_loss():
             C[letter, end, start] += 1
     G = (C - C.mean(1, keepdims=True)).reshape(letters, -1).T @ keys
     assert np.allclose(-W.grad.numpy(), G)
+
+
+def test_the_learner_tells_ties_alike_for_all_letters_and_without_that_the_law_holds():
+    n_states, length, letters = 8, 5, 16_384
+    n = round(expected.words_needed(n_states, letters, length, 0.9))
+    candidates, shares = machines.lazy_transpositions(n_states), []
+    for seed in range(4):
+        generator = np.random.default_rng([seed, 77])
+        P = machines.sample_machine(n_states, letters, generator)
+        C = machines.count_words(P, n, length, generator)
+        totals = np.stack([C[:, g, np.arange(n_states)].sum(1) for g in candidates], 1)
+        told = candidates[(totals + 0.9 * generator.random(totals.shape)).argmax(1)]
+        shares.append([measure.right_letters(C, P, length), (told == P).all(1).mean()])
+    learner, by_letter = np.array(shares).T
+    assert by_letter == pytest.approx(0.9, abs=0.008) and by_letter.std() < 0.004 < learner.std()
 
 
 FLAWS = [
