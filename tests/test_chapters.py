@@ -151,6 +151,15 @@ def test_each_theorem_and_each_chapter_of_the_short_book_has_its_cell():
     assert {one[0] for one in contents.chapters(ROOT)["The short book"]} <= {page for page, *_ in CELLS}
 
 
+STATEMENT = re.compile(r"^`{3,}\{prf:(?:lemma|theorem|proposition|corollary|conjecture)\} ?(.*)$", re.M)
+
+
+def test_every_statement_says_whose_it_is():
+    titles = {(page, title) for page, text in PAGES.items() for title in STATEMENT.findall(text)}
+    assert len(titles) > 80
+    assert {one for one in titles if not re.search(r"of the paper|\(ours|\([^()]+\)$", one[1])} == set()
+
+
 @pytest.mark.parametrize("book", BOOKS)
 def test_a_page_that_went_leads_to_one_that_stands(book):
     for old, new in redirects(ROOT / book):

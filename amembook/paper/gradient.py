@@ -19,14 +19,18 @@ def facts_figure(s, frequencies, scale: float, running: dict) -> Figure:
     left.plot(order, frequencies, "--", color=GREY, lw=1.2, label="frequencies $p_k$")
     left.axhline(scale, color=GREY, lw=1, ls=":", label="$t_0$")
     points(left, order[shown], np.asarray(s)[shown], look._replace(label="singular values $s_k$"), ms=4)
-    for look, (fact, shares) in series(running.items()):
-        right.plot(order, shares, "-", color=look.colour, lw=1.8, label=fact)
+    names = [fact if k < 2 else fact.replace(" (", "\n(") for k, fact in enumerate(running)]
+    for look, (name, shares) in series(zip(names, running.values(), strict=True)):
+        right.plot(order, shares, "-", color=look.colour, lw=1.8, label=name)
     frame(left, "$k$, the largest first", "size", log="xy")
     frame(right, "the $k$ largest singular values", "Muon's score of the fact", log="x")
     # the last one is chance: it scatters over a decade
     left.set_ylim(bottom=scale / 20)
-    key(left)
-    key(right, below=2)
+    near = {"frequencies $p_k$": (20, (6, 8)), "singular values $s_k$": (14, (-8, -8)), "$t_0$": (0, (8, 7))}
+    name_lines(left, places=near)
+    # each on its level
+    beside = (0, (0.1, -9)), (12, (3, 9)), (56, (4, -18)), (-1, (-2, 16))
+    name_lines(right, places=dict(zip(names, beside, strict=True)))
     return figure
 
 

@@ -80,7 +80,7 @@ def tide(problem: am.Problem, emb: am.Embeddings, batch_size: int, seed: int) ->
 def tide_figure(tides: dict, first: int, columns: int, exponent: float) -> Figure:
     """Facts as dots, the most frequent first and row by row, a panel a batch: seen ones hollow, recalled ones full.
 
-    tides: batch size ↦ `tide`. first: how many facts are shown. exponent: a line stands after B^exponent of them.
+    tides: batch size ↦ `tide`. first: how many facts are shown. exponent: a line, named B^{1/α}, after B^exponent.
     """
     with mpl.rc_context(FIGURE_STYLE):
         figure, axes = plt.subplots(len(tides), 1, figsize=(6.4, 3.1 * len(tides)))
@@ -95,6 +95,9 @@ def tide_figure(tides: dict, first: int, columns: int, exponent: float) -> Figur
         if size**exponent < first:
             axis.step(
                 [-0.5, across - 0.5, columns - 0.5], np.array([down + 1, down + 1, down]) - 0.5, color=GREY, lw=1.2
+            )
+            axis.annotate(
+                r"$B^{1/\alpha}$", (columns - 0.5, down - 0.5), (3, 0), textcoords="offset points", va="center"
             )
         axis.set_title(
             f"{size:,} samples show {drawn['seen']:,} facts, Muon recalls {drawn['polar']:,}, SGD {drawn['sgd']:,}",

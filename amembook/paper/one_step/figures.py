@@ -39,7 +39,9 @@ def capacity_figure(record: dict, names=("polar", "sgd")) -> Figure:
         slope, (low, high) = measured["slope"][name], measured["interval"][name]
         limit = predicted["slope"][name]
         label = f"{MAPS[name].label}: power {slope:.2f} [{low:.2f}, {high:.2f}], limit {limit:.2f}"
-        device_points(axis, record, partial(_counts, name, field), optimizer(name, label), zorder=3)
+        # a hollow square leaves the circle below it to be seen
+        hollow = {"mfc": "none", "ms": 8} if name == "smoothed_sign" else {}
+        device_points(axis, record, partial(_counts, name, field), optimizer(name, label), zorder=3, **hollow)
         reference_line(axis, dims, limit, (dims[-1], sharp[name][-1]))
         if name == "sgd":
             look = optimizer(name)._replace(label=None)

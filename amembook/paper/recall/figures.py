@@ -172,11 +172,14 @@ def learnt_figure(record: dict, slopes: dict, where: str = "heavy_outputs") -> F
         first = np.nanmedian([step for seed in seeds for step in seed[:4] if step is not None] or [np.nan])
         label = f"linear theory: slope {slope:g}"
         reference_line(axis, ranks, slope, (2, max(first, probed[1])), label)
-        # a flat line runs along the lower edge
-        key(axis, loc="lower right" if slope else "upper right")
-        axis.axhline(probed[-1], color=GREY, lw=0.8)
+        # where no points are: a flat line runs along the lower edge
+        key(axis, loc=(0.36, 0.2) if slope else "upper right")
+        looked = (probed[1], f"first look, step {probed[1]}", "top"), (probed[-1], "end of training", "bottom")
+        for step, words, side in looked:
+            axis.axhline(step, color=GREY, lw=0.8, zorder=0)
+            axis.annotate(words, (1, step), (0, -3 if side == "top" else 3), textcoords="offset points", va=side)
         frame(axis, "rank of the output", title=look.label, log="xy")
-        axis.set_ylim(0.8 * probed[1], 1.5 * probed[-1])
+        axis.set_ylim(0.7 * probed[1], 1.7 * probed[-1])
     for axis in axes[::2]:
         axis.set_ylabel("step from which it is recalled")
     return figure

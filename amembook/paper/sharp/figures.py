@@ -48,23 +48,20 @@ def sharp_ratio_figure(record: dict, panels: dict, band: float) -> Figure:
     return figure
 
 
-def parity_figure(points: dict) -> Figure:
-    """Counted against predicted for every stored count (left) and their ratio (right).
+def parity_figure(points: dict, band: float) -> Figure:
+    """Every stored count over its prediction, against the prediction, by the formula that predicts it; a grey band.
 
-    points: label ↦ pair of (n,) arrays, predicted and counted.
+    points: formula ↦ pair of (n,) arrays, predicted and counted.
     """
-    figure, (left, right) = new_axes(2)
+    figure, (axis,) = new_axes()
+    axis.axhspan(1 - band, 1 + band, color=GREY, alpha=0.12, lw=0)
+    axis.axhline(1, color=GREY, lw=1)
     for look, (label, pair) in kinds(points.items()):
         predicted, counted = (np.asarray(values) for values in pair)
-        style = {"color": look.colour, "ms": 3.5, "alpha": 0.7}
-        left.plot(predicted, counted, look.marker, label=f"{label} ({len(counted)})", **style)
-        right.plot(predicted, counted / predicted, look.marker, **style)
-    ends = [min(p.min() for p, _ in points.values()), max(p.max() for p, _ in points.values())]
-    left.plot(ends, ends, "-", color=GREY, lw=1, zorder=0)
-    right.axhline(1, color=GREY, lw=1)
-    frame(left, "predicted facts", "counted facts", log="xy")
-    frame(right, "predicted facts", "counted / predicted", log="x")
-    key(left)
+        style = {"color": look.colour, "mfc": "none", "ms": 4.5, "mew": 0.9}
+        axis.plot(predicted, counted / predicted, look.marker, label=f"{label} ({len(counted)})", **style)
+    frame(axis, "predicted facts", "counted / predicted", log="x")
+    key(axis)
     return figure
 
 
