@@ -46,17 +46,17 @@ def expected_trajectory(problem: Problem, steps: int, lr_over_root_dim: float = 
     """Expected number of items that Muon's true iterates recover after 1, …, `steps` steps, (steps,).
 
     Polar map, η = `lr_over_root_dim` √d, on the population loss of a power law, in the box 1.25 ≤ α ≤ 2.25,
-    96 ≤ d ≤ 384, 20 d ≤ N ≤ 65 536, ½ ≤ η / √d ≤ 2, up to twenty steps for d ≤ 192, ten for d ≤ 256 and five beyond;
+    96 ≤ d ≤ 768, 20 d ≤ N ≤ 65 536, ½ ≤ η / √d ≤ 2, up to twenty steps for d ≤ 192, ten for d ≤ 256 and five beyond;
     raises `ValueError` outside. It was within 5 % of the counts wherever items were drawn (`iterates-domain`,
-    `trajectory`): at the ends of α and of the rate for d = 96 and 192 (twenty steps) and 384 (five steps), all with
-    N = 20 d, inside at d = 128 and 192, N = 3840 to 8192, and with η = √d up to N = 32 768. No draw was made at d = 256
-    or N = 65 536. Momentum, batches and word lists are solved by `mean_field_iterates`.
+    `trajectory`): at the ends of α and of the rate for d = 96 and 192 (twenty steps), 384 and 768 (five steps), all
+    with N = 20 d, inside at d = 128 and 192, N = 3840 to 8192, and with η = √d up to N = 32 768. No draw was made at
+    N = 65 536. Momentum, batches and word lists are solved by `mean_field_iterates`, which says what it costs.
     """
     check_instance("problem", problem, Problem)
     steps, c, d = check_count("steps", steps), check_real("lr_over_root_dim", lr_over_root_dim), problem.dim
     for name, value, (low, high) in (
         ("problem.alpha", problem.alpha, (1.25, 2.25)),
-        ("problem.dim", d, (96, 384)),
+        ("problem.dim", d, (96, 768)),
         ("problem.n_items", problem.n_items, (20 * d, MOST_RIVALS)),
         ("lr_over_root_dim", c, (0.5, 2)),
         ("steps", steps, (1, 20 if d <= 192 else 10 if d <= 256 else 5)),
