@@ -73,15 +73,14 @@ def growth_figure(record: dict) -> Figure:
     axes[0].legend()
     shares = arrays(measured["by_k"]["accuracy"])
     for place, (look, N) in enumerate(series(config["alone_things"], "$N = {}$")):
-        for k, (hop, draws) in enumerate(zip(config["alone_ks"], shares[place], strict=True)):
-            named = {"label": look.label} if k == 0 else {}
+        for hop, draws in zip(config["alone_ks"], shares[place], strict=True):
             x = hop * 2 ** (0.2 * (place - (len(shares) - 1) / 2) + np.linspace(-0.06, 0.06, len(draws)))
-            axes[1].plot(x, draws, look.marker, color=look.colour, alpha=0.7, **named)
+            axes[1].plot(x, draws, look.marker, color=look.colour, alpha=0.7)
         axes[1].axhline(1 / N, color=look.colour, lw=1, ls=":")
     frame(axes[1], "$k$", "right answers at the end", "the $k$-hop alone", log="x", base=2, zero=True)
     _hops(axes[1], config["alone_ks"])
     axes[1].set_xlim(config["alone_ks"][0] / 1.4, config["alone_ks"][-1] * 1.4)
-    axes[1].legend(loc="center right")
+    # its N has the colour of the left panel: a marker of a legend inside the axes would look like a draw
     return figure
 
 

@@ -102,6 +102,11 @@ def test_training_climbs_the_stairs_and_the_last_hop_alone_does_not():
     assert len(alone) == 60 and math.isnan(network.first_at(alone, 2)) and alone[-1][2] < 0.5
 
 
+def test_from_a_wider_start_the_last_hop_alone_leaves_chance():
+    history = network.train(draw(4, 3, 0)[0], "k only", "adam", 1100, 32, 0.05, 1.0, seed=0)
+    assert np.mean(history[-100:], 0)[-1] > 0.36
+
+
 def test_the_transformer_learns_one_hop():
     pi = draw(2, 2, 6)[0]
     history = transformer.train(pi, "mixture", 40, 64, 16, 2, 5e-3, seed=0)
