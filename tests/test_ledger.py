@@ -217,12 +217,11 @@ def test_a_settled_row_names_a_section_and_tests_that_exist():
 
 
 def test_a_settled_rows_numbers_come_from_seeds_nobody_looked_at():
-    for row in loaded():
-        if row["verdict"] == OPEN:
-            continue
+    settled = {row["statement"] for row in SETTLED}
+    for row in (row for row in loaded() if row["statement"] in settled):
         for record in ledger.stored(row, ROOT):
             assert record["config"]["first_seed"] >= 1000, record["name"]
-        assert row["verdict"] in set(WORDS), row["statement"]
+        assert row["verdict"] in set(WORDS) - {OPEN}, row["statement"]
         assert any(character.isdigit() for character in row["measured"]), f"{row['statement']}: no number"
         assert not {"{", "}", "\n"} & set(re.sub(r"\$[^$]+\$", "", row["measured"] + row["size"])), row["statement"]
 

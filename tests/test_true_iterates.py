@@ -140,6 +140,20 @@ def test_nothing_is_promised_outside_the_box(change, name):
         laws.expected_trajectory(**arguments)
 
 
+@pytest.mark.weekly
+@pytest.mark.parametrize("alpha", [1.25, 1.5, 2.0])
+def test_todays_recursion_has_the_counts_that_its_first_form_missed(alpha):
+    (record,) = read_records("many-steps", f"confirm-alpha-{alpha:g}")
+    at = record["config"]["dims"].index(96)
+    counts, first = (
+        np.array([row[at] for row in table.values()])
+        for table in (record["measured"]["counts"], record["predicted"]["trajectory"])
+    )
+    law = laws.expected_trajectory(am.Problem.power_law(record["config"]["n_items"], 96, alpha), 5)
+    assert np.abs(counts / law - 1).max() < 0.05
+    assert (np.abs(counts / first - 1).max() > 0.06) == (alpha == 1.25)
+
+
 def test_at_sizes_without_a_whole_memory_late_steps_are_refused():
     for problem in (am.Problem.power_law(1600, 769, 1.5), am.Problem.power_law(65_537, 8, 1.5)):
         with pytest.raises(ValueError, match="^steps must be at most 5 beyond 768 dimensions or 65,536 items"):
