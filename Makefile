@@ -28,7 +28,7 @@ NOTEBOOKS = $(wildcard $(CHAPTERS:%=%/*.ipynb))
 QUICK ?= not weekly and not process and not slow
 
 .DELETE_ON_ERROR:
-.PHONY: help setup notebooks figures html book test unit nbval quick weekly portable lint bench gpu gpu-bench pages serve pdf slides links dist clean distclean
+.PHONY: help setup notebooks figures html book test unit nbval quick screen weekly portable lint bench gpu gpu-bench pages serve pdf slides links dist clean distclean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -73,6 +73,9 @@ quick: $(SETUP)  ## the tests that execute no notebook, start no process and tak
 	$(BIN)/python tools/notebooks.py check
 	$(BIN)/python -m pytest -q -m "$(QUICK)" -n auto --dist loadfile $(SHAPES) $(UNCHECKED:%=--ignore=%)
 	$(BIN)/python -m pytest -q -m "$(QUICK)" -n auto --dist loadfile $(UNCHECKED)
+
+screen: $(HTML)  ## the tests that open pages in Chromium; `make test` has a sample of them
+	$(BIN)/python -m pytest -q -m "screen and not weekly" -n 2 --dist loadfile tests
 
 weekly: $(SETUP)  ## the tests that are too slow for every day
 	$(BIN)/python -m pytest -q -m weekly

@@ -3,6 +3,7 @@
 A room of its own because it needs data packages that the rest of the library does not: `pip install "amemlib[book]"`.
 """
 
+import functools
 import importlib
 from collections import Counter
 from dataclasses import dataclass
@@ -150,9 +151,14 @@ def _vocabulary(inputs: list[str], outputs: list[str], weights: list[float]) -> 
 
 def check_language(name: str, language: str) -> None:
     """Raise `ValueError` unless wordfreq has a list of the language, `ImportError` without wordfreq."""
-    known = _data_module("wordfreq").available_languages()
+    known = _known_languages()
     if not isinstance(language, str) or language not in known:
         raise ValueError(f"{name} must be one of {', '.join(sorted(known))}, got {shown(language)}")
+
+
+@functools.cache
+def _known_languages() -> frozenset[str]:
+    return frozenset(_data_module("wordfreq").available_languages())
 
 
 def _data_module(name: str) -> ModuleType:

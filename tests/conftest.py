@@ -17,6 +17,8 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if {"html", "browser"} & set(getattr(item, "fixturenames", ())):
             item.add_marker("process")
+        if "browser" in getattr(item, "fixturenames", ()) and not item.get_closest_marker("sample"):
+            item.add_marker("screen")
     # then what finds the book built
     items.sort(key=lambda item: {"test_pages.py": 0, "test_book.py": 2}.get(item.path.name, 1))
 

@@ -113,7 +113,7 @@ def test_the_best_smoothing_is_an_interior_maximum(alpha):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("alpha", [1.5, 2.0])
+@pytest.mark.parametrize("alpha", [1.5, pytest.param(2.0, marks=pytest.mark.weekly)])
 def test_the_best_map_recovers_a_tenth_more_as_predicted_and_loses_the_loss_without_a_floor(alpha):
     problem = am.Problem.power_law(2048, 128, alpha)
     law = SpectralLaw.power_law(alpha, theory.bulk_scale(2048, 128, alpha))

@@ -117,7 +117,7 @@ def page(folder):
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("view", ["desktop", "phone, dark"])
+@pytest.mark.parametrize("view", [pytest.param("desktop", marks=pytest.mark.sample), "phone, dark"])
 def test_it_is_played_by_keys_and_told_in_words(browser, tmp_path, view):
     with browse.tab(browser, view) as (tab, complaints):
         browse.open_page(tab, page(tmp_path), "#alpha=2&dim=64&nItems=3000&optimizer=sgd")

@@ -1,4 +1,7 @@
-"""A sample of the built pages in a headless Chromium, some in each width and mode; `make pages` visits all in both."""
+"""Built pages in a headless Chromium: `make test` runs what is marked `sample`, `make screen` the rest.
+
+`make pages` visits every page in each width and mode.
+"""
 
 from collections import Counter
 from contextlib import contextmanager
@@ -13,10 +16,10 @@ from PIL import Image, ImageChops
 from PIL.PngImagePlugin import PngInfo
 
 SAMPLE = {
-    "desktop": ("search", "chapters/all-statements", "chapters/explorer", "companions/chapters/induction"),
-    "phone, dark": ("index", "chapters/budget-game", "chapters/evidence", "chapters/interactions", "chapters/one-step"),
+    "desktop": ("search", "chapters/explorer", "companions/chapters/induction"),
+    "phone, dark": ("index", "chapters/evidence", "chapters/one-step"),
 }
-WEEKLY = pytest.mark.weekly
+SAMPLED, WEEKLY = pytest.mark.sample, pytest.mark.weekly
 ARRIVALS = (
     "index",
     "chapters/one-step",
@@ -31,6 +34,7 @@ pytestmark = [
 ]
 
 
+@SAMPLED
 @pytest.mark.parametrize("view", SAMPLE)
 def test_pages_are_whole_and_open_to_all(browser, view):
     equations, lines = Counter(), []
@@ -149,6 +153,7 @@ def test_a_phone_stacks_the_panels_that_a_desk_shows_side_by_side(browser):
     assert shown["phone"][0] != shown["desktop"][0] and shown["phone"][1] < 1 < shown["desktop"][1]
 
 
+@SAMPLED
 @pytest.mark.parametrize("went", [True, False])
 def test_a_place_that_its_page_has_lost_leads_on(browser, went):
     lost = addresses.lost(addresses.known(), addresses.standing(), addresses.moved())
@@ -225,7 +230,7 @@ def test_a_verdict_tells_what_its_word_means_and_leads_to_its_row(browser):
         assert page.locator(":target").inner_text() == word
 
 
-@pytest.mark.parametrize("view", ["desktop", "phone, dark"])
+@pytest.mark.parametrize("view", [pytest.param("desktop", marks=SAMPLED), "phone, dark"])
 def test_every_slider_of_the_essay_moves_by_keys_and_is_heard(browser, view):
     with browse.tab(browser, view) as (page, complaints):
         browse.open_page(page, browse.HTML / "index.html")
@@ -383,6 +388,7 @@ def open_search(page, query, book=""):
     page.wait_for_function(FINISHED)
 
 
+@SAMPLED
 def test_the_search_of_a_book_ranks_a_chapter_first_for_its_own_title(browser):
     missed = []
     for book in ("", "companions"):
@@ -397,6 +403,7 @@ def test_the_search_of_a_book_ranks_a_chapter_first_for_its_own_title(browser):
     assert not missed
 
 
+@SAMPLED
 def test_a_question_finds_its_page_first_and_no_object_of_the_library(browser):
     missed = []
     with browse.tab(browser, "desktop") as (page, _):
@@ -408,6 +415,7 @@ def test_a_question_finds_its_page_first_and_no_object_of_the_library(browser):
     assert not missed
 
 
+@SAMPLED
 def test_the_words_of_the_trade_lead_to_the_questions(browser):
     missed = {}
     with browse.tab(browser, "desktop") as (page, _):

@@ -98,7 +98,7 @@ def test_a_live_picture_has_its_still_one_its_control_and_its_numbers(name):
 
 
 @pytest.mark.usefixtures("html")
-@pytest.mark.parametrize("view", ["desktop", "phone, dark"])
+@pytest.mark.parametrize("view", [pytest.param("desktop", marks=pytest.mark.sample), "phone, dark"])
 @pytest.mark.parametrize("name", PAGES)
 def test_a_slider_changes_value_picture_and_sentence_together(browser, view, name):
     with browse.tab(browser, view) as (page, complaints):

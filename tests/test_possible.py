@@ -23,8 +23,10 @@ SLACK = 1 + 1e-9
 
 
 def placed(places):
-    """All of them, of which few are quick."""
-    return [pytest.param(*place, marks=() if place[1:] in ((2, 1), (60, 9)) else pytest.mark.slow) for place in places]
+    """All of them: few are quick, and those between the least and the largest size are the week's."""
+    quick, within = ((2, 1), (60, 9)), lambda n_items, dim: n_items == 1000 or dim in (2, 100)
+    marks = lambda size: () if size in quick else pytest.mark.weekly if within(*size) else pytest.mark.slow
+    return [pytest.param(*place, marks=marks(place[1:])) for place in places]
 
 
 def most(n_items: int, dim: int) -> float:

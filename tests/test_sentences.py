@@ -332,7 +332,7 @@ def test_the_capacity_of_a_list_that_bends_grows_with_two_local_exponents():
     assert [f"{value:.2f}" for value in told] == ["1.21", "1.22", "1.28"]
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_leaving_one_item_out_of_the_true_iterates_changes_more_in_larger_dimensions():
     def changes(dim: int, seed: int, i: int = 40) -> list[float]:
         problem, moved = am.Problem.power_law(4096, dim, 1.5), []

@@ -94,7 +94,9 @@ def test_a_config_whose_fields_contradict_each_other_is_refused(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", FOLDERS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.weekly if of == "companions" else ()) for name, of in FOLDERS.items()]
+)
 def test_a_studys_smoke_profile_runs_in_seconds_and_says_something(name):
     experiment = module(name).EXPERIMENT
     began = time.process_time()

@@ -171,7 +171,7 @@ def test_items_have_rows_of_their_own_up_to_twice_the_last_that_is_recovered():
     assert whole[: round(1.8 * front)].all() and not whole.all()
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_a_singular_value_near_zero_throws_no_stream_off_its_course():
     """Along one singular pair polar is flat; without that two of these eight streams lost half of their items."""
     law = power_law_iterates(1300, 64, 1.4, 0.5, 20)

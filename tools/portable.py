@@ -488,7 +488,7 @@ def _options(content: str) -> tuple[dict, str, int]:
     lines = content.splitlines()
     if lines and lines[0].strip() == "---":
         end = next((i for i, line in enumerate(lines[1:], 1) if line.strip() == "---"), len(lines) - 1)
-        return yaml.safe_load("\n".join(lines[1:end])) or {}, "\n".join(lines[end + 1 :]), end + 1
+        return yaml.load("\n".join(lines[1:end]), yaml.CSafeLoader) or {}, "\n".join(lines[end + 1 :]), end + 1
     n = next((i for i, line in enumerate(lines) if not re.match(r"\s*:[\w-]+:", line)), len(lines))
     pairs = (re.match(r"\s*:([\w-]+):\s*(.*)", line).groups() for line in lines[:n])
     return dict(pairs), "\n".join(lines[n:]), n

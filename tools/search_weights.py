@@ -9,6 +9,7 @@ import json
 import math
 import re
 from collections import Counter, defaultdict
+from functools import cache
 from os.path import relpath
 from pathlib import Path
 
@@ -84,6 +85,7 @@ def weigh(app: Sphinx, error: Exception | None) -> None:
     if error or app.builder.name != "html" or not index.exists():
         return
     language = SearchEnglish({})
+    language.stem = cache(language.stem)
     count = lambda text: stems(language, text)
     weights: dict[str, dict[str, float]] = defaultdict(dict)
     for doc in sorted(app.env.found_docs):

@@ -24,7 +24,7 @@ REFUSED = [("schedules", ("cans",)), ("alphas", (2.0, 1.5))]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("alpha", [1.3, 1.75])
+@pytest.mark.parametrize("alpha", [1.3, pytest.param(1.75, marks=pytest.mark.weekly)])
 def test_counts_of_every_schedule_meet_the_prediction_at_sizes_that_no_record_has(alpha):
     problem = am.Problem.power_law(4096, 320, alpha)
     counts = {name: [] for name in SCHEDULES}
