@@ -79,11 +79,13 @@ def tide(problem: am.Problem, emb: am.Embeddings, batch_size: int, seed: int) ->
 
 def tide_figure(tides: dict, first: int, columns: int, exponent: float) -> Figure:
     """Facts as dots, the most frequent first and row by row, a panel a batch: seen ones hollow, recalled ones full.
+    As tall as its rows.
 
     tides: batch size ↦ `tide`. first: how many facts are shown. exponent: a line, named B^{1/α}, after B^exponent.
     """
     with mpl.rc_context(FIGURE_STYLE):
-        figure, axes = plt.subplots(len(tides), 1, figsize=(6.4, 3.1 * len(tides)))
+        height = 0.1 * first / columns + 0.5
+        figure, axes = plt.subplots(len(tides), 1, figsize=(6.4, height * len(tides)))
     look, order = optimizer("polar"), np.arange(first)
     for axis, (size, drawn) in zip(axes, tides.items(), strict=True):
         states, (row, column) = drawn["states"][:first].numpy(), divmod(order, columns)
