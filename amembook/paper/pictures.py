@@ -71,7 +71,7 @@ def tide(problem: am.Problem, emb: am.Embeddings, batch_size: int, seed: int) ->
     """
     q = am.sample_minibatch(problem, batch_size, seed)
     G = am.initial_gradient(emb, q)
-    recalled = am.recovered(am.polar(G, am.gradient_rank(emb, q)), emb)
+    recalled = am.recovered(am.polar(G, am.gradient_rank(emb, q)), emb).cpu()
     states = torch.where(recalled, 2, (q > 0).long())
     counts = {"seen": (q > 0).sum().item(), "polar": recalled.sum().item(), "sgd": am.capacity(G, emb)}
     return counts | {"frequencies": q, "states": states}
