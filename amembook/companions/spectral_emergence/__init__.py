@@ -164,6 +164,7 @@ EXPERIMENT = Experiment(
         "times": SpectralConfig(parts=("flow",), law_draws=200, seeds=20, first_seed=69_600),
         "search": SpectralConfig(parts=("search",), law_draws=800, search_draws=160, first_seed=69_600),
         "rivals": SpectralConfig(parts=("norm", "few"), law_draws=400, seeds=24, first_seed=69_600),
+        "rivals-many": SpectralConfig(parts=("norm", "few"), law_draws=800, seeds=100, first_seed=69_400),
         "batch": SpectralConfig(parts=("batch",), samples_per_dim=(8, 32), seeds=20, first_seed=69_600),
         "company": SpectralConfig(parts=("alone",), law_draws=200, seeds=9, first_seed=69_760),
     },
