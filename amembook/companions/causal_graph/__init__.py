@@ -93,7 +93,7 @@ class CausalGraphConfig(Config):
         if self.lengths[-1] != 2 * self.lengths[-2]:
             raise ValueError(f"lengths must end with a doubling, got {list(self.lengths)}")
         if "profile" in self.parts and "recovery" not in self.parts:
-            raise ValueError(f"parts must hold recovery, whose scores are judged beside profile, got {list(self.parts)}")
+            raise ValueError(f"parts must hold recovery, judged beside profile, got {list(self.parts)}")
 
 
 def cases(config: CausalGraphConfig) -> dict[str, dict]:
