@@ -83,8 +83,8 @@ class CompositionConfig(Config):
 
 def grids(config: CompositionConfig) -> dict[str, Grid]:
     """Of the parts: the built network and training; one step with all and with one answer a sample; correlations,
-    counted; training by k."""
-    parts = {"networks": _networks, "step": _step, "count": _count, "growth": _growth}
+    counted; training by k, or of that the runs with all hops only."""
+    parts = {"networks": _networks, "step": _step, "count": _count, "growth": _growth, "doubling": _doubling}
     return {name: grid for part, own in parts.items() if part in config.parts for name, grid in own(config).items()}
 
 
@@ -123,15 +123,16 @@ def _count(config: CompositionConfig) -> dict[str, Grid]:
 
 
 def _growth(config: CompositionConfig) -> dict[str, Grid]:
+    alone = {"n_things": config.alone_things, "k": config.alone_ks, "seed": draws(config)}
+    lone = {"regime": "k only", "optimizer": "adam", "steps": config.only_steps}
+    return _doubling(config) | {"by k alone": Grid(measure.measure_training, alone, **lone)}
+
+
+def _doubling(config: CompositionConfig) -> dict[str, Grid]:
     seeds = {"seed": draws(config)}
     easy = {name: {"regime": name} for name in ("mixture", "curriculum")}
     grown = {"data": easy, "n_things": config.growth_things, "k": config.growth_ks}
-    alone = {"n_things": config.alone_things, "k": config.alone_ks}
-    lone = {"regime": "k only", "optimizer": "adam", "steps": config.only_steps}
-    return {
-        "growth": Grid(measure.measure_training, grown | seeds, optimizer="adam"),
-        "by k alone": Grid(measure.measure_training, alone | seeds, **lone),
-    }
+    return {"growth": Grid(measure.measure_training, grown | seeds, optimizer="adam")}
 
 
 EXPERIMENT = Experiment(
@@ -148,6 +149,7 @@ EXPERIMENT = Experiment(
         "cpu": CompositionConfig(),
         "share": CompositionConfig(parts=("step",), dense_repeats=1000, sparse_repeats=200, seeds=8, first_seed=6628),
         "growth": CompositionConfig(parts=("count", "growth"), seeds=6, first_seed=65_000),
+        "doubling": CompositionConfig(parts=("doubling",), seeds=24, first_seed=69_000),
     },
     grids=grids,
     summarise=summarise,

@@ -9,8 +9,9 @@ from amembook.run.study import above, by_part, claims_by_part, means
 
 CHANCE_BAND, NEEDED_BAND, SHARE_BAND = 0.1, 0.02, 0.01
 EXACT = 1e-12  # relative error of what is counted
-PARTS = ("networks", "step", "count", "growth")
-"""The network by hand and training; samples that one step needs; correlations, counted; training by k."""
+PARTS = ("networks", "step", "count", "growth", "doubling")
+"""The network by hand and training; samples that one step needs; correlations, counted; training by k, or of that
+the runs with all hops only."""
 LEVEL = 0.9  # the share of places at which optimizers are compared
 
 
@@ -18,7 +19,8 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     """Of the parts that were measured. measured: `built`; `square` by size; `needed` by size; `share[map]`, (sizes,
     answers), and the answers a place at which it is `LEVEL`, `answers[map]`; of training `easy`, `alone` and `net` what
     `measure` gives, draws last but hops; by k, `growth` and `by_k`, draws last. predicted: the laws of the same."""
-    read = {"networks": _read_networks, "step": _read_step, "count": _read_count, "growth": _read_growth}
+    read = {"networks": _read_networks, "step": _read_step, "count": _read_count}
+    read |= {"growth": _read_growth, "doubling": _read_doubling}
     return by_part(config, results, read)
 
 
@@ -40,7 +42,11 @@ def _read_count(config, results: Results) -> tuple[dict, dict]:
 def _read_growth(config, results: Results) -> tuple[dict, dict]:
     # the last hop is the k-hop, however many there are
     lone = {"accuracy": results.array("by k alone", "accuracy", -1), "steps": results.array("by k alone", "steps")}
-    return {"growth": {"steps": results.array("growth", "steps")}, "by_k": lone}, {}
+    return _read_doubling(config, results)[0] | {"by_k": lone}, {}
+
+
+def _read_doubling(config, results: Results) -> tuple[dict, dict]:
+    return {"growth": {"steps": results.array("growth", "steps")}}, {}
 
 
 def _read_step(config, results: Results) -> tuple[dict, dict]:
@@ -65,7 +71,7 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     correlation: the mean square, counted, is (N − 1)^(−2k). doubling: with all hops twice the k takes less than twice
     the steps. shortest: alone, the 2-hop is right more often.
     """
-    claims = {"networks": _networks, "step": _step, "count": _count, "growth": _growth}
+    claims = {"networks": _networks, "step": _step, "count": _count, "growth": _growth, "doubling": _doubling}
     return claims_by_part(config, measured, predicted, claims)
 
 
@@ -93,7 +99,7 @@ def _count(config, measured: dict, predicted: dict) -> dict[str, dict]:
     return {"correlation": check(off, EXACT, name="relative distance of a counted mean square from its law")}
 
 
-def _growth(config, measured: dict, predicted: dict) -> dict[str, dict]:
+def _doubling(config, measured: dict, predicted: dict) -> dict[str, dict]:
     less = {}
     for data, regime in zip(measured["growth"]["steps"], ("mixture", "curriculum"), strict=True):
         for N, steps in zip(config.growth_things, data, strict=True):
@@ -101,14 +107,16 @@ def _growth(config, measured: dict, predicted: dict) -> dict[str, dict]:
                 # a run that did not end takes as good as for ever
                 many = np.where(np.array(many) < config.steps, many, 100 * config.steps)
                 less[f"{regime}, N = {N}, k = {k}"] = 2 * np.array(few) - many
+    return {"doubling": above("twice the steps less those of twice the k,", less)}
+
+
+def _growth(config, measured: dict, predicted: dict) -> dict[str, dict]:
     more = {}
     for N, shares in zip(config.alone_things, measured["by_k"]["accuracy"], strict=True):
         for k, share in zip(config.alone_ks[1:], shares[1:], strict=True):
             more[f"N = {N}, k = {k}"] = np.array(shares[0]) - share
-    return {
-        "doubling": above("twice the steps less those of twice the k,", less),
-        "shortest": above("right 2-hops less right k-hops, alone,", more),
-    }
+    shortest = above("right 2-hops less right k-hops, alone,", more)
+    return _doubling(config, measured, predicted) | {"shortest": shortest}
 
 
 def _step(config, measured: dict, predicted: dict) -> dict[str, dict]:

@@ -140,6 +140,8 @@ EXPERIMENT = Experiment(
         "starts": EmergenceConfig(
             parts=("flow", "first", "floor"), ratios=(8,), step=0.5, seeds=5, first_seed=68_000
         ),
+        # narrow students by themselves, asked and not made yet
+        "width": EmergenceConfig(parts=("floor",), seeds=40, first_seed=69_300),
         # polar steps from a start so small that its length does not count, with the errors of the times
         "muon": EmergenceConfig(parts=("muon",), init=0.001, muon_dims=(64, 128), seeds=12, first_seed=51_200),
     },

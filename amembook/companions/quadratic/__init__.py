@@ -116,6 +116,8 @@ EXPERIMENT = Experiment(
         "cpu": QuadraticConfig(),
         # polar steps alone, with the errors of their times
         "muon": QuadraticConfig(parts=("muon",), seeds=8, first_seed=51_220),
+        # the first time alone
+        "first": QuadraticConfig(parts=("first",), first_draws=200, first_seed=69_100),
     },
     grids=grids,
     summarise=summarise,

@@ -160,6 +160,14 @@ EXPERIMENT = Experiment(
         # draws that decide the turn, and each direction by itself
         "turn": SpectralConfig(parts=("flow",), powers=(TURN,), other_powers=(TURN,), seeds=8, first_seed=65_600),
         "alone": SpectralConfig(parts=("alone",), law_draws=200, seeds=4, first_seed=65_720),
+        # the other rows, each by itself, with laws of more starts: 48 of them scatter by up to a band. rivals-many and
+        # company are asked and not made yet
+        "times": SpectralConfig(parts=("flow",), law_draws=200, seeds=20, first_seed=69_600),
+        "search": SpectralConfig(parts=("search",), law_draws=800, search_draws=160, first_seed=69_600),
+        "rivals": SpectralConfig(parts=("norm", "few"), law_draws=400, seeds=24, first_seed=69_600),
+        "rivals-many": SpectralConfig(parts=("norm", "few"), law_draws=800, seeds=100, first_seed=69_400),
+        "batch": SpectralConfig(parts=("batch",), samples_per_dim=(8, 32), seeds=20, first_seed=69_600),
+        "company": SpectralConfig(parts=("alone",), law_draws=200, seeds=9, first_seed=69_760),
     },
     grids=grids,
     summarise=summarise,

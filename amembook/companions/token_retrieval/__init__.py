@@ -23,9 +23,9 @@ from amembook.run.base import Chance, Config, Count, Counts, Experiment, Grid, N
 from amembook.run.studies import headline
 from amemlib.checks import check_dims
 
-PARTS = ("cross", "grid", "shared")
+PARTS = ("cross", "grid", "shared", "one-hot")
 """V, d and L one at a time, with one-hot vectors, attention and a polar step; length and load together, and finding;
-naming beside the law of shared lengths."""
+naming beside the law of shared lengths; of the first the one-hot vectors."""
 
 
 Varied = Annotated[tuple[int, ...], partial(check_dims, least=2)]
@@ -57,7 +57,7 @@ class TokenRetrievalConfig(Config):
     shared_dims: Counts = (256, 256, 192, 256, 256, 512, 256)
     shared_lengths: Counts = (64, 64, 64, 32, 512, 64, 64)
     law_draws: Count = 20_000  # of lengths, that the law averages over
-    parts: Annotated[tuple[str, ...], some_of(*PARTS)] = PARTS
+    parts: Annotated[tuple[str, ...], some_of(*PARTS)] = PARTS[:3]
     seeds: Count = 5
     first_seed: Natural = 0
 
@@ -102,7 +102,7 @@ def grids(config: TokenRetrievalConfig) -> dict[str, Grid]:
     cross |= {"one-hot": Grid(measure.measure_one_hot, {"size": one_hot_sizes(config)} | seeds)}
     cross |= {"attention": Grid(measure.measure_attention, {"per_label": config.per_label} | seeds)}
     cross |= {"gain": Grid(measure.measure_gain, {"per_label": config.gain_per_label} | seeds)}
-    every = {"cross": cross, "grid": grid, "shared": shared}
+    every = {"cross": cross, "grid": grid, "shared": shared, "one-hot": {"one-hot": cross["one-hot"]}}
     return {name: one for part in PARTS if part in config.parts for name, one in every[part].items()}
 
 
@@ -124,6 +124,8 @@ EXPERIMENT = Experiment(
             find_dims=(128, 64), find_lengths=(512, 512), seeds=8, first_seed=6620,
         ),
         "shared": TokenRetrievalConfig(parts=("shared",), seeds=48, first_seed=66_500),
+        # one-hot vectors at every V and L of the cross
+        "one-hot": TokenRetrievalConfig(parts=("one-hot",), seeds=60, first_seed=69_800),
         # a polar step on one-hot vectors, by draws enough to decide; little of all else
         "gain": TokenRetrievalConfig(
             parts=("cross",), lengths=(32, 64), dims=(256, 384), vocabularies=(64, 256), per_label=(8,), seeds=24,

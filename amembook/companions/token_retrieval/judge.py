@@ -17,7 +17,7 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     """By case: `samples[map]` and `one_hot["sgd"]`; by samples of a label: `attention[quantity]` and `gain["polar"]`;
     with their errors. predicted: the same where it can be, and `laws[name]`, what each law says of every case.
     """
-    return by_part(config, results, {"cross": _of_cases, "grid": _grid, "shared": _shared})
+    return by_part(config, results, {"cross": _of_cases, "grid": _grid, "shared": _shared, "one-hot": _one_hot})
 
 
 def _of_cases(config, results: Results) -> tuple[dict, dict]:
@@ -62,6 +62,16 @@ def _of_cases(config, results: Results) -> tuple[dict, dict]:
     for part in (measured, predicted):
         part["length_exponent"] = {"sgd": slope(L[along] - 1, np.array(part["samples"]["sgd"])[along])}
     return measured, predicted
+
+
+def _one_hot(config, results: Results) -> tuple[dict, dict]:
+    """One-hot vectors alone, every V and L once; the dimension is that of the rival."""
+    sizes, counts = results.grids["one-hot"].axes["size"].values(), results.array("one-hot", "count")
+    cases = [[size["n_tokens"], config.dim, size["length"]] for size in sizes]
+    measured = {"cases": cases, "one_hot": {"sgd": counts.mean(1)}, "one_hot_error": {"sgd": standard_error(counts)}}
+    random = [expected.samples_needed(*case, config.level) for case in cases]
+    single = [expected.one_hot_needed(V, L, config.level) for V, _, L in cases]
+    return measured, {"laws": {"ours": random}, "one_hot": {"sgd": single}}
 
 
 def _grid(config, results: Results) -> tuple[dict, dict]:
@@ -117,7 +127,8 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     that naming needs are the law's of shared lengths, in the same words.
     """
     grid = lambda *parts: {"product": _product(*parts), "finding": _finding(*parts)}
-    return claims_by_part(config, measured, predicted, {"cross": _cross, "grid": grid, "shared": _judge_shared})
+    claims = {"cross": _cross, "grid": grid, "shared": _judge_shared, "one-hot": _orthogonal}
+    return claims_by_part(config, measured, predicted, claims)
 
 
 def _product(config, measured: dict, predicted: dict) -> dict:
@@ -174,11 +185,7 @@ def _cross(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]
     held_to = {"law": scaled(laws["ours"], needed), "band": band, "at": at, "rivals": rivals}
     yield "multiplicative", equivalence(numbers("samples at V, d, L =", needed, error, draws, **held_to))
 
-    single, error = measured["one_hot"]["sgd"], measured["one_hot_error"]["sgd"]
-    rivals = {"V log V, every label seen": V * np.log(V), "2 L log V": 2 * L * np.log(V)}
-    rivals |= {"random vectors": laws["ours"]}
-    held_to = {"law": predicted["one_hot"]["sgd"], "band": count_band(V), "at": at, "rivals": rivals}
-    yield "orthogonal", equivalence(numbers("one-hot samples at V, d, L =", single, error, draws, **held_to))
+    yield from _orthogonal(config, measured, predicted)
 
     some = np.array(config.per_label) > 1
     counts, law = np.array(config.per_label)[some], predicted["attention"]["weight"][some]
@@ -197,6 +204,15 @@ def _cross(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]
     yield "gain", equivalence(numbers("gain at samples of a label =", gain, error, draws, **held_to))
     fewer, error = 1 / measured["ratio"], measured["ratio_error"] / measured["ratio"] ** 2
     yield "muon", order(numbers("gradient's over polar's samples at V, d, L =", fewer, error, draws, limit=1, at=at))
+
+
+def _orthogonal(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
+    (V, _, L), single = np.transpose(measured["cases"]).astype(float), measured["one_hot"]["sgd"]
+    rivals = {"V log V, every label seen": V * np.log(V), "2 L log V": 2 * L * np.log(V)}
+    rivals |= {"random vectors": predicted["laws"]["ours"]}
+    held_to = {"law": predicted["one_hot"]["sgd"], "band": count_band(V), "at": _labels(measured["cases"])}
+    held_to, error = held_to | {"rivals": rivals}, measured["one_hot_error"]["sgd"]
+    yield "orthogonal", equivalence(numbers("one-hot samples at V, d, L =", single, error, config.seeds, **held_to))
 
 
 def _labels(cases) -> list[str]:
