@@ -327,6 +327,7 @@ EXPERIMENT = Experiment(
         "fresh": HierarchyConfig(parts=("fresh",), seeds=160, first_seed=66_200),
         # what these left undecided: d = 8; items at 16 and 24 dimensions; the span, beside a law of enough labels
         "small": HierarchyConfig(parts=("fresh",), fresh_dims=(8,), seeds=400, first_seed=70_000),
+        "layers": HierarchyConfig(parts=("layers",), seeds=300, first_seed=70_000),
         "pairs": HierarchyConfig(parts=("pairs",), seeds=240, first_seed=70_000),
         "span": HierarchyConfig(parts=("span",), seeds=60, first_seed=70_000),
     },
