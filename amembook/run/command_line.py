@@ -159,7 +159,7 @@ def table(record: dict) -> str:
         lines.append(f"{'map':15s} {'exponent':>9s} {'95 % interval':>16s} {'limit':>8s}  verdict")
     for name, slope in measured.get("slope", {}).items():
         interval = f"[{', '.join(_number(bound, '.3f') for bound in measured['interval'][name])}]"
-        limit, verdict = _number(predicted["slope"].get(name), ".3f"), verdicts.get(name, "")
+        limit, verdict = _number(predicted.get("slope", {}).get(name), ".3f"), verdicts.get(name, "")
         lines.append(f"{name:15s} {_number(slope, '.3f'):>9s} {interval:>16s} {limit:>8s}  {verdict}")
     named = [key for key, values in measured.items() if key in predicted and isinstance(values, dict)]
     for quantity in [key for key in named if key != "slope"]:

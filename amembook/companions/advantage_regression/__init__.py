@@ -108,6 +108,11 @@ EXPERIMENT = Experiment(
             parts=("race",), race_offline=(0, 64), groups=(8,), race_rates=(0.25, 1.0, 2.0, 8.0), seeds=48,
             first_seed=68_200,
         ),
+        # the exact V* at the β that this left undecided, each racer at its best rate there
+        "exact": RegressionConfig(
+            parts=("race",), race_offline=(0,), groups=(8,), race_betas=(0.1,), race_rates=(0.25, 2.0), seeds=100,
+            first_seed=70_820,
+        ),
     },
     grids=grids,
     summarise=summarise,

@@ -139,10 +139,12 @@ def _judge_variance(config, measured: dict, predicted: dict) -> dict[str, dict]:
 
 
 def _judge_race(config, measured: dict, predicted: dict) -> dict[str, dict]:
-    verdicts = {}
+    verdicts, races = {}, measured["race"]
     for key, racer in (("oracle", "star 0"), ("realizable", "star 64")):
+        if any(racer not in race for race in races.values()):
+            continue
         leads = {}
-        for beta, race in measured["race"].items():
+        for beta, race in races.items():
             groups = np.stack([gaps for name, gaps in race.items() if name.startswith("group")])
             leads[f"less {racer}'s, β = {beta}"] = groups[groups.mean(1).argmin()] - race[racer]
         verdicts[key] = above("best group's distance", leads)

@@ -50,6 +50,9 @@ from amemlib.scaling import fit_exponent
 
 PARTS = ("first", "harmonics", "fresh")
 """All of the first record; the kernel beside the law of its harmonics; two layers beside their law at a finite d."""
+ALONE = ("layers", "span", "pairs")
+"""What the first record left undecided, each in a record of its own with more draws."""
+LAYERS = ("layerwise", "joint")
 LARGE = 24  # from which d on errors, and samples for the span, are held to their law
 
 
@@ -60,13 +63,14 @@ def _check_even(name: str, value: int) -> None:
 
 ManyDims = Annotated[Dims, partial(check_dims, least=4)]
 EvenDims = Annotated[ManyDims, each(_check_even)]
+OneEven = Annotated[tuple[int, ...], partial(check_dims, count=1, least=4), each(_check_even)]
 
 
 @dataclass(frozen=True)
 class HierarchyConfig(Config):
     """Sizes. D = d(d + 1)/2 is the number of quadratic features."""
 
-    parts: Annotated[tuple[str, ...], some_of(*PARTS)] = PARTS  # what a record measures
+    parts: Annotated[tuple[str, ...], some_of(*PARTS, *ALONE)] = PARTS  # what a record measures
     dims: EvenDims = (8, 12, 16, 24, 32)  # d of one feature
     ratios: AscendingPositives = (1.2, 1.6, 2.2, 3.2, 4.5, 6.5, 9.0)  # samples over D
     level: Chance = 0.3  # the error that counts as learnt
@@ -83,7 +87,7 @@ class HierarchyConfig(Config):
     alpha: SteepAlpha = 1.5
     harmonic_dims: EvenDims = (8, 10, 12)  # of the kernel, and samples over the polynomials, beside its law
     harmonic_ratios: AscendingPositives = (0.65, 0.8, 0.95, 1.1, 1.3)
-    fresh_dims: EvenDims = (8, 12, 16)  # of layers with fresh samples
+    fresh_dims: OneEven = (8, 12, 16)  # of layers with fresh samples
     fresh_ratios: AscendingPositives = (1.6, 2.2, 4.5, 9.0)  # samples of the first over D
     seeds: Count = 24
     first_seed: Natural = 0
@@ -106,7 +110,9 @@ def grids(config: HierarchyConfig) -> dict[str, Grid]:
             "harmonics": Grid(measure.measure_kernel, harmonics, **of_part(config, "harmonic", kernel_ratios="ratios"))
         },
         "fresh": {"fresh": Grid(measure.measure_fresh, {"fresh_dim": config.fresh_dims} | seeds)},
+        "layers": {"two": Grid(measure.measure_two, {"dim": config.dims} | seeds)},
     }
+    every |= {"span": {"span": every["first"]["span"]}, "pairs": {"memory": every["first"]["memory"]}}
     return {name: grid for part in config.parts for name, grid in every[part].items()}
 
 
@@ -117,7 +123,8 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     dimension and draw; predicted: the law, without a finite d's share of the square, and with order 2 for nothing.
     fresh: errors by dimension, ratio and draw; predicted: the laws at that d and at a large one.
     """
-    return by_part(config, results, {"first": _first, "harmonics": _harmonics, "fresh": _fresh})
+    summaries = {"first": _first, "harmonics": _harmonics, "fresh": _fresh}
+    return by_part(config, results, summaries | {"layers": _layers, "span": _span, "pairs": _pairs})
 
 
 def _harmonics(config, results: Results) -> tuple[dict, dict]:
@@ -137,14 +144,50 @@ def _fresh(config, results: Results) -> tuple[dict, dict]:
 
 
 def _first(config, results: Results) -> tuple[dict, dict]:
-    parts = ("curve", "curve_error", "ratio", "ratio_error", "slope", "interval")
-    measured = {part: {} for part in parts}
-    count = {key: np.array([quadratic_count(d) for d in getattr(config, key)]) for key in ("dims", "span_dims")}
-    even = np.array([even_count(d) for d in config.kernel_dims])
-    curves = {"layerwise": (results.array("layers", "layerwise"), config.ratios, config.level, count["dims"], -1)}
-    curves |= {"joint": (results.array("layers", "joint"), config.ratios, config.level, count["dims"], -1)}
+    count, even = _counts(config.dims), np.array([even_count(d) for d in config.kernel_dims])
+    curves = {name: (results.array("layers", name), config.ratios, config.level, count, -1) for name in LAYERS}
     curves |= {"kernel": (results.array("kernel", "error"), config.kernel_ratios, config.kernel_level, even, -1)}
-    curves |= {"span": (results.array("span", "overlap"), config.span_ratios, 0.5, count["span_dims"], 1)}
+    curves |= {"span": _span_curve(config, results)}
+    measured, items = _fits(curves), _items(config, results)
+    spans = [[expected.span_overlap(r, c) for r in config.span_ratios] for c in _counts(config.span_dims).tolist()]
+    layerwise = [expected.layerwise_error(ratio) for ratio in config.ratios]
+    ratio = {"layerwise": expected.layerwise_ratio(config.level)}
+    ratio["span"] = [crossing(config.span_ratios, law, 0.5, 1) for law in spans]
+    predicted = {"curve": {"layerwise": layerwise, "span": spans}, "ratio": ratio}
+    predicted |= {"slope": dict.fromkeys(curves, 1.0), "gain": 1.0}
+    measured |= means({f"transfer_{key}": results.array("transfer", key) for key in ("features", "kernel", "overlap")})
+    return measured | items, predicted
+
+
+def _layers(config, results: Results) -> tuple[dict, dict]:
+    curve = results.array("two", "error"), config.ratios, config.level, _counts(config.dims), -1
+    laws = {"curve": {"layerwise": [expected.layerwise_error(ratio) for ratio in config.ratios]}}
+    return _fits({"layerwise": curve}), laws | {"ratio": {"layerwise": expected.layerwise_ratio(config.level)}}
+
+
+def _span(config, results: Results) -> tuple[dict, dict]:
+    """The law of the first record had few draws of labels; here a draw's labels grow as the measured samples do."""
+    rows = [expected.span_curves(config.span_ratios, count) for count in _counts(config.span_dims).tolist()]
+    ratio = [np.mean([crossing(config.span_ratios, row, 0.5, 1) for row in own]) for own in rows]
+    laws = {"curve": {"span": [own.mean(0) for own in rows]}, "ratio": {"span": ratio}}
+    return _fits({"span": _span_curve(config, results)}), laws
+
+
+def _pairs(config, results: Results) -> tuple[dict, dict]:
+    return _items(config, results), {"gain": 1.0}
+
+
+def _counts(dims) -> np.ndarray:
+    return np.array([quadratic_count(d) for d in dims])
+
+
+def _span_curve(config, results: Results) -> tuple:
+    return results.array("span", "overlap"), config.span_ratios, 0.5, _counts(config.span_dims), 1
+
+
+def _fits(curves: dict) -> dict:
+    """Mean curves, samples at the level over the size, and their exponents, of (curve, ratios, level, size, sign)."""
+    measured = {part: {} for part in ("curve", "curve_error", "ratio", "ratio_error", "slope", "interval")}
     for name, (curve, ratios, level, size, sign) in curves.items():
         needed = np.array([[crossing(ratios, row, level, sign) for row in rows] for rows in curve])
         samples = needed * size[:, None]
@@ -153,29 +196,27 @@ def _first(config, results: Results) -> tuple[dict, dict]:
         of_fit = {"slope": math.nan, "interval": [math.nan, math.nan]} | of_fit
         for part, values in (means({"curve": curve, "ratio": needed}) | of_fit).items():
             measured[part][name] = values
-    spans = [[expected.span_overlap(r, c) for r in config.span_ratios] for c in count["span_dims"].tolist()]
-    layerwise = [expected.layerwise_error(ratio) for ratio in config.ratios]
-    ratio = {"layerwise": expected.layerwise_ratio(config.level)}
-    ratio["span"] = [crossing(config.span_ratios, law, 0.5, 1) for law in spans]
-    predicted = {"curve": {"layerwise": layerwise, "span": spans}, "ratio": ratio}
-    predicted |= {"slope": dict.fromkeys(curves, 1.0), "gain": 1.0}
-    measured |= means({f"transfer_{key}": results.array("transfer", key) for key in ("features", "kernel", "overlap")})
+    return measured
+
+
+def _items(config, results: Results) -> dict:
+    """Items of the memories by kind and dimension, with errors, and the exponent of Muon's gain."""
     kinds = [f"{key}_{step}" for key in ("pairs", "alone") for step in ("polar", "sgd")]
     items = {kind: results.array("memory", kind).astype(float) for kind in kinds}
-    measured["items"] = {name: counts.mean(1) for name, counts in items.items()}
+    measured = {"items": {name: counts.mean(1) for name, counts in items.items()}}
     measured["items_error"] = {name: standard_error(counts) for name, counts in items.items()}
     fit = fit_exponent(config.memory_dims, items["pairs_polar"] / items["pairs_sgd"].mean(1, keepdims=True))
-    measured["gain"], measured["gain_interval"] = fit.slope, [fit.low, fit.high]
-    return measured, predicted
+    return measured | {"gain": fit.slope, "gain_interval": [fit.low, fit.high]}
 
 
 def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     """layers: errors on their law, samples as D. joint: fewer samples than layers on the same samples. kernel: samples
     as the number of even polynomials of degree 4. span: samples on their law and as D. transfer: features that were
     learnt beat a kernel from scratch. pairs: as independent keys, and Muon's gain goes as d. harmonics: the kernel's
-    samples on the law of its harmonics. fresh: errors of two layers on their law at a finite d.
+    samples on the law of its harmonics. fresh-d: errors of two layers on their law at that d.
     """
     claims = {"first": _judge_first, "harmonics": _judge_harmonics, "fresh": _judge_fresh}
+    claims |= {"layers": _judge_layers, "span": _judge_span, "pairs": _judge_pairs}
     return claims_by_part(config, measured, predicted, claims)
 
 
@@ -187,59 +228,82 @@ def _judge_harmonics(config, measured: dict, predicted: dict) -> Iterator[tuple[
 
 
 def _judge_fresh(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
-    laws = {name: np.ravel(values) for name, values in predicted["fresh"].items()}
-    own = {
-        f"d, n/D = {d}, {ratio:g}": measured["fresh"][i][k]
-        for i, d in enumerate(config.fresh_dims)
-        for k, ratio in enumerate(config.fresh_ratios)
-    }
-    held_to = {"law": laws["law"], "band": SIZES, "scale": DIFFERENCE, "rivals": {"that of large d": laws["large"]}}
-    yield "fresh", law("error at", own, **held_to)
+    laws = predicted["fresh"]
+    for i, d in enumerate(config.fresh_dims):
+        own = {f"d, n/D = {d}, {ratio:g}": measured["fresh"][i][k] for k, ratio in enumerate(config.fresh_ratios)}
+        held_to = {"band": SIZES, "scale": DIFFERENCE, "rivals": {"that of large d": laws["large"][i]}}
+        yield f"fresh-{d}", law("error at", own, law=laws["law"][i], **held_to)
 
 
-def _judge_first(config, measured: dict, predicted: dict) -> dict[str, dict]:
-    draws = config.seeds
-    held, large = (np.array(dims) >= LARGE for dims in (config.dims, config.span_dims))
-    ratio, spread = measured["ratio"], measured["ratio_error"]
-    powers = {"D^(5/4)": 1.25, "√D ∝ d": 0.5, "D^(3/2) ∝ d³": 1.5}
-    fit = lambda name: (measured["slope"][name], measured["interval"][name])
+POWERS = {"D^(5/4)": 1.25, "√D ∝ d": 0.5, "D^(3/2) ∝ d³": 1.5}
 
-    dims = np.array(config.dims)[held]
+
+def _judge_first(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
+    for own in (_judge_layers, _judge_kernel, _judge_span, _judge_pairs, _judge_joint, _judge_transfer):
+        yield from own(config, measured, predicted)
+
+
+def _fit(measured: dict, name: str) -> tuple:
+    return measured["slope"][name], measured["interval"][name]
+
+
+def _large(dims) -> np.ndarray:
+    return np.array(dims) >= LARGE
+
+
+def _judge_layers(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
+    large = _large(config.dims)
     beside = {"law": predicted["curve"]["layerwise"], "band": SIZES, "scale": DIFFERENCE}
-    beside |= {"at": [f"{d}, {one:g}" for d in dims for one in config.ratios]}
-    errors, scatter = (measured[key]["layerwise"][held] for key in ("curve", "curve_error"))
-    layers = numbers("error at d, n/D =", errors, scatter, draws, **beside)
-    layers += exponents("exponent of D", *fit("layerwise"), None, 1, powers, draws)
+    beside |= {"at": [f"{d}, {one:g}" for d in np.array(config.dims)[large] for one in config.ratios]}
+    errors, scatter = (measured[key]["layerwise"][large] for key in ("curve", "curve_error"))
+    layers = numbers("error at d, n/D =", errors, scatter, config.seeds, **beside)
+    layers += exponents("exponent of D", *_fit(measured, "layerwise"), None, 1, POWERS, config.seeds)
+    yield "layers", equivalence(layers)
 
-    over = ratio["layerwise"][held] / ratio["joint"][held]
-    relative = np.hypot(*(spread[name][held] / ratio[name][held] for name in ("layerwise", "joint")))
-    fewer = numbers("layers' samples over joint ones at d =", over, relative * over, draws, limit=1, at=dims)
 
+def _judge_joint(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
+    large, ratio, spread = _large(config.dims), measured["ratio"], measured["ratio_error"]
+    over = ratio["layerwise"][large] / ratio["joint"][large]
+    relative = np.hypot(*(spread[name][large] / ratio[name][large] for name in LAYERS))
+    held_to = {"limit": 1, "at": np.array(config.dims)[large]}
+    error, draws = relative * over, config.seeds
+    yield "joint", order(numbers("layers' samples over joint ones at d =", over, error, draws, **held_to))
+
+
+def _judge_kernel(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
     in_count = lambda power: power * slope([even_count(d) for d in config.kernel_dims], config.kernel_dims)
     rivals = {"D": in_count(2), "d³": in_count(3), "the count^(5/4)": 1.25}
-    kernel = exponents("exponent of the count", *fit("kernel"), None, 1, rivals, draws)
+    fit = _fit(measured, "kernel")
+    yield "kernel", equivalence(exponents("exponent of the count", *fit, None, 1, rivals, config.seeds))
 
-    dims = np.array(config.span_dims)[large]
-    held_to = {"law": np.array(predicted["ratio"]["span"])[large], "band": SMALL, "at": dims}
-    span = numbers("n/D of the span at d =", ratio["span"][large], spread["span"][large], draws, **held_to)
-    span += exponents("exponent of D", *fit("span"), None, 1, powers, draws)
 
+def _judge_span(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
+    large, draws = _large(config.span_dims), config.seeds
+    law = np.array(predicted["ratio"]["span"])[large]
+    held_to = {"law": law, "band": SMALL, "at": np.array(config.span_dims)[large]}
+    ratio, spread = (measured[key]["span"][large] for key in ("ratio", "ratio_error"))
+    span = numbers("n/D of the span at d =", ratio, spread, draws, **held_to)
+    span += exponents("exponent of D", *_fit(measured, "span"), None, 1, POWERS, draws)
+    yield "span", equivalence(span)
+
+
+def _judge_transfer(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
     better = measured["transfer_kernel"] - measured["transfer_features"]
     error = np.hypot(measured["transfer_kernel_error"], measured["transfer_features_error"])
     held_to = {"limit": 0, "scale": DIFFERENCE, "at": config.transfer_dims}
-    transfer = numbers("the kernel's error less that on features at d =", better, error, draws, **held_to)
+    name = "the kernel's error less that on features at d ="
+    yield "transfer", order(numbers(name, better, error, config.seeds, **held_to))
 
+
+def _judge_pairs(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
     pairs, alone = (measured["items"][f"{key}_polar"] for key in ("pairs", "alone"))
     error = np.hypot(*(measured["items_error"][f"{key}_polar"] for key in ("pairs", "alone"))) / alone
     held_to = {"law": 1, "band": SMALL, "at": config.memory_dims}
-    same = numbers("items with pairs over independent ones at d =", pairs / alone, error, draws, **held_to)
+    same = numbers("items with pairs over independent ones at d =", pairs / alone, error, config.seeds, **held_to)
     rivals = {"d^(3/4)": 0.75, "d^(1/2)": 0.5, "d^γ, the input's dimension": float(measure.GAMMA)}
     gain = (measured["gain"], measured["gain_interval"])
-    same += exponents("exponent of Muon's gain", *gain, None, predicted["gain"], rivals, draws)
-
-    laws = {"layers": layers, "kernel": kernel, "span": span, "pairs": same}
-    verdicts = {name: equivalence(judged) for name, judged in laws.items()}
-    return verdicts | {"joint": order(fewer), "transfer": order(transfer)}
+    same += exponents("exponent of Muon's gain", *gain, None, predicted["gain"], rivals, config.seeds)
+    yield "pairs", equivalence(same)
 
 
 def crossing(ratios, values, level: float, sign: int) -> float:
@@ -261,6 +325,11 @@ EXPERIMENT = Experiment(
         # the two laws that came after the first record
         "harmonics": HierarchyConfig(parts=("harmonics",), seeds=72, first_seed=66_100),
         "fresh": HierarchyConfig(parts=("fresh",), seeds=160, first_seed=66_200),
+        # what these left undecided: d = 8; items at 16 and 24 dimensions; the span, beside a law of enough labels
+        "small": HierarchyConfig(parts=("fresh",), fresh_dims=(8,), seeds=400, first_seed=70_000),
+        "layers": HierarchyConfig(parts=("layers",), seeds=300, first_seed=70_000),
+        "pairs": HierarchyConfig(parts=("pairs",), seeds=240, first_seed=70_000),
+        "span": HierarchyConfig(parts=("span",), seeds=60, first_seed=70_000),
     },
     grids=grids,
     summarise=summarise,

@@ -80,29 +80,36 @@ def span_overlap(ratio: float, count: int, draws: int = 0) -> float:
 
     For Gaussian z; with fixed labels and u = (p₁ + p₂)/√2 it is (τ + μτ′)/(μ(τ′ − S′)) at S(μ) = τ(μ), where
     τ = D/n + (1/n) Σ y/(μ − y), S = (1/n) Σ u² y/(μ − y), the largest label left out of τ.
-    A mean of so many draws of labels, by default of the few that the record has.
+    A mean of so many draws of labels, by default of the few that the first record has.
     """
     n = round(ratio * count)
-    overlaps = []
-    for k in range(draws or min(_MOST, max(4, _DRAWS // n))):
-        p = np.random.default_rng(k).standard_normal((n, 2))
-        y, u = p[:, 0] * p[:, 1], (p[:, 0] + p[:, 1]) ** 2 / 2
-        order = np.argsort(-y)
-        y, u = y[order], u[order]
-        rest = y[1:]
+    of_draw = lambda k: _overlap_of_labels(np.random.default_rng(k).standard_normal((n, 2)), count)
+    return float(np.mean([of_draw(k) for k in range(draws or min(_MOST, max(4, _DRAWS // n)))]))
 
-        def tau(mu: float, rest=rest, n=n) -> float:
-            return count / n + (rest / (mu - rest)).sum() / n
 
-        def gap(mu: float, y=y, u=u, tau=tau, n=n) -> float:
-            return (u * y / (mu - y)).sum() / n - tau(mu)
+def span_curves(ratios, count: int, draws: int = 400) -> np.ndarray:
+    """The same by draw of labels and ratio, (draws, ratios), where a larger ratio sees more labels of the same draw."""
+    sizes = [round(ratio * count) for ratio in ratios]
+    labels = (np.random.default_rng([k, count]).standard_normal((max(sizes), 2)) for k in range(draws))
+    return np.array([[_overlap_of_labels(p[:n], count) for n in sizes] for p in labels])
 
-        low, high = y[0] * (1 + 1e-9), _CEILING * y[0]
-        if not gap(low) > 0 > gap(high):
-            overlaps.append(0.0)
-            continue
-        mu = brentq(gap, low, high)
-        slope = -(rest / (mu - rest) ** 2).sum() / n
-        signal = -(u * y / (mu - y) ** 2).sum() / n
-        overlaps.append(max(0.0, (tau(mu) + mu * slope) / (mu * (slope - signal))))
-    return float(np.mean(overlaps))
+
+def _overlap_of_labels(p: np.ndarray, count: int) -> float:
+    n, y, u = len(p), p[:, 0] * p[:, 1], (p[:, 0] + p[:, 1]) ** 2 / 2
+    order = np.argsort(-y)
+    y, u = y[order], u[order]
+    rest = y[1:]
+
+    def tau(mu: float) -> float:
+        return count / n + (rest / (mu - rest)).sum() / n
+
+    def gap(mu: float) -> float:
+        return (u * y / (mu - y)).sum() / n - tau(mu)
+
+    low, high = y[0] * (1 + 1e-9), _CEILING * y[0]
+    if not gap(low) > 0 > gap(high):
+        return 0.0
+    mu = brentq(gap, low, high)
+    slope = -(rest / (mu - rest) ** 2).sum() / n
+    signal = -(u * y / (mu - y) ** 2).sum() / n
+    return max(0.0, (tau(mu) + mu * slope) / (mu * (slope - signal)))

@@ -57,11 +57,12 @@ def errors_figure(record: dict, fresh: dict, dims: tuple[int, ...] = (8, 16, 32)
     return figure
 
 
-def twists_figure(record: dict, law: list) -> Figure:
-    """Left: overlap with the span of two features by n/D, on `law` of the largest d. Right: items of a memory by
+def twists_figure(span: dict, pairs: dict) -> Figure:
+    """Left: overlap with the span of two features by n/D, on the law of the largest d. Right: items of a memory by
     dimension, its keys pairs or independent, Muon and SGD."""
-    config, measured = record["config"], record["measured"]
+    config, measured = span["config"], span["measured"]
     figure, axes = new_axes(2)
+    law = span["predicted"]["curve"]["span"][-1]
     for k, (look, _) in enumerate(series(config["span_dims"], "$d = {}$")):
         curve, error = (np.array(measured[part]["span"], dtype=float)[k] for part in ("curve", "curve_error"))
         points(axes[0], config["span_ratios"], curve, look, error=error)
@@ -71,6 +72,7 @@ def twists_figure(record: dict, law: list) -> Figure:
     axes[0].set_xticks(at := [2, 4, 8, 16], map(str, at))
     axes[0].minorticks_off()
     axes[0].legend()
+    config, measured = pairs["config"], pairs["measured"]
     for step in ("polar", "sgd"):
         for name, style in (("pairs", "-"), ("alone", ":")):
             label = {"polar": "Muon", "sgd": "SGD"}[step] + {"pairs": ", pairs", "alone": ", independent"}[name]

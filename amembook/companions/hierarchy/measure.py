@@ -32,6 +32,19 @@ def measure_layers(dim: int, ratios: list, seed: int) -> dict:
     return errors
 
 
+def measure_two(dim: int, ratios: list, seed: int) -> dict:
+    """Errors of the two layers alone, as in `measure_layers`, on samples of their own."""
+    generator = np.random.default_rng([seed, dim, 10])
+    (theta,) = features.sample_features(1, dim, generator)
+    tests = features.lift(features.sample_sphere(_TESTS, dim, generator))
+    truth, errors = features.link(tests @ theta), []
+    for ratio in ratios:
+        Z = features.lift(features.sample_sphere(round(ratio * features.quadratic_count(dim)), dim, generator))
+        w, f = fits.layerwise(Z, features.link(Z @ theta), generator)
+        errors.append(float(np.square(f(tests @ w) - truth).mean() / truth.var()))
+    return {"error": errors}
+
+
 def measure_kernel(dim: int, kernel_ratios: list, seed: int) -> dict:
     """Relative errors of a kernel of degree 4 after n = ratio · C(d + 3, 4) samples."""
     generator = np.random.default_rng([seed, dim, 4])

@@ -136,5 +136,7 @@ FLAWS = [
     (("transfer_features", 1), 0.9, "transfer", "not reproduced"),
     (("ratio", "joint", 3), 9.0, "joint", "not reproduced"),
     (("harmonics", 2), [1.1, 1.1, 1.1, 1.12] * 18, "harmonics", "not reproduced", "harmonics"),
-    (("fresh", 1, 2), [0.3, 0.3, 0.3, 0.31] * 40, "fresh", "not reproduced", "fresh"),
+    (("fresh", 1, 2), [0.3, 0.3, 0.3, 0.31] * 40, "fresh-12", "not reproduced", "fresh"),
+    (("fresh", 2, 2), [0.3, 0.3, 0.3, 0.31] * 40, "fresh-16", "not reproduced", "fresh"),
+    (("fresh", 0, 2), [0.3, 0.3, 0.3, 0.31] * 100, "fresh-8", "not reproduced", "small"),
 ]

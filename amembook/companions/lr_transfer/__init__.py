@@ -200,6 +200,8 @@ EXPERIMENT = Experiment(
         ),
         "cpu": TransferConfig(),
         "confirm": TransferConfig(parts=("sketch",), sketches=40, first_seed=6400),
+        # medians over 200 sketches a draw, for those over 40 fall among rates that diverge in four draws of twenty
+        "medians": TransferConfig(parts=("sketch",), seeds=12, first_seed=70_808),
         "wide": TransferConfig(parts=("wide",), seeds=16, first_seed=65_520),
         # more than twice the draws, for two intervals of the cost passed the band by 0.005
         "many": TransferConfig(parts=("wide",), seeds=36, first_seed=66_000),

@@ -258,6 +258,8 @@ EXPERIMENT = Experiment(
         "cpu": MetastableChainConfig(),
         # laws of whole steps and of walkers that leave twice, which a first record of eight draws lacked
         "many": MetastableChainConfig(parts=("search", "pipeline", "reward"), seeds=100, first_seed=63_000),
+        # an exploration of M log M steps alone, ten times as many rounds a draw
+        "window": MetastableChainConfig(parts=("search",), budgets=(1.0,), rounds=80.0, seeds=60, first_seed=70_700),
         "steps": MetastableChainConfig(parts=("step",), seeds=100, first_seed=63_000),
     },
     grids=grids,

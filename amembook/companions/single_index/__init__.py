@@ -48,6 +48,8 @@ FLAT, FLAT_FROM = (
 
 PARTS = ("samples", "muon")
 """Samples by dimension and activation; what neurons under Muon need, by their number and dimension."""
+ALONE = ("squared",)
+"""The squared loss, which is of the samples' part too, in a record of its own with more draws."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class SingleIndexConfig(Config):
     neurons: Counts = (1, 2, 4, 8, 16)  # under Muon
     muon_dim: Count = 640
     muon_dims: Sizes = (160, 320, 640)  # where they are counted for every dimension
-    parts: Annotated[tuple[str, ...], some_of(*PARTS)] = PARTS
+    parts: Annotated[tuple[str, ...], some_of(*PARTS, *ALONE)] = PARTS
     exact_ratio: Positive = 8.0  # n/d, learning rate and steps on the squared loss
     rate: Positive = 0.1
     squared_steps: Count = 300
@@ -81,11 +83,12 @@ def grids(config: SingleIndexConfig) -> dict[str, Grid]:
     seeds, dims = {"seed": draws(config)}, {"dim": config.dims}
     single = {"activation": ("quadratic", "truncated")}
     by_dim = {"muon-dims": Grid(measure.measure_muon, {"muon_dim": config.muon_dims} | seeds)}
+    squared = {"squared": Grid(measure.measure_squared, dims | seeds)}
     if "samples" not in config.parts:
-        return by_dim
+        return squared if "squared" in config.parts else by_dim
     every = {"one-pass": Grid(measure.measure_one_pass, single | dims | seeds)}
     every |= {"full-batch": Grid(measure.measure_full_batch, {"activation": tuple(measure.ACTIVATIONS)} | dims | seeds)}
-    every |= {"muon": Grid(measure.measure_muon, seeds), "squared": Grid(measure.measure_squared, dims | seeds)}
+    every |= {"muon": Grid(measure.measure_muon, seeds)} | squared
     return every | by_dim if "muon" in config.parts else every
 
 
@@ -94,7 +97,7 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
 
     Names: "one pass, σ" and "full batch, σ". Then `muon` by neurons, `escape` and `recovered` by dimension.
     """
-    return by_part(config, results, {"samples": _samples, "muon": _muon_dims})
+    return by_part(config, results, {"samples": _samples, "muon": _muon_dims, "squared": _squared})
 
 
 def _samples(config, results: Results) -> tuple[dict, dict]:
@@ -119,10 +122,14 @@ def _samples(config, results: Results) -> tuple[dict, dict]:
 
     measured |= means({"muon": results.array("muon", "ratios").astype(float).T})
     predicted["muon"] = [_muon_law(config, config.muon_dim, m) for m in config.neurons]
-    measured |= means({key: results.array("squared", key).astype(float) for key in ("escape", "recovered")})
+    steps, law = _squared(config, results)
+    return measured | steps, predicted | law
+
+
+def _squared(config, results: Results) -> tuple[dict, dict]:
+    steps = means({key: results.array("squared", key).astype(float) for key in ("escape", "recovered")})
     sizes = config.exact_ratio, config.rate, measure.ESCAPED, config.law_draws
-    predicted["escape"] = [expected.escape_steps(d, *sizes) for d in config.dims]
-    return measured, predicted
+    return steps, {"escape": [expected.escape_steps(d, *sizes) for d in config.dims]}
 
 
 def _muon_dims(config, results: Results) -> tuple[dict, dict]:
@@ -142,7 +149,9 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     squared: the start is left after the law's steps, and every draw ends in the direction itself.
     muon: n/d by neurons is the law's. muon_dims: the same in several dimensions.
     """
-    return claims_by_part(config, measured, predicted, {"samples": _judge_samples, "muon": _judge_muon_dims})
+    return claims_by_part(
+        config, measured, predicted, {"samples": _judge_samples, "muon": _judge_muon_dims, "squared": _judge_squared}
+    )
 
 
 def _judge_muon_dims(config, measured: dict, predicted: dict) -> dict[str, dict]:
@@ -175,13 +184,6 @@ def _judge_samples(config, measured: dict, predicted: dict) -> dict[str, dict]:
         held_to = {"limit": 0, "band": FLAT, "scale": DIFFERENCE, "low": low, "high": high, "rivals": rivals}
         return numbers("slope in log d", slope, draws=draws, **held_to)
 
-    steps, error = (measured[key] for key in ("escape", "escape_error"))
-    shapes_of_steps = {"any d": np.ones(len(dims)), "log² d": np.log(dims) ** 2, "√d": dims**0.5}
-    rivals = {name: scaled(shape, steps) for name, shape in shapes_of_steps.items()}
-    band = count_band(dims)
-    left = numbers("steps", steps, error, draws, law=predicted["escape"], band=band, at=config.dims, rivals=rivals)
-    recovered, error = (measured[key] for key in ("recovered", "recovered_error"))
-    whole = {"limit": 1, "band": SIZES, "scale": DIFFERENCE, "at": config.dims}
     over_d, counts = measured["muon"], np.array(config.neurons, dtype=float)
     rivals = {name: scaled(counts**-power, over_d) for name, power in (("n ∝ m^(−0.4)", 0.4), ("n ∝ 1/√m", 0.5))}
     of_neurons = {"law": predicted["muon"], "band": count_band(config.muon_dim), "at": config.neurons, "rivals": rivals}
@@ -190,9 +192,20 @@ def _judge_samples(config, measured: dict, predicted: dict) -> dict[str, dict]:
         "quadratic": equivalence(ratios("full batch, quadratic")),
         "labels": equivalence(ratios("full batch, labels", {}) + flat("full batch, labels")),
         "truncated": equivalence(flat("full batch, truncated")),
-        "squared": equivalence(left + numbers("share recovered", recovered, error, draws, **whole)),
         "muon": equivalence(numbers("n/d of m neurons", over_d, measured["muon_error"], draws, **of_neurons)),
-    }
+    } | _judge_squared(config, measured, predicted)
+
+
+def _judge_squared(config, measured: dict, predicted: dict) -> dict[str, dict]:
+    dims, draws = np.array(config.dims, dtype=float), config.seeds
+    steps, error = (measured[key] for key in ("escape", "escape_error"))
+    shapes = {"any d": np.ones(len(dims)), "log² d": np.log(dims) ** 2, "√d": dims**0.5}
+    rivals = {name: scaled(shape, steps) for name, shape in shapes.items()}
+    held_to = {"law": predicted["escape"], "band": count_band(dims), "at": config.dims, "rivals": rivals}
+    left = numbers("steps", steps, error, draws, **held_to)
+    recovered, error = (measured[key] for key in ("recovered", "recovered_error"))
+    whole = {"limit": 1, "band": SIZES, "scale": DIFFERENCE, "at": config.dims}
+    return {"squared": equivalence(left + numbers("share recovered", recovered, error, draws, **whole))}
 
 
 def _put(table: dict, name: str, dims: np.ndarray, ratios: np.ndarray) -> None:
@@ -226,6 +239,7 @@ EXPERIMENT = Experiment(
         ),
         "cpu": SingleIndexConfig(parts=("samples",)),
         "muon": SingleIndexConfig(parts=("muon",), seeds=16, first_seed=5632),
+        "squared": SingleIndexConfig(parts=("squared",), dims=(64, 192), seeds=80, first_seed=70_920),
     },
     grids=grids,
     summarise=summarise,

@@ -29,6 +29,7 @@ from amembook.run.base import (
     Grid,
     Natural,
     Positive,
+    Sizes,
     draws,
     some_of,
 )
@@ -44,8 +45,8 @@ class SparseRetrievalConfig(Config):
 
     memory_positions: Dims = (8, 32, 128, 512)  # N and m of the memories
     memory_dim: Count = 16
-    positions: Dims = (16, 32, 64, 128, 256)  # N and m of one step, each varied at the other's base
-    code_dims: Dims = (64, 128, 256, 512)
+    positions: Sizes = (16, 32, 64, 128, 256)  # N and m of one step, each varied at the other's base
+    code_dims: Sizes = (64, 128, 256, 512)
     base_positions: Count = 64
     base_code: Count = 128
     level: Chance = 0.9  # the share of positions that counts as all
@@ -126,6 +127,10 @@ EXPERIMENT = Experiment(
         "questions": SparseRetrievalConfig(
             parts=("needed", "needed-many"), positions=(64, 128, 256), code_dims=(64, 256, 512), seeds=24,
             first_seed=66_400,
+        ),
+        # the one place that 24 draws left undecided
+        "short": SparseRetrievalConfig(
+            parts=("needed",), positions=(64,), base_code=64, code_dims=(64,), seeds=300, first_seed=70_400,
         ),
     },
     grids=grids,

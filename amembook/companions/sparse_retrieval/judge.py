@@ -5,7 +5,18 @@ import numpy as np
 from amembook.companions.sparse_retrieval import expected
 from amembook.companions.sparse_retrieval.measure import FEWEST, GROWTH
 from amembook.run.base import MAPS, Results, scaled, slope, standard_error
-from amembook.run.claims import DIFFERENCE, EXPONENT, SIZES, SMALL, check, count_band, equivalence, numbers, order
+from amembook.run.claims import (
+    DIFFERENCE,
+    EXPONENT,
+    SIZES,
+    SMALL,
+    SMALL_DIM,
+    check,
+    count_band,
+    equivalence,
+    numbers,
+    order,
+)
 from amembook.run.study import above, by_part, claims_by_part, means
 from amemlib.equivalents import expected_capacity
 from amemlib.problem import Problem
@@ -97,11 +108,12 @@ def _power(config, results: Results) -> tuple[dict, dict]:
 def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     """Of the parts that were measured. memory: a linear state leaves the law's risk, a softmax none. one_step: labels
     are the law's. many: with N labels a sequence, sequences are the law's. shared_one, shared_many: the same for the
-    law in which signal and noise share their questions, where a record has it. attention: trained, how the labels that
-    it needs grow with N, one a sequence; the record keeps medians on a grid of powers of two. forward: a feed-forward
-    network's least risk is above attention's where that learns. recurrent: asked after it reads, a gated network has a
-    higher risk than asked before. heads: H heads leave 1 − H/q. shared: a polar step of shared codes is the identity,
-    so it finds every position. independent: with independent codes counts are the main book's.
+    law in which signal and noise share their questions, where a record has it; shared_short: of codes below 128.
+    attention: trained, how the labels that it needs grow with N, one a sequence; the record keeps medians on a grid of
+    powers of two. forward: a feed-forward network's least risk is above attention's where that learns. recurrent: asked
+    after it reads, a gated network has a higher risk than asked before. heads: H heads leave 1 − H/q. shared: a polar
+    step of shared codes is the identity, so it finds every position. independent: with independent codes counts are the
+    main book's.
     """
     claims = (_judge_memory, _judge_needed, _judge_many, _judge_attention, _judge_small, _judge_recurrent)
     claims += (_judge_heads, _judge_power)
@@ -134,7 +146,9 @@ def _judge_needed(config, measured: dict, predicted: dict) -> dict[str, dict]:
         rivals = {"signal and noise independent": laws["ours"], "2 N log N": laws["2 N log N"]}
         held_to = {"law": predicted["shared_needed"], "band": SMALL, "at": at, "rivals": rivals}
         shared = numbers("labels at N, m =", measured["needed"], measured["needed_error"], config.seeds, **held_to)
-        verdicts["shared_one"] = equivalence(shared)
+        for name, own in (("shared_one", lengths >= SMALL_DIM), ("shared_short", lengths < SMALL_DIM)):
+            if own.any():
+                verdicts[name] = equivalence([one for one, kept in zip(shared, own, strict=True) if kept])
     return verdicts
 
 

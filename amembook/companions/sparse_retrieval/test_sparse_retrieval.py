@@ -122,6 +122,7 @@ FLAWS = [
     (("small_least", "feed_forward"), [1e-12] * 7, "forward", "not reproduced"),
     (("recurrent_draws", "after", 1), [1e-9] * 5, "recurrent", "not reproduced"),
     (("needed", 2), 9000.0, "shared_one", "not reproduced", "questions"),
+    (("needed", 0), 9000.0, "shared_short", "not reproduced", "short"),
     (("memory", "linear", 0), 2.0, "memory", "not reproduced", "many"),
     (("independent", "polar", 1, 1), 200.0, "independent", "not reproduced", "many"),
 ]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Annotated
 
-from amembook.companions.zeroth_order.judge import judge, summarise
+from amembook.companions.zeroth_order.judge import PARTS, judge, summarise
 from amembook.companions.zeroth_order.measure import measure_counts, measure_gain, measure_quadratic, measure_rank
 from amembook.run.base import (
     Alpha,
@@ -29,6 +29,7 @@ from amembook.run.base import (
     Several,
     draws,
     each,
+    some_of,
 )
 from amembook.run.studies import headline
 
@@ -69,6 +70,7 @@ class ZerothConfig(Config):
     sgd_highest: int = 8
     repeats: Count = 2  # noises a draw
     sgd_repeats: Count = 3
+    parts: Annotated[tuple[str, ...], some_of(*PARTS)] = PARTS  # what a record measures
     seeds: Count = 6
     sgd_seeds: Count = 24
     first_seed: Natural = 0
@@ -98,14 +100,17 @@ def grids(config: ZerothConfig) -> dict[str, Grid]:
     quadratic = {f"{count}/{copies}": {"n_parameters": count, "copies": copies} for count, copies in sizes}
     many = {"case": sgd, "seed": draws(config, config.sgd_seeds)}
     whole = {"map_name": ("sgd", "polar")} | seeds
-    return {
-        "quadratic": Grid(measure_quadratic, {"case": quadratic}),
-        "rank": Grid(measure_rank, {"dim": config.rank_dims} | seeds),
-        "gain": Grid(measure_gain, {"dim": config.gain_dims} | seeds),
-        "polar": Grid(measure_counts, {"case": law} | seeds, map_name="polar"),
-        "sgd": Grid(measure_counts, many, map_name="sgd", repeats=config.sgd_repeats),
-        "whole": Grid(measure_counts, whole, dim=config.dims[-1], estimates=_powers_of_four(config)),
+    every = {
+        "quadratic": {"quadratic": Grid(measure_quadratic, {"case": quadratic})},
+        "rank": {"rank": Grid(measure_rank, {"dim": config.rank_dims} | seeds)},
+        "gain": {"gain": Grid(measure_gain, {"dim": config.gain_dims} | seeds)},
+        "passes": {
+            "polar": Grid(measure_counts, {"case": law} | seeds, map_name="polar"),
+            "sgd": Grid(measure_counts, many, map_name="sgd", repeats=config.sgd_repeats),
+        },
+        "whole": {"whole": Grid(measure_counts, whole, dim=config.dims[-1], estimates=_powers_of_four(config))},
     }
+    return {name: grid for part in config.parts for name, grid in every[part].items()}
 
 
 def _doubled(unit: float, lowest: int, highest: int) -> list[float]:
@@ -132,9 +137,12 @@ EXPERIMENT = Experiment(
             sgd_seeds=2,
         ),
         "cpu": ZerothConfig(),
+        # the curvature of the memory, of which six draws left the smaller dimensions undecided
+        "rank": ZerothConfig(parts=("rank",), seeds=48, first_seed=70_760),
     },
     grids=grids,
     summarise=summarise,
     judge=judge,
     unseen_from=5350,
+    added={"parts": PARTS},
 )  # fmt: skip

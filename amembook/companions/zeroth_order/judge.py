@@ -1,24 +1,31 @@
 """Measured numbers beside predicted ones, and the verdicts."""
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
 from amembook.companions.zeroth_order import expected
 from amembook.run.base import Results, slope
 from amembook.run.claims import check, count_band, count_error, equivalence, exponents, numbers
-from amembook.run.study import means
+from amembook.run.study import by_part, claims_by_part, means
 from amemlib import theory
 from amemlib.problem import Problem
 from amemlib.scaling import first_crossing, fit_exponent
 
+PARTS = ("quadratic", "rank", "gain", "passes", "whole")
 FEWEST = 4.0  # from what expected count on a mean count is held to it
 _RESAMPLES = 200
 
 
 def summarise(config, results: Results) -> tuple[dict, dict]:
-    """Slowdowns of quadratics and their exponents; tr H/h and gains by d; counts by K, the K at which half of what the
-    gradient stores is stored, and its exponent, by map and α; counts over all K."""
+    """Of the parts that were measured: slowdowns of quadratics and their exponents; tr H/h and gains by d; counts by K,
+    the K at which half of what the gradient stores is stored, and its exponent, by map and α; counts over all K."""
+    summaries = (_quadratic, _rank, _gain, _passes, _whole)
+    return by_part(config, results, dict(zip(PARTS, summaries, strict=True)))
+
+
+def _quadratic(config, results: Results) -> tuple[dict, dict]:
     measured, predicted = {"quadratic": {}, "quadratic_exponent": {}}, {"quadratic": {}}
     cases = {
         "parameters": [f"{count}/{config.base_copies}" for count in config.parameters],
@@ -32,26 +39,35 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
         measured["quadratic"][name] = ratio
         measured["quadratic_exponent"][name] = fit_exponent(getattr(config, name), ratio).slope
         predicted["quadratic"][name] = rows["start"]
+    return measured, predicted
 
+
+def _rank(config, results: Results) -> tuple[dict, dict]:
     ratio = results.array("rank", "ratio")
-    measured |= means({"rank": ratio})
     fit = fit_exponent(config.rank_dims, ratio)
-    measured["rank_exponent"], measured["rank_interval"] = fit.slope, [fit.low, fit.high]
     p = Problem.power_law(config.rank_items, 1, config.alpha).frequencies
-    predicted["rank"] = [expected.slowdown(p, dim) for dim in config.rank_dims]
-    measured |= means({key: results.array("gain", key) for key in ("gain", "gradient", "slowdown", "level")})
+    law = {"rank": [expected.slowdown(p, dim) for dim in config.rank_dims]}
+    return means({"rank": ratio}) | {"rank_exponent": fit.slope, "rank_interval": [fit.low, fit.high]}, law
 
+
+def _gain(config, results: Results) -> tuple[dict, dict]:
+    return means({key: results.array("gain", key) for key in ("gain", "gradient", "slowdown", "level")}), {}
+
+
+def _passes(config, results: Results) -> tuple[dict, dict]:
     laws = {f"{alpha:g}": ("polar", alpha, config.dims, expected.polar_count) for alpha in config.alphas}
     laws["sgd"] = "sgd", config.alpha, config.sgd_dims, expected.sgd_count
     rows = ("counts", "counts_error", "estimates", "half", "exponent", "interval")
-    for part in (measured, predicted):
-        part |= {name: {} for name in rows}
+    measured, predicted = ({name: {} for name in rows} for _ in range(2))
     for name, (measure, alpha, dims, count) in laws.items():
         labels = dims if name == "sgd" else [f"{name}/{dim}" for dim in dims]
         _tell(measured, predicted, results, measure, labels, name, alpha, dims, config.n_items, count)
     predicted["limit"] = {f"{alpha:g}": 2 * alpha + 1 for alpha in config.alphas} | {"sgd": 1.0}
+    return measured, predicted
 
-    grid = results.grids["whole"]
+
+def _whole(config, results: Results) -> tuple[dict, dict]:
+    grid, measured, predicted = results.grids["whole"], {}, {}
     problem = Problem.power_law(config.n_items, config.dims[-1], config.alpha)
     measured["whole"], predicted["whole"] = {"estimates": grid.fixed["estimates"]}, {}
     for name, count in (("sgd", expected.sgd_count), ("polar", expected.polar_count)):
@@ -102,41 +118,53 @@ def _half(estimates, counts, full: float) -> float:
 
 
 def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
-    """quadratic: the slowdown grows faster with the copies of an eigenvalue than with the number of parameters, by an
-    exact recursion: nothing is random. rank: on the memory tr H/h is its leading terms, and goes as d. gain: a step
-    gains what it would on a quadratic. muon: K goes as d^(2α + 1). sgd: K goes as d. counts: at every K both maps store
-    what is expected.
+    """Of the parts that were measured. quadratic: the slowdown grows faster with the copies of an eigenvalue than with
+    the number of parameters, by an exact recursion: nothing is random. rank: on the memory tr H/h is its leading terms,
+    and goes as d. gain: a step gains what it would on a quadratic. muon: K goes as d^(2α + 1). sgd: K goes as d.
+    counts: at every K both maps store what is expected.
     """
-    draws, exponent = config.seeds, measured["quadratic_exponent"]
-    less = exponent["parameters"] - exponent["copies"]
-    verdicts = {"quadratic": check(less, name="exponent in the parameters less that in the copies")}
+    claims = (_judge_quadratic, _judge_rank, _judge_gain, _judge_passes, _judge_whole)
+    return claims_by_part(config, measured, predicted, dict(zip(PARTS, claims, strict=True)))
 
-    dims = config.rank_dims
+
+def _judge_quadratic(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
+    exponent = measured["quadratic_exponent"]
+    less = exponent["parameters"] - exponent["copies"]
+    yield "quadratic", check(less, name="exponent in the parameters less that in the copies")
+
+
+def _judge_rank(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
+    dims, draws = config.rank_dims, config.seeds
     held_to = {"law": predicted["rank"], "band": count_band(dims), "at": dims}
     rank = numbers("tr H/h at d =", measured["rank"], measured["rank_error"], draws, **held_to)
     fit = measured["rank_exponent"], measured["rank_interval"]
     powers = {"√d": 0.5, "d^(5/4)": 1.25, "d²": 2.0}
     law = slope(dims, predicted["rank"])
-    verdicts["rank"] = equivalence(rank + exponents("exponent of d", *fit, law, 1, powers, draws))
+    yield "rank", equivalence(rank + exponents("exponent of d", *fit, law, 1, powers, draws))
 
+
+def _judge_gain(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
     gain, at = measured["gain"], [f"{d}, {level:g}" for d in config.gain_dims for level in config.levels]
     parameters = np.array(config.gain_dims)[:, None] ** 2
     slow = measured["slowdown"]
     rivals = {"slowdown by the parameters": slow / (parameters + 2), "no slowdown": slow}
     held_to = {"law": 1, "band": count_band(config.gain_dims)[:, None], "at": at, "rivals": rivals}
-    gains = numbers("gain over a quadratic's at d, loss =", gain, measured["gain_error"], draws, **held_to)
-    verdicts["gain"] = equivalence(gains)
+    name = "gain over a quadratic's at d, loss ="
+    yield "gain", equivalence(numbers(name, gain, measured["gain_error"], config.seeds, **held_to))
 
-    def counted(name: str, counts, error, law, at, draws: int, rivals: dict) -> list[dict]:
-        enough = law >= FEWEST
-        held_to = {"law": law[enough], "band": count_band(config.dims[0]), "at": np.array(at)[enough.ravel()]}
-        held_to |= {"rivals": {key: own[enough] for key, own in rivals.items()}}
-        return numbers(name, counts[enough], error[enough], draws, **held_to)
 
+def _counted(config, name: str, counts, error, law, at, draws: int, rivals: dict) -> list[dict]:
+    enough = law >= FEWEST
+    held_to = {"law": law[enough], "band": count_band(config.dims[0]), "at": np.array(at)[enough.ravel()]}
+    held_to |= {"rivals": {key: own[enough] for key, own in rivals.items()}}
+    return numbers(name, counts[enough], error[enough], draws, **held_to)
+
+
+def _judge_passes(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
     def passes(name: str, dims, limit: float, rivals: dict, draws: int) -> list[dict]:
         at = [f"{name}, {d}, {K:.2g}" for d, row in zip(dims, measured["estimates"][name], strict=True) for K in row]
         counts = measured["counts"][name], measured["counts_error"][name], predicted["counts"][name]
-        judged = counted("items at law, d, K =", *counts, at, draws, {})
+        judged = _counted(config, "items at law, d, K =", *counts, at, draws, {})
         fit = measured["exponent"][name], measured["interval"][name]
         return judged + exponents(f"exponent of d, {name}", *fit, predicted["exponent"][name], limit, rivals, draws)
 
@@ -144,15 +172,18 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     for alpha in config.alphas:
         limit = 2 * alpha + 1
         rivals = {"d, as SGD": 1.0, "d^(2α + 3/4)": limit - 0.25, "d^(2α)": 2 * alpha, "d^(2α + 2)": limit + 1}
-        muon += passes(f"{alpha:g}", config.dims, limit, rivals, draws)
-    verdicts["muon"] = equivalence(muon)
+        muon += passes(f"{alpha:g}", config.dims, limit, rivals, config.seeds)
+    yield "muon", equivalence(muon)
     rivals = {"d^(3/4)": 0.75, "d²": 2.0, "d^(2α + 1), as Muon": 2 * config.alpha + 1}
-    verdicts["sgd"] = equivalence(passes("sgd", config.sgd_dims, 1.0, rivals, config.sgd_seeds))
+    yield "sgd", equivalence(passes("sgd", config.sgd_dims, 1.0, rivals, config.sgd_seeds))
 
+
+def _judge_whole(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
     whole, law, judged = measured["whole"], predicted["whole"], []
     at = [f"{K:.2g}" for K in whole["estimates"]]
     noise = {"sgd": {"as Muon": law["polar"]}, "polar": {"as SGD": law["sgd"]}}
     noise["polar"]["noise as of K²"] = np.r_[law["polar"][::2], np.full(len(law["polar"]) // 2, law["polar"][-1])]
     for name, rivals in noise.items():
-        judged += counted(f"items by {name} at K =", whole[name], whole[f"{name}_error"], law[name], at, draws, rivals)
-    return verdicts | {"counts": equivalence(judged)}
+        counts = whole[name], whole[f"{name}_error"], law[name]
+        judged += _counted(config, f"items by {name} at K =", *counts, at, config.seeds, rivals)
+    yield "counts", equivalence(judged)
