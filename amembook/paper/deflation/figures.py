@@ -110,7 +110,9 @@ def stairs_figure(record: dict, dim: int) -> Figure:
         # a log axis hides that Muon's last step loses
         for step, count in zip(steps, counts.mean(1), strict=True):
             side = {"va": "bottom", "xytext": (0, 5)} if name == "polar" else {"va": "top", "xytext": (0, -6)}
-            axis.annotate(f"{count:.0f}", (step, count), textcoords="offset points", ha="center", fontsize=9, color=GREY, **side)
+            axis.annotate(
+                f"{count:.0f}", (step, count), textcoords="offset points", ha="center", fontsize=9, color=GREY, **side
+            )
     frame(axis, "steps", "recalled facts", rf"$d = {dim}$, $\alpha = {record['config']['alpha']:g}$", log="y")
     axis.set_ylim(5, 3000)
     name_lines(axis, places={"Muon": (1, (0, 24)), "SGD": (1, (20, -4))})
