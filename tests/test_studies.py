@@ -30,7 +30,16 @@ ROOT = Path(__file__).resolve().parents[1]
 SMOKE_SECONDS = 10.0
 FRESH, LATER = range(3000, 7000), 10_000
 FOLDERS = {name: group for group in ("practice", "companions") for name in studies.names()[group]}
-OWN_FOLDER = ("gradient-limit", "trained-map", "quieting", "whitening", "zoo", "two-sided", "whitened-runs")
+OWN_FOLDER = (
+    "safe-list",
+    "gradient-limit",
+    "trained-map",
+    "quieting",
+    "whitening",
+    "zoo",
+    "two-sided",
+    "whitened-runs",
+)
 FOLDERS |= dict.fromkeys(OWN_FOLDER, "paper")
 
 

@@ -23,6 +23,7 @@ PAPER = {
     "lemmas": "lemmas",
     "precision": "precision",
     "deflation": "deflation",
+    "safe-list": "safe_list",
     "sharp": "sharp",
     "many-steps": "iterates.many_steps",
     "trajectory": "iterates.trajectory",
