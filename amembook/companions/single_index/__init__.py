@@ -261,7 +261,7 @@ EXPERIMENT = Experiment(
         "cpu": SingleIndexConfig(parts=("samples",)),
         "muon": SingleIndexConfig(parts=("muon",), seeds=16, first_seed=5632),
         "squared": SingleIndexConfig(parts=("squared",), dims=(64, 192), seeds=80, first_seed=70_920),
-        # one pass, of which eight draws left all but the ends undecided: `power` asks for 181 at d = 192
+        # one pass, of which eight draws left all but the ends undecided; `power` asks for 181 at d = 192: not made yet
         "one-pass": SingleIndexConfig(parts=("one-pass",), seeds=200, first_seed=74_000),
     },
     grids=grids,
