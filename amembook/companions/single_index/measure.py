@@ -60,6 +60,17 @@ def measure_one_pass(activation: str, dim: int, rates: list, chains: int, level:
     return {"ratios": (needed[:, 0] / dim).tolist()}
 
 
+def measure_passes(
+    activation: str, dim: int, rates: list, chains: int, level: float, first_seed: int, seeds: int
+) -> dict:
+    """The same of many draws in one cell, (draws, rates): a step of all costs little more than one of a single draw."""
+    value, slope = ACTIVATIONS[activation]
+    draws = range(first_seed, first_seed + seeds)
+    pull = lambda q, _: slope(q)
+    needed, _ = sphere.samples_needed(value, pull, dim, np.array(rates) / dim, draws, chains, level, share=0.5)
+    return {"ratios": (needed.T / dim).tolist()}
+
+
 def measure_full_batch(activation: str, dim: int, level: float, steps_per_log: float, seed: int) -> dict:
     """n/d at which full-batch descent on the correlation loss ends with the overlap `level`.
 

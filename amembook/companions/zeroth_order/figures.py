@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.figures.style import GREY, frame, kinds, name_lines, new_axes, optimizer, points, reference_line, series
+from amembook.figures.style import GREY, frame, kinds, name_lines, new_axes, optimizer, points, reference_line
 
 
 def counts_figure(record: dict) -> Figure:
@@ -27,29 +27,6 @@ def counts_figure(record: dict) -> Figure:
     frame(axes[1], "$d$", "$K$ for half of the items", log="xy", base=2)
     for axis in axes:
         name_lines(axis)
-    return figure
-
-
-def exponents_figure(record: dict) -> Figure:
-    """Left: the K of Muon over d^(2α + 1), for three power laws. Right: its exponent by α, on that of the expected
-    counts; dotted, 2α + 1."""
-    config, measured, predicted = record["config"], record["measured"], record["predicted"]
-    figure, axes = new_axes(2)
-    alphas, dims = np.array(config["alphas"], dtype=float), np.array(config["dims"], dtype=float)
-    for look, alpha in series(alphas, r"$\alpha={:g}$"):
-        name, scale = f"{alpha:g}", dims ** (2 * alpha + 1)
-        law = np.array(predicted["half"][name]) / scale
-        points(axes[0], dims, np.array(measured["half"][name]) / scale, look, law=law)
-    frame(axes[0], "$d$", r"$K/d^{2\alpha+1}$", log="xy", base=2)
-    name_lines(axes[0])
-    names = [f"{alpha:g}" for alpha in alphas]
-    interval = [measured["interval"][name] for name in names]
-    slopes, law = ([part["exponent"][name] for name in names] for part in (measured, predicted))
-    points(axes[1], alphas, slopes, optimizer("polar"), interval=interval, law=law)
-    axes[1].plot(alphas, 2 * alphas + 1, ":", color=GREY, lw=1.4, label=r"$2\alpha+1$")
-    axes[1].axhline(2, color=GREY, lw=1.2, ls="--", label="the parameters")
-    frame(axes[1], r"$\alpha$", "exponent of $K$ in $d$")
-    axes[1].legend()
     return figure
 
 
