@@ -38,15 +38,16 @@ def dots_figure(record: dict) -> Figure:
 
 def lengths_figure(record: dict) -> Figure:
     """Trained on one length and on all up to it. Left: mean errors by m, with Muon's from one; bars hold the median 95
-    times of 100. Right: worst errors."""
+    times of 100, or go from the least draw to the largest. Right: worst errors."""
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
     figure, axes = new_axes(2)
     w = config["dense_frequency"]
     m = whole_samples(w, config["ratios"])
     one = {"the longest": measured["one"][str(w)], "all lengths": measured["all"]}
+    ends = ("error_low", "error_high") if "error_low" in measured["all"] else ("least", "most")
     lines = {"the longest": predicted["one"][str(w)]["lines"], "all lengths": predicted["all"]["error"]}
     for look, name in kinds(one, "{}"):
-        _spread(axes[0], m, one[name], look, ends=("error_low", "error_high"), law=lines[name])
+        _spread(axes[0], m, one[name], look, ends=ends, law=lines[name])
         points(axes[1], m, one[name]["worst"], look, law=predicted["all"]["worst"] if name == "all lengths" else None)
     points(axes[0], m, measured["muon"]["error"], optimizer("muon", "the longest, Muon"), mfc="white")
     frame(axes[0], "tokens of a class $m$", "mean squared error", rf"$\omega = {w}$", log="y")
