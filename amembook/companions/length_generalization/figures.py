@@ -1,5 +1,7 @@
 """Pictures of the study: a read-out between its dots, errors on their laws, a transformer on longer strings."""
 
+import math
+
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -8,8 +10,8 @@ from amembook.figures.style import GREY, frame, kinds, name_lines, new_axes, opt
 
 
 def dots_figure(record: dict) -> Figure:
-    """Left: one read-out, its target and its dots. Right: errors by samples a radian for every ω, between lines and
-    cubics; bars from the least draw to the largest."""
+    """Left: one read-out, its target and its dots. Right: errors by samples a wavelength for every ω, between lines and
+    cubics; bars from the least draw to the largest; dotted: Nyquist's two samples."""
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
     figure, axes = new_axes(2)
     curve = measured["curve"][0]
@@ -22,27 +24,30 @@ def dots_figure(record: dict) -> Figure:
     axes[0].set_ylim(-1.3, 2.2)
     axes[0].legend(loc="upper center", ncols=3, columnspacing=0.8, handlelength=1.2)
     for look, frequency in series(config["frequencies"], r"$\omega = {}$"):
-        # z spans two units, 2ω radians
-        x = np.array(whole_samples(frequency, config["ratios"])) / (2 * frequency)
+        # z spans two units, ω/π wavelengths
+        x = math.pi * np.array(whole_samples(frequency, config["ratios"])) / frequency
         _spread(axes[1], x, measured["one"][str(frequency)], look)
     last = str(config["frequencies"][-1])
     for name, line in (("lines", "-"), ("cubics", "--")):
         axes[1].plot(x, predicted["one"][last][name], line, color=GREY, lw=1.2, label=name)
-    frame(axes[1], r"samples a radian $m/2\omega$", "error on long strings", log="y")
+    axes[1].axvline(2, color=GREY, lw=1, ls=":")
+    frame(axes[1], r"samples a wavelength $\pi m/\omega$", "mean squared error", log="y")
     axes[1].legend()
     return figure
 
 
 def lengths_figure(record: dict) -> Figure:
-    """Trained on one length and on all up to it. Left: mean errors by m, with Muon's from one. Right: worst errors."""
+    """Trained on one length and on all up to it. Left: mean errors by m, with Muon's from one; bars hold the median 95
+    times of 100, or go from the least draw to the largest. Right: worst errors."""
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
     figure, axes = new_axes(2)
     w = config["dense_frequency"]
     m = whole_samples(w, config["ratios"])
     one = {"the longest": measured["one"][str(w)], "all lengths": measured["all"]}
+    ends = ("error_low", "error_high") if "error_low" in measured["all"] else ("least", "most")
     lines = {"the longest": predicted["one"][str(w)]["lines"], "all lengths": predicted["all"]["error"]}
     for look, name in kinds(one, "{}"):
-        _spread(axes[0], m, one[name], look, law=lines[name])
+        _spread(axes[0], m, one[name], look, ends=ends, law=lines[name])
         points(axes[1], m, one[name]["worst"], look, law=predicted["all"]["worst"] if name == "all lengths" else None)
     points(axes[0], m, measured["muon"]["error"], optimizer("muon", "the longest, Muon"), mfc="white")
     frame(axes[0], "tokens of a class $m$", "mean squared error", rf"$\omega = {w}$", log="y")
@@ -79,6 +84,6 @@ def transformer_figure(record: dict) -> Figure:
     return figure
 
 
-def _spread(axis, x, errors: dict, look, **style) -> None:
-    """Medians with bars from the least draw to the largest."""
-    points(axis, x, errors["error"], look, interval=np.transpose([errors["least"], errors["most"]]), **style)
+def _spread(axis, x, errors: dict, look, ends: tuple[str, str] = ("least", "most"), **style) -> None:
+    """Medians with bars, from the least draw to the largest if not said otherwise."""
+    points(axis, x, errors["error"], look, interval=np.transpose([errors[end] for end in ends]), **style)

@@ -4,12 +4,14 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
+from scipy.stats import binom
 
 from amembook.companions.length_generalization import expected
 from amembook.companions.length_generalization.expected import sampled_points, whole_samples
 from amembook.run.base import Results, slope
 from amembook.run.claims import DIFFERENCE, EXPONENT, NETWORK, equivalence, numbers, order
 
+PARTS = ("read-outs", "transformers")
 LEVEL = 0.1  # the error at which a training length counts as just long enough
 FITTED = 2e-3  # up to what training error, or error at the training length, a network has fitted what it saw
 JUDGED = 0.05  # from which expected error on the ratio of two optimizers' is judged
@@ -17,7 +19,8 @@ JUDGED = 0.05  # from which expected error on the ratio of two optimizers' is ju
 
 def summarise(config, results: Results) -> tuple[dict, dict]:
     """Medians over draws, least and largest. `one`: by ω; `all`, `muon`: at the dense ω; `transformer`: by Δ, m and
-    test length. predicted: the laws of lines and of cubics at the same places."""
+    test length. predicted: the laws of lines and of cubics at the same places. What a config does not measure is left
+    out, as are exponents of a single size."""
     measured = {"one": {}, "needed": []}
     for frequency in config.frequencies:
         medians = _medians(results, "one", frequency=frequency)
@@ -25,13 +28,20 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
         measured["needed"].append(_needed(config, frequency, medians["error"]))
     for name in ("all", "muon"):
         measured[name] = _medians(results, name)
+    if config.dense_frequency in config.frequencies:
+        of_muon = results.array("muon", "error") / results.array("one", "error", frequency=config.dense_frequency)
+        measured["muon"] |= median_interval("ratio", of_muon)
     measured["curve"] = [results.draws["curve"][k] for k in range(2)]
-    errors, leak = (results.array("transformer", key) for key in ("errors", "leak"))
-    ends = {"least": errors.min(1), "most": errors.max(1), "leak": np.median(leak, 1)}
-    measured["transformer"] = {"error": np.median(errors, 1)} | ends
-    measured["needed_length"] = _lengths(config, np.median(errors, 1))
-    fits = {"frequency": (config.frequencies, "needed"), "period": (config.periods, "needed_length")}
-    measured["exponents"] = {axis: slope(x, measured[key]) for axis, (x, key) in fits.items()}
+    fits = {"frequency": (config.frequencies, "needed")}
+    if "transformers" in config.parts:
+        errors, leak = (results.array("transformer", key) for key in ("errors", "leak"))
+        ends = {"least": errors.min(1), "most": errors.max(1), "leak": np.median(leak, 1)}
+        measured["transformer"] = {"error": np.median(errors, 1)} | ends
+        measured["needed_length"] = _lengths(config, np.median(errors, 1))
+        fits["period"] = config.periods, "needed_length"
+    fits = {axis: fit for axis, fit in fits.items() if len(fit[0]) > 1}
+    if fits:
+        measured["exponents"] = {axis: slope(x, measured[key]) for axis, (x, key) in fits.items()}
 
     predicted, w, cubics = {"one": {}}, config.dense_frequency, lambda gap: expected.spline_error(gap, 4)
     for frequency in config.frequencies:
@@ -42,8 +52,9 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     laws = {"error": expected.dots_error, "worst": expected.dots_worst}
     for name, places in {"all": dense, "equal": [np.linspace(-1, 1, len(points)) for points in dense]}.items():
         predicted[name] = {key: [law(w, points) for points in places] for key, law in laws.items()}
-    lines = [[expected.course(config.wave, m, factor) for factor in config.longer] for m in config.samples]
-    predicted["transformer"] = {"lines": lines, "cubics": [cubics(2 * config.wave / m) for m in config.samples]}
+    if "transformers" in config.parts:
+        lines = [[expected.course(config.wave, m, factor) for factor in config.longer] for m in config.samples]
+        predicted["transformer"] = {"lines": lines, "cubics": [cubics(2 * config.wave / m) for m in config.samples]}
     predicted["threshold"] = {"lines": expected.threshold(LEVEL, 2), "cubics": expected.threshold(LEVEL, 4)}
     return measured, predicted
 
@@ -54,36 +65,44 @@ def judge(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]
     all: trained on all lengths, errors are those of straight lines between Farey fractions.
     worst: the worst error there is that of the widest gap, which all lengths leave as wide as the longest alone.
     transformer: the length needed is proportional to Δ. plateau: beyond 4N the error does not grow with the length.
-    muon: Muon's errors are Adam's.
+    muon: Muon's errors are Adam's, where a record has them on the same wave and from the same start.
     """
     one, ends = measured["one"], ("least", "most")
     yield "law", order(_judge_law(config, one, predicted["one"]))
-    thresholds = {key: [_needed(config, w, one[str(w)][key]) for w in config.frequencies] for key in ends}
-    yield "threshold", _judge_exponent(config, "ω", config.frequencies, measured, ("frequency", "needed"), thresholds)
-    lengths = {key: _lengths(config, measured["transformer"][key]) for key in ends}
-    yield "transformer", _judge_exponent(config, "Δ", config.periods, measured, ("period", "needed_length"), lengths)
+    if len(config.frequencies) > 1:
+        thresholds = {key: [_needed(config, w, one[str(w)][key]) for w in config.frequencies] for key in ends}
+        keys = "frequency", "needed"
+        yield "threshold", _judge_exponent(config, "ω", config.frequencies, measured, keys, thresholds)
+    if "transformers" in config.parts:
+        lengths = {key: _lengths(config, measured["transformer"][key]) for key in ends}
+        keys = "period", "needed_length"
+        yield "transformer", _judge_exponent(config, "Δ", config.periods, measured, keys, lengths)
 
     dense, law, equal = measured["all"], predicted["all"], predicted["equal"]
     beside = {"draws": config.seeds, "band": NETWORK, "at": [f"{ratio:g}" for ratio in config.ratios]}
     rivals = {"the longest alone": predicted["one"][str(config.dense_frequency)]["lines"]}
     rivals |= {"as many in equal gaps": equal["error"]}
-    held_to = beside | {"law": law["error"], "low": dense["least"], "high": dense["most"], "rivals": rivals}
+    held_to = beside | {"law": law["error"], "rivals": rivals}
+    held_to |= {"low": dense.get("error_low", dense["least"]), "high": dense.get("error_high", dense["most"])}
     judged = numbers("error at m/ω =", dense["error"], **held_to)
     fitted = {"law": 0, "band": FITTED, "scale": DIFFERENCE, "guard": True, "at": beside["at"]}
     yield "all", equivalence(judged + numbers("training error at m/ω =", dense["loss"], **fitted))
     rivals = {"as many in equal gaps": equal["worst"], "as the mean": np.sqrt(2 * law["error"])}
-    held_to = beside | {"low": dense.get("worst_least", np.nan), "high": dense.get("worst_most", np.nan)}
+    held_to = beside | {"low": dense.get("worst_low", np.nan), "high": dense.get("worst_high", np.nan)}
     worst = numbers("worst error at m/ω =", dense["worst"], law=law["worst"], rivals=rivals, **held_to)
     yield "worst", equivalence(worst)
+    if "transformers" in config.parts:
+        yield "plateau", equivalence(_judge_plateau(config, measured))
+    yield "muon", equivalence(_judge_muon(config, measured, predicted))
 
+
+def _judge_plateau(config, measured: dict) -> list[dict]:
     beyond = np.array(config.longer) >= 4
     longer, errors = np.array(config.longer)[beyond], measured["transformer"]["error"]
     growth = np.array([[slope(longer, row[beyond]) for row in of_period] for of_period in errors])
     at = [f"{period}, {m}" for period in config.periods for m in config.samples]
     held_to = {"limit": 0, "band": EXPONENT, "scale": DIFFERENCE, "at": at, "rivals": {"∝ T^(1/4)": 0.25, "∝ √T": 0.5}}
-    judged = numbers("exponent of the test length at Δ, m =", growth, np.nan, config.seeds, **held_to)
-    yield "plateau", equivalence(judged)
-    yield "muon", equivalence(_judge_muon(config, measured, predicted))
+    return numbers("exponent of the test length at Δ, m =", growth, np.nan, config.seeds, **held_to)
 
 
 def _judge_exponent(config, name: str, x, measured: dict, keys: tuple[str, str], ends: dict) -> dict:
@@ -100,7 +119,7 @@ def _judge_law(config, measured: dict, predicted: dict) -> list[dict]:
     for w in config.frequencies:
         one, laws = measured[str(w)], (predicted[str(w)]["lines"], predicted[str(w)]["cubics"])
         at = [f"{w}, {m}" for m in whole_samples(w, config.ratios)]
-        held_to = {"draws": config.seeds, "limit": 0, "scale": DIFFERENCE, "at": at}
+        held_to = {"draws": config.alone_seeds or config.seeds, "limit": 0, "scale": DIFFERENCE, "at": at}
         smaller = [np.log(one[key] / np.minimum(*laws)) for key in ("error", "least", "most")]
         larger = [-np.log(one[key] / np.maximum(*laws)) for key in ("error", "most", "least")]
         for name, (off, low, high) in {"over the smaller law": smaller, "under the larger": larger}.items():
@@ -116,6 +135,17 @@ def _judge_muon(config, measured: dict, predicted: dict) -> list[dict]:
     law = adam["error"][judged]
     moved = lambda at: law * (np.array([expected.spline_error(2 * w / (at * m), 2) for m in tokens]) / lines)[judged]
     rivals = {"as with half more samples": moved(1.5), "as with a third fewer": moved(2 / 3)}
+    if "ratio" in muon:
+        rivals = {name: values / law for name, values in rivals.items()}
+        held_to = {
+            "draws": config.alone_seeds or config.seeds,
+            "law": 1,
+            "band": NETWORK,
+            "at": tokens[judged],
+            "rivals": rivals,
+        }
+        held_to |= {key: muon[f"ratio_{key}"][judged] for key in ("low", "high")}
+        return numbers("Muon's error over Adam's at m =", muon["ratio"][judged], **held_to)
     # both are medians: their ratio at its least and at its largest
     over, under = (adam[key][judged] / law for key in ("most", "least"))
     held_to = {"draws": config.seeds, "law": law, "band": NETWORK, "low": muon["least"][judged] / over}
@@ -126,8 +156,18 @@ def _judge_muon(config, measured: dict, predicted: dict) -> list[dict]:
 def _medians(results: Results, name: str, **at) -> dict:
     draws = {key: results.array(name, key, **at) for key in ("error", "worst", "loss")}
     ends = {"least": draws["error"].min(0), "most": draws["error"].max(0), "lost": draws["loss"].max()}
-    ends |= {"worst_least": draws["worst"].min(0), "worst_most": draws["worst"].max(0)}
+    ends |= median_interval("error", draws["error"]) | median_interval("worst", draws["worst"])
     return {key: np.median(values, 0) for key, values in draws.items()} | ends
+
+
+def median_interval(name: str, values: np.ndarray) -> dict:
+    """The median of draws along the first axis, and the two of them, as far from either end, that hold it 95 times of
+    100; the first and the last where that many draws do not."""
+    count = len(values)
+    outside = 2 * binom.cdf(np.arange(count), count, 0.5)
+    left_out = max(0, int((outside <= 0.05).sum()) - 1)
+    values = np.sort(values, 0)
+    return {name: np.median(values, 0), f"{name}_low": values[left_out], f"{name}_high": values[count - 1 - left_out]}
 
 
 def _needed(config, frequency: int, errors) -> float:

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from amembook.companions.length_generalization import expected, measure, readout, transformer
+from amembook.companions.length_generalization.judge import median_interval
 
 
 @pytest.mark.parametrize("theta", [0.02, 0.3, 1.7, 2 * math.pi, 5.0])
@@ -110,10 +111,19 @@ def test_muon_moves_the_matrix_by_its_rate_and_the_rest_by_adams():
     )
 
 
+def test_a_medians_interval_holds_it_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    for count, most in ((5, 0.06), (20, 0.05), (90, 0.05)):
+        draws = rng.standard_normal((count, 4000))
+        held = median_interval("x", draws)
+        outside = ((held["x_low"] > 0) | (held["x_high"] < 0)).mean()
+        assert most / 2 < outside < most + 0.015, (count, outside)
+
+
 FLAWS = [
     (("exponents", "frequency"), 2.0, "threshold", "not reproduced"),
     (("all", "error", 3), 0.15, "all", "not reproduced"),
     (("exponents", "period"), 0.0, "transformer", "not reproduced"),
     (("muon", "error", 2), 0.02, "muon", "not reproduced"),
 ]
-REFUSED = [("ratios", (0.3,))]
+REFUSED = [("ratios", (0.3,)), ("alone_seeds", 6)]

@@ -145,6 +145,7 @@ FLAWS = [
     (("reward", "sgd", 9), 40.0, "reward", "not reproduced"),
     (("step", "polar", 4), 0.1, "step", "not reproduced"),
     (("step", "polar", 16), 0.07, "step", "not reproduced"),
+    (("step", "polar", 4), 0.1, "rest", "not reproduced"),
 ]
 REFUSED = [("reward_lr", (1.0,))]
 
