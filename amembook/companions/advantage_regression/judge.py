@@ -87,8 +87,8 @@ def _teacher(results: Results, policy: str, name: str) -> dict:
 def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     """Of the parts that were measured. identity: the two gradients are one. floor: V* − J is the law's to next order in
     η at all rates and errors, in the limit its first order, at the smallest rate; it is nothing for V* and for a group.
-    filled: it is that law's at the times of the run. variance: the sampled ratio at the start is the exact one, a check of the formula. oracle: at
-    every β exact V* ends ahead of the best group; realizable: V* of 64 samples does. memory: Muon ahead after 16
+    filled: it is that law's at the times of the run. variance: sampled ratios at the start are the exact ones. oracle:
+    at every β exact V* ends ahead of the best group; realizable: V* of 64 samples does. memory: Muon ahead after 16
     generations, and hurt more by the errors of V* after 256; no law is known. limit: no reward rises faster than its
     limit. accuracy: on more than half of the tables the accurate teacher of low variance is slower than coarse tiers
     for one policy, and faster than the exact reward for the other. enough: two teachers of more variance than the exact
