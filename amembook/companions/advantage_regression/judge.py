@@ -87,8 +87,8 @@ def _teacher(results: Results, policy: str, name: str) -> dict:
 def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     """Of the parts that were measured. identity: the two gradients are one. floor: V* − J is the law's to next order in
     η at all rates and errors, in the limit its first order, at the smallest rate; it is nothing for V* and for a group.
-    filled: it is that law's at the times of the run. variance: the ratio at the start is the exact one. oracle: at
-    every β exact V* ends ahead of the best group; realizable: V* of 64 samples does. memory: Muon ahead after 16
+    filled: it is that law's at the times of the run. variance: sampled ratios at the start are the exact ones. oracle:
+    at every β exact V* ends ahead of the best group; realizable: V* of 64 samples does. memory: Muon ahead after 16
     generations, and hurt more by the errors of V* after 256; no law is known. limit: no reward rises faster than its
     limit. accuracy: on more than half of the tables the accurate teacher of low variance is slower than coarse tiers
     for one policy, and faster than the exact reward for the other. enough: two teachers of more variance than the exact
@@ -130,12 +130,10 @@ def _judge_floor(config, measured: dict, predicted: dict) -> dict[str, dict]:
 
 
 def _judge_variance(config, measured: dict, predicted: dict) -> dict[str, dict]:
-    groups, at = np.array(config.groups, dtype=float), [f"{b:g}, {K}" for b in config.betas for K in config.groups]
-    rivals = {"(K − 1)/K at every β": np.broadcast_to((groups - 1) / groups, measured["variance"].shape), "even": 1.0}
-    held_to = {"law": predicted["variance"], "band": SMALL, "at": at, "rivals": rivals}
-    ratio, error = measured["variance"], measured["variance_error"]
-    name = "variance over that of a group at β, K ="
-    return {"variance": equivalence(numbers(name, ratio, error, config.seeds, **held_to))}
+    # sampled estimates of what is known exactly check the formula and refuse no law
+    off = np.abs(np.array(measured["variance"]) / np.array(predicted["variance"]) - 1).max()
+    name = "largest relative deviation of a sampled ratio from the exact one"
+    return {"variance": check(off, SMALL, config.seeds, name)}
 
 
 def _judge_race(config, measured: dict, predicted: dict) -> dict[str, dict]:

@@ -166,4 +166,5 @@ FLAWS = [
     (("teachers", "high", "eighth power", "times"), [500.0] * 60, "accuracy", "not reproduced"),
     (("teachers", "low", "concave", "variance"), 0.01, "enough", "not reproduced"),
     (("filled_ratio", 0, 0), 2.0, "filled", "not reproduced", "long"),
+    (("race", "0.1", "star 0"), [0.0] * 600, "oracle", "observed", "decide"),
 ]

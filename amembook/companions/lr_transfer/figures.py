@@ -4,24 +4,21 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from amembook.companions.lr_transfer import expected
-from amembook.figures.style import GREY, frame, key, kinds, log_middles, new_axes, points, reference_line, series
+from amembook.figures.style import GREY, frame, key, kinds, log_middles, new_axes, points, series
 
 
-def sketch_figure(record: dict) -> Figure:
-    """Medians by width of the sketch: what is lost by it (gap) and what its best rate costs without it, after the first
-    and the last number of steps; dotted, exponents of one half and one."""
+def sketch_figure(record: dict, laws: dict[int, dict]) -> Figure:
+    """Medians by width of the sketch: what it loses (gap) and what its best rate costs without it (transfer), after
+    the first and the last number of steps. laws: steps ↦ {"gap": …, "transfer": …}, by width, drawn as lines."""
     config, measured = record["config"], record["measured"]
     figure, axes = new_axes(2)
-    widths = np.array(config["widths"], dtype=float)
-    for axis, steps, slopes in zip(axes, (config["steps"][0], config["steps"][-1]), ((0.5, 1), (1, 0.5)), strict=True):
+    for axis, steps in zip(axes, (config["steps"][0], config["steps"][-1]), strict=True):
         medians = measured["sketch"][str(steps)]
-        for (look, name), slope in zip(kinds(("gap", "transfer")), slopes, strict=True):
+        for look, name in kinds(("gap", "transfer")):
             label = {"gap": "gap to the limit", "transfer": "cost of the rate"}[name]
-            axis.plot(widths, medians[name], look.marker, color=look.colour, label=label)
-            reference_line(axis, widths, -slope, (widths[0], medians[name][0]))
+            points(axis, config["widths"], np.array(medians[name]), look._replace(label=label), law=laws[steps][name])
         frame(axis, "width of the sketch $n$", "loss", f"{steps} step{'s' * (steps > 1)}", log="xy", base=2)
         axis.set_ylim(1e-3, 0.3)
-    axes[0].plot([], [], ":", color=GREY, lw=1.2, label="exponents ½ and 1")
     key(axes[0])
     return figure
 
