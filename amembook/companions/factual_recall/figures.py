@@ -87,7 +87,8 @@ def uniform_figure(record: dict) -> Figure:
 
 def times_figure(record: dict) -> Figure:
     """Time of the facts over time of the relations, by subjects: gradient descent with learnt attention, a panel, and
-    at fixed attention gradient descent and polar steps. Lines: predicted."""
+    at fixed attention gradient descent and polar steps. Lines: predicted. Bars are two standard errors, where the
+    record has them."""
     config, measured, predicted = record["config"], record["measured"]["flow"], record["predicted"]["flow"]
     figure, axes = new_axes(2, sharey=True)
     x = config["n_subjects"]
@@ -96,7 +97,9 @@ def times_figure(record: dict) -> Figure:
         for name, label in (("sgd", "gradient descent"), ("polar", "Muon")):
             shown = optimizer(name)._replace(label=None if k else label)
             open_ = {"mfc": "white"} if k else {}
-            points(axes[1], x, measured[name]["ratio"][k], shown, law=predicted[name]["ratio"][k], **open_)
+            error = arrays(measured[name]["ratio_error"])[k] if "ratio_error" in measured[name] else None
+            law = predicted[name]["ratio"][k]
+            points(axes[1], x, measured[name]["ratio"][k], shown, error=error, law=law, **open_)
     frame(axes[0], "subjects $S$", "time of facts / time of relations", "attention learnt", log="xy", base=2)
     frame(axes[1], "subjects $S$", "", "attention fixed", log="xy", base=2)
     for axis in axes:
