@@ -302,7 +302,7 @@ EXPERIMENT = Experiment(
             head_dim=4, widths=(0, 8), recall_steps=10, n_subjects=(4,), n_relations=3, n_answers=(2,), seeds=2,
         ),
         "cpu": FactualRecallConfig(),
-        # linear memories, with more draws, a finer law for independent scores, and the cones as they are
+        # linear memories, with more draws, a finer law for independent scores, and the cones as they are; not made yet
         "linear": FactualRecallConfig(parts=("linear",), seeds=12, first_seed=72_020),
         # the order of learning, with the error of Muon's ratio over tables, which the first record lacks
         "tables": FactualRecallConfig(parts=("flow",), seeds=12, first_seed=72_000),

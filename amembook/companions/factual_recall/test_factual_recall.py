@@ -155,7 +155,6 @@ FLAWS = [
     (("flow", "learnt", "ratio", 0, 2), 8.0, "sequence", "not reproduced"),
     (("flow", "plateau", 0, 1), 2.0, "plateau", "not reproduced"),
     (("uniform", "polar", 1, 1), 0.5, "uniform", "not reproduced"),
-    (("flow", "polar", "ratio", 0, 0), 2.0, "muon", "not reproduced", "tables"),
     (("flow", "learnt", "ratio", 0, 2), 8.0, "sequence", "not reproduced", "tables"),
     (("learnt",), [[1.0, 0.0, 0.0]] + [[0.0, 0.0, 0.0]] * 3, "either", "not reproduced"),
 ]
