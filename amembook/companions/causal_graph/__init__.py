@@ -296,7 +296,7 @@ EXPERIMENT = Experiment(
         "cpu": CausalGraphConfig(),
         # trained networks, with the error of their accuracy, which the first record lacks
         "training": CausalGraphConfig(parts=("training",), seeds=6, first_seed=69_900),
-        # ten times the draws of the edges found, which the first record leaves undecided; errors of differences; not made yet
+        # ten times the draws of the edges found, with errors of differences, asked and not made yet
         "many": CausalGraphConfig(parts=("recovery",), seeds=50, first_seed=72_100),
     },
     grids=grids,
