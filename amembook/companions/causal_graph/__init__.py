@@ -9,8 +9,9 @@ encoding that graph in the first attention layer (abstract).
 Caveats: a score may lie 4.5 standard errors from its exact mean: of some five thousand, most of them nearly
 independent, one exceeds that one time in thirty (4, every third time). Shares are held to 0.02, from ten hits of a
 score on: it moves where its parent is in the query's state and its child in the target's, in n/S² of n sequences, and
-is skewed below. The sample grows as one over the square of the gap while the noise stays as it is, so that exponent is
-read on the three smallest gaps.
+is skewed below. Their errors, like those of the needed samples, are of the difference between a draw and its own
+expectation (the first record, `confirm`, has those of the draws alone). The sample grows as one over the square of the
+gap while the noise stays as it is, so that exponent is read on the three smallest gaps.
 """
 
 import math
@@ -151,6 +152,12 @@ def _recovery(config, results: Results) -> tuple[dict, dict]:
     measured["recovered_error"] = {step: by_case(standard_error(curve)) for step, curve in curves.items()}
     needed = [[sequences_needed(config.n_sequences, draw) for draw in case] for case in curves["sgd"]]
     measured["needed_log_error"] = by_case(standard_error(np.log(needed)))
+    # a draw's expectation is of its own graph: what both share is no error of their difference
+    laws = {step: results.array("expected", "recovered", step) for step in MAPS}
+    paired = {step: by_case(standard_error(curves[step] - laws[step])) for step in MAPS}
+    expected = [[sequences_needed(config.n_sequences, draw) for draw in case] for case in laws["sgd"]]
+    measured["paired_error"] = paired
+    measured["needed_paired_log_error"] = by_case(standard_error(np.log(needed) - np.log(expected)))
     measured["worst_score"] = by_case(_standard_scores(config, results).max((1, 2, 3)))
     for key in ("population", "guesses"):
         labels = results.draws["expected"].flat[0][key]
@@ -226,10 +233,11 @@ def _judge_recovery(config, measured: dict, predicted: dict) -> dict[str, dict]:
 
     names = [name for name, law in predicted["needed"]["sgd"].items() if law >= least]
     needed, law = (np.array([of["needed"]["sgd"][name] for name in names]) for of in (measured, predicted))
-    error = np.array([measured["needed_log_error"][name] for name in names]) * needed
+    of_needed = measured.get("needed_paired_log_error", measured["needed_log_error"])
+    error = np.array([of_needed[name] for name in names]) * needed
     sequences = numbers("sequences needed,", needed, error, draws, law=law, band=SIZES, at=names)
     gaps = _smallest_gaps(config, predicted["gap"])
-    spread = [measured["needed_log_error"][name] for name in gaps]
+    spread = [of_needed[name] for name in gaps]
     error = slope_error(list(gaps.values()), np.ones(len(gaps)), spread)
     fit, law = (of["gap_slope"]["sgd"] for of in (measured, predicted))
     rivals = {name: value - GAP_EXPONENT + law for name, value in GAP_RIVALS.items()}
@@ -258,9 +266,10 @@ def _judge_training(config, measured: dict, predicted: dict) -> dict[str, dict]:
 def _shares(config, measured: dict, step: str, least: int, laws: dict, rivals: dict) -> list[dict]:
     """Shares of edges by case that a map finds, at every sample size from `least` on, beside their expectation."""
     judged, large = [], np.array(config.n_sequences) >= least
+    errors = measured.get("paired_error", measured["recovered_error"])
     at = np.array(config.n_sequences)[large]
     for case, law in laws.items():
-        share, error = (np.asarray(measured[key][step][case])[large] for key in ("recovered", "recovered_error"))
+        share, error = (np.asarray(of[step][case])[large] for of in (measured["recovered"], errors))
         others = {name: np.asarray(of[case])[large] for name, of in rivals.items()}
         held_to = {"law": np.asarray(law)[large], "band": SHARE_BAND, "scale": DIFFERENCE, "at": at, "rivals": others}
         judged += numbers(f"share of the edges, {case}, n =", share, error, config.seeds, **held_to)
@@ -287,6 +296,8 @@ EXPERIMENT = Experiment(
         "cpu": CausalGraphConfig(),
         # trained networks, with the error of their accuracy, which the first record lacks
         "training": CausalGraphConfig(parts=("training",), seeds=6, first_seed=69_900),
+        # ten times the draws of the edges found, with errors of differences, asked and not made yet
+        "many": CausalGraphConfig(parts=("recovery",), seeds=50, first_seed=72_100),
     },
     grids=grids,
     summarise=summarise,

@@ -10,13 +10,14 @@ from itertools import islice
 import numpy as np
 import torch
 from jaxtyping import Float
+from scipy.optimize import nnls
 from torch import Tensor
 
 from amembook.networks.adam import adam
 from amemlib.checks import check_count
 
 _GROWTH = 1.25
-_SHIFT, _STATISTICAL = 10, 2000
+_SHIFT, _STATISTICAL, _CHUNK, _PAIRS = 10, 40_000, 2000, 600
 
 
 def unit_rows(n_rows: int, dim: int, seed: int, stream: int) -> Float[Tensor, "n d"]:
@@ -85,13 +86,20 @@ def squared_distance(n_items: int, n_draws: int = _STATISTICAL, seed: int = 0) -
 
     The projection lifts x_1 to a level a and cuts what is above it down to a, where a − x_1 = Σ_j (x_j − a)_+.
     """
-    g = np.random.default_rng([seed, n_items]).standard_normal((n_draws, check_count("n_items", n_items, least=2)))
+    check_count("n_items", n_items, least=2)
+    generator, total = np.random.default_rng([seed, n_items]), 0.0
+    for start in range(0, n_draws, _CHUNK):
+        total += _squared_distances(generator.standard_normal((min(_CHUNK, n_draws - start), n_items))).sum()
+    return float(total / n_draws)
+
+
+def _squared_distances(g: np.ndarray) -> np.ndarray:
     own, rivals = g[:, :1], -np.sort(-g[:, 1:], 1)
     # the level if the k largest rivals are cut, k = 0 … n − 1; right for the first k whose next rival is below it
-    levels = np.concatenate([own, (own + rivals.cumsum(1)) / np.arange(2, n_items + 1)], 1)
-    below = np.concatenate([rivals <= levels[:, :-1], np.ones((n_draws, 1), bool)], 1)
+    levels = np.concatenate([own, (own + rivals.cumsum(1)) / np.arange(2, g.shape[1] + 1)], 1)
+    below = np.concatenate([rivals <= levels[:, :-1], np.ones((len(g), 1), bool)], 1)
     level = np.take_along_axis(levels, below.argmax(1)[:, None], 1)
-    return float((np.maximum(rivals - level, 0) ** 2).sum(1).mean() + ((level - own) ** 2).mean())
+    return (np.maximum(rivals - level, 0) ** 2).sum(1) + ((level - own) ** 2)[:, 0]
 
 
 def cone_capacity(n_weights: float) -> float:
@@ -102,3 +110,23 @@ def cone_capacity(n_weights: float) -> float:
         n = math.exp(middle)
         low, high = (middle, high) if n * squared_distance(max(2, round(n))) < n_weights else (low, middle)
     return math.exp((low + high) / 2)
+
+
+def cones_distance(n_items: int, dim: int, n_pairs: int, seed: int = 0) -> float:
+    """E Σ_i dist²(e, C_i)/d of the cones of all items in d dimensions, C_i = {y : u_iᵀ y ≥ u_jᵀ y for all j}, e a unit
+    vector; the draws are those of the outputs. By Moreau dist(e, C_i) is the length of the nearest point to e in the
+    cone of all u_j − u_i, which non-negative least squares find."""
+    e, total = np.eye(check_count("dim", dim, least=2))[0], 0.0
+    for pair in range(n_pairs):
+        U = np.random.default_rng([seed, dim, pair]).standard_normal((n_items, dim))
+        U /= np.linalg.norm(U, axis=1, keepdims=True)
+        for own in range(n_items):
+            total += 1 - nnls(np.delete(U - U[own], own, 0).T, e, maxiter=100 * n_items)[1] ** 2
+    return total / n_pairs / dim
+
+
+def cones_capacity(dim: int, n_pairs: int = _PAIRS) -> float:
+    """The N at which `cones_distance` is one, by a power law through three N near `cone_capacity` (heuristic, ours)."""
+    near = [max(3, round(cone_capacity(dim**2) * factor)) for factor in (0.85, 1.0, 1.15)]
+    power, at_one = np.polyfit(np.log(near), np.log([cones_distance(n, dim, n_pairs) for n in near]), 1)
+    return math.exp(-at_one / power)

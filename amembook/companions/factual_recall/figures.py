@@ -1,4 +1,4 @@
-"""Pictures of the study: stages of learning, capacities, networks on facts, one step on equal items, times."""
+"""Pictures of the study: stages of learning, capacities, networks on facts, times."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -27,27 +27,33 @@ def stages_figure(curves: dict, laws: dict, n_answers: int) -> Figure:
     return figure
 
 
-def capacity_figure(record: dict) -> Figure:
-    """Left: items that a trained linear memory holds, by its weights, on the cone's law; two rival laws through the
-    first point. Right: N log N over the weights, of linear and MLP memories. Bars are two standard errors."""
+def capacity_figure(linear: dict, mlp: dict) -> Figure:
+    """Left: items that a trained linear memory holds, by its weights, on the law of its cones; dashed that of
+    independent scores; a rival law through the first point. Right: N log N over the weights, of linear and MLP
+    memories. Bars are two standard errors. linear, mlp: records."""
     figure, axes = new_axes(2)
-    measured, predicted = record["measured"], record["predicted"]
-    weights = np.square(record["config"]["dims"])
-    counts, error = (np.array(measured["linear"][key], dtype=float) for key in ("counts", "error"))
+    measured, predicted = linear["measured"]["linear"], linear["predicted"]["linear"]
+    weights = np.square(linear["config"]["dims"])
+    counts, error = (np.array(measured[key], dtype=float) for key in ("counts", "error"))
     looks = [look for look, _ in kinds(["linear memory", "MLP, width varied", "MLP, $d$ varied"], "{}")]
-    law = np.array(predicted["linear"]["counts"])
-    points(axes[0], weights, counts, looks[0], error=error, law=law)
-    for power, style in ((1.0, "--"), (1.5, ":")):
-        rival = counts[0] * (weights / weights[0]) ** power
-        axes[0].plot(weights, rival, style, color=GREY, lw=1, label=f"$N\\propto d^{2 * power:g}$")
+    laws = {"cones in $d$ dimensions": ("cones", "-"), "independent scores": ("counts", "--")}
+    points(axes[0], weights, counts, looks[0], error=error)
+    axes[0].plot(weights, counts[0] * weights / weights[0], ":", color=GREY, lw=1, label=r"$N\propto d^2$")
+    points(axes[1], weights, counts * np.log(counts) / weights, looks[0], error=error * (np.log(counts) + 1) / weights)
+    for name, (key, style) in laws.items():
+        if key not in predicted:
+            # younger than the first record
+            continue
+        law = np.array(predicted[key])
+        axes[0].plot(weights, law, style, color=looks[0].colour, lw=1.2, label=name)
+        axes[1].plot(weights, law * np.log(law) / weights, style, color=looks[0].colour, lw=1.2)
     frame(axes[0], "weights $d^2$", "items $N$ held", log="xy", base=2)
     axes[0].legend()
-    points(axes[1], weights, counts * np.log(counts) / weights, looks[0], error=error * (np.log(counts) + 1) / weights)
-    axes[1].plot(weights, law * np.log(law) / weights, color=looks[0].colour, lw=1.2)
-    shapes = np.array(measured["mlp"]["shapes"])
-    counts, error = (np.array(measured["mlp"][key], dtype=float) for key in ("counts", "error"))
+    held, config = mlp["measured"]["mlp"], mlp["config"]
+    shapes = np.array(held["shapes"])
+    counts, error = (np.array(held[key], dtype=float) for key in ("counts", "error"))
     for look, column, value in ((looks[1], 0, "mlp_dim"), (looks[2], 1, "mlp_width")):
-        along = shapes[:, column] == record["config"][value]
+        along = shapes[:, column] == config[value]
         n, size = counts[along], 2 * shapes[along].prod(1)
         points(axes[1], size, n * np.log(n) / size, look, error=error[along] * (np.log(n) + 1) / size)
     frame(axes[1], "weights", r"$N\log N$ / weights", log="x", base=2, zero=True)
@@ -71,23 +77,10 @@ def recall_figure(record: dict) -> Figure:
     return figure
 
 
-def uniform_figure(record: dict) -> Figure:
-    """Share of equally frequent items that one step recovers, by load, a panel a dimension, on the core's law."""
-    config, measured, predicted = record["config"], record["measured"], record["predicted"]
-    shares = arrays([measured["uniform"], measured["uniform_error"], predicted["uniform"]])
-    figure, axes = new_axes(len(config["uniform_dims"]), sharey=True)
-    for k, (axis, dim) in enumerate(zip(axes, config["uniform_dims"], strict=True)):
-        for name in ("sgd", "polar"):
-            recovered, error, law = (part[name][k] for part in shares)
-            points(axis, config["loads"], recovered, optimizer(name), error=error, law=law)
-        frame(axis, "load $N/d^2$", "share recovered" if axis is axes[0] else "", f"$d = {dim}$", zero=True)
-    axes[0].legend()
-    return figure
-
-
 def times_figure(record: dict) -> Figure:
     """Time of the facts over time of the relations, by subjects: gradient descent with learnt attention, a panel, and
-    at fixed attention gradient descent and polar steps. Lines: predicted."""
+    at fixed attention gradient descent and polar steps. Lines: predicted. Bars are two standard errors, where the
+    record has them."""
     config, measured, predicted = record["config"], record["measured"]["flow"], record["predicted"]["flow"]
     figure, axes = new_axes(2, sharey=True)
     x = config["n_subjects"]
@@ -96,7 +89,9 @@ def times_figure(record: dict) -> Figure:
         for name, label in (("sgd", "gradient descent"), ("polar", "Muon")):
             shown = optimizer(name)._replace(label=None if k else label)
             open_ = {"mfc": "white"} if k else {}
-            points(axes[1], x, measured[name]["ratio"][k], shown, law=predicted[name]["ratio"][k], **open_)
+            error = arrays(measured[name]["ratio_error"])[k] if "ratio_error" in measured[name] else None
+            law = predicted[name]["ratio"][k]
+            points(axes[1], x, measured[name]["ratio"][k], shown, error=error, law=law, **open_)
     frame(axes[0], "subjects $S$", "time of facts / time of relations", "attention learnt", log="xy", base=2)
     frame(axes[1], "subjects $S$", "", "attention fixed", log="xy", base=2)
     for axis in axes:

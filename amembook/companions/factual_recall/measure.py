@@ -6,7 +6,7 @@ from itertools import islice
 import numpy as np
 
 from amembook.companions.factual_recall import flow, network
-from amembook.companions.factual_recall.capacity import cone_capacity, is_stored, largest_stored
+from amembook.companions.factual_recall.capacity import cone_capacity, cones_capacity, is_stored, largest_stored
 from amembook.run.base import MAPS
 from amemlib.equivalents import expected_capacity
 from amemlib.gradients import initial_gradient
@@ -28,6 +28,11 @@ def measure_linear(dim: int, memory_steps: int, linear_lr: float, resolution: fl
 def expect_linear(dim: int) -> dict:
     """The same from the geometry of cones."""
     return {"count": cone_capacity(dim**2)}
+
+
+def expect_cones(dim: int) -> dict:
+    """The same from the cones of the items as they are, in d dimensions."""
+    return {"count": cones_capacity(dim)}
 
 
 def measure_mlp(dim: int, width: int, memory_steps: int, mlp_lr: float, resolution: float, seed: int) -> dict:

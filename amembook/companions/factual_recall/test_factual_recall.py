@@ -48,10 +48,22 @@ def test_the_distance_to_the_cone_is_that_of_the_nearest_point():
     assert capacity.squared_distance(4, n_draws=5, seed=3) == pytest.approx(np.mean(direct), abs=1e-6)
 
 
+def test_the_distance_in_few_dimensions_is_that_of_the_nearest_point():
+    U = np.random.default_rng([0, 3, 0]).standard_normal((5, 3))
+    U /= np.linalg.norm(U, axis=1, keepdims=True)
+    e, direct = np.eye(3)[0], 0.0
+    for own in range(5):
+        cuts = [{"type": "ineq", "fun": lambda y, j=j, own=own: (U[own] - U[j]) @ y} for j in range(5) if j != own]
+        direct += minimize(lambda y: ((y - e) ** 2).sum(), np.zeros(3), constraints=cuts, tol=1e-12).fun
+    assert capacity.cones_distance(5, 3, 1) == pytest.approx(direct / 3, abs=1e-6)
+    # among two items a direction is in one half space and outside of the other
+    assert capacity.cones_distance(2, 8, 400) == pytest.approx(1 / 8**2, rel=0.2)
+
+
 def test_two_rivals_halve_the_line_and_many_cost_twice_the_logarithm():
     # of two items the cone is a half plane: half the draws are outside, at the distance of |N(0, 1)|
     assert capacity.squared_distance(2, n_draws=200_000) == pytest.approx(0.5, abs=0.01)
-    ratios = [capacity.squared_distance(n) / (2 * math.log(n)) for n in (30, 300, 3000)]
+    ratios = [capacity.squared_distance(n, 2000) / (2 * math.log(n)) for n in (30, 300, 3000)]
     assert ratios == sorted(ratios) and 0.3 < ratios[0] < ratios[-1] < 1
     weights = 900
     n = capacity.cone_capacity(weights)
@@ -143,6 +155,7 @@ FLAWS = [
     (("flow", "learnt", "ratio", 0, 2), 8.0, "sequence", "not reproduced"),
     (("flow", "plateau", 0, 1), 2.0, "plateau", "not reproduced"),
     (("uniform", "polar", 1, 1), 0.5, "uniform", "not reproduced"),
+    (("flow", "learnt", "ratio", 0, 2), 8.0, "sequence", "not reproduced", "tables"),
     (("learnt",), [[1.0, 0.0, 0.0]] + [[0.0, 0.0, 0.0]] * 3, "either", "not reproduced"),
 ]
 REFUSED = [("heads", (1, 2)), ("n_subjects", (5,))]
