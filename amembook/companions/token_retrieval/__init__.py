@@ -176,6 +176,8 @@ EXPERIMENT = Experiment(
     added={
         "parts": ("cross",), "product_dim": 256, "product_vocabularies": (64, 256), "product_lengths": (32, 64),
         "find_tokens": (64,), "find_dims": (64,), "find_lengths": (64,), "shared_tokens": (64,), "shared_dims": (64,),
-        "shared_lengths": (64,), "law_draws": 20_000,
+        "shared_lengths": (64,), "law_draws": 20_000, "level_tokens": (64, 64), "level_dims": (64, 64),
+        "level_lengths": (32, 64), "level_low": (40, 80), "level_high": (50, 100), "level_from": 32,
+        "law_log2_draws": 11,
     },
 )  # fmt: skip
