@@ -162,6 +162,12 @@ EXPERIMENT = Experiment(
             parts=("level",), level_tokens=(64, 64), level_dims=(256, 256), level_lengths=(128, 2048),
             level_low=(54, 871), level_high=(70, 1110), level_from=128, seeds=500, first_seed=73_450,
         ),
+        # length and load together: 36 draws left one of three exponents' intervals wider than the band
+        "product": TokenRetrievalConfig(
+            parts=("level",), level_tokens=(64, 64, 256, 256, 512, 512), level_dims=(256,) * 6,
+            level_lengths=(128, 2048) * 3, level_low=(54, 871, 67, 1085, 129, 2080),
+            level_high=(70, 1110, 87, 1382, 165, 2648), level_from=128, seeds=100, first_seed=73_040,
+        ),
         "attention": TokenRetrievalConfig(parts=("attention",), seeds=120, first_seed=73_330),
         # a polar step on one-hot vectors, by draws enough to decide; little of all else
         "gain": TokenRetrievalConfig(
