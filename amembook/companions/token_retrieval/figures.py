@@ -60,20 +60,19 @@ def _along(cases: np.ndarray, base: np.ndarray, axis: int, values=None) -> np.nd
 
 
 def grid_figure(record: dict, grid: dict) -> Figure:
-    """Left: samples that naming needs over L − 1, by V/d, for two lengths and two dimensions. Right: samples of a label
+    """Left: samples that naming needs over L − 1, by V/d and length, in one dimension. Right: samples of a label
     that finding needs against their law, on the line of equality. Bars are two standard errors.
     """
     figure, axes = new_axes(2)
     cases, needed, error = naming(record)
     law = arrays(record["predicted"]["level"]["by_counts"])
-    for k, (look, L) in enumerate(kinds((32, 512), "$L = {}$")):
-        for dim, line in ((256, "-"), (512, "--")):
-            along = np.flatnonzero((cases[:, 2] == L) & (cases[:, 1] == dim))
-            along = along[np.argsort(cases[along, 0])]
-            load, over = cases[along, 0] / dim, 1 / (L - 1)
-            shown = look if dim == 256 else look._replace(label=None)
-            points(axes[0], load, over * needed[along], shown, error=over * error[along], ms=9 - 5 * k)
-            axes[0].plot(load, over * law[along], line, color=look.colour, lw=1.2)
+    for k, (look, L) in enumerate(kinds(sorted({int(L) for L in cases[:, 2]}), "$L = {}$")):
+        along = np.flatnonzero(cases[:, 2] == L)
+        along = along[np.argsort(cases[along, 0] / cases[along, 1])]
+        load, over = cases[along, 0] / cases[along, 1], 1 / (L - 1)
+        points(
+            axes[0], load, over * needed[along], look, error=over * error[along], law=over * law[along], ms=9 - 5 * k
+        )
     ((look, _),) = kinds(["by V, d and L"], "{}")
     measured, law = grid["measured"], np.array(grid["predicted"]["finding"], dtype=float)
     order = np.argsort(law)
