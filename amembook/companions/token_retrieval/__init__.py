@@ -23,9 +23,10 @@ from amembook.run.base import Chance, Config, Count, Counts, Experiment, Grid, N
 from amembook.run.studies import headline
 from amemlib.checks import check_dims
 
-PARTS = ("cross", "grid", "shared", "one-hot")
+PARTS = ("cross", "grid", "shared", "one-hot", "level", "attention")
 """V, d and L one at a time, with one-hot vectors, attention and a polar step; length and load together, and finding;
-naming beside the law of shared lengths; of the first the one-hot vectors."""
+naming beside the law of shared lengths; of the first the one-hot vectors; naming where the
+mean share of tokens is the level; of the first attention."""
 
 
 Varied = Annotated[tuple[int, ...], partial(check_dims, least=2)]
@@ -56,7 +57,15 @@ class TokenRetrievalConfig(Config):
     shared_tokens: Counts = (64, 128, 256, 256, 256, 256, 512)
     shared_dims: Counts = (256, 256, 192, 256, 256, 512, 256)
     shared_lengths: Counts = (64, 64, 64, 32, 512, 64, 64)
+    # those at which the mean share of named tokens is measured, from `low` and `high` samples of a label
+    level_tokens: Counts = (64, 64)
+    level_dims: Counts = (64, 64)
+    level_lengths: Counts = (32, 64)
+    level_low: Counts = (40, 80)
+    level_high: Counts = (50, 100)
+    level_from: Count = 32  # the length from which exponents are taken
     law_draws: Count = 20_000  # of lengths, that the law averages over
+    law_log2_draws: Count = 11  # the same for the law of counts
     parts: Annotated[tuple[str, ...], some_of(*PARTS)] = PARTS[:3]
     seeds: Count = 5
     first_seed: Natural = 0
@@ -64,6 +73,11 @@ class TokenRetrievalConfig(Config):
     def limits(self) -> None:
         if not len(self.shared_tokens) == len(self.shared_dims) == len(self.shared_lengths):
             raise ValueError(f"shared_dims must be as many as shared_tokens, got {list(self.shared_dims)}")
+        ends = (self.level_dims, self.level_lengths, self.level_low, self.level_high)
+        if any(len(self.level_tokens) != len(one) for one in ends):
+            raise ValueError(f"level_dims must be as many as level_tokens, got {list(self.level_dims)}")
+        if any(low >= high for low, high in zip(self.level_low, self.level_high, strict=True)):
+            raise ValueError(f"level_high must be above level_low, got {list(self.level_high)}")
         if not len(self.find_tokens) == len(self.find_dims) == len(self.find_lengths):
             raise ValueError(f"find_dims must be as many as find_tokens and find_lengths, got {list(self.find_dims)}")
 
@@ -102,7 +116,14 @@ def grids(config: TokenRetrievalConfig) -> dict[str, Grid]:
     cross |= {"one-hot": Grid(measure.measure_one_hot, {"size": one_hot_sizes(config)} | seeds)}
     cross |= {"attention": Grid(measure.measure_attention, {"per_label": config.per_label} | seeds)}
     cross |= {"gain": Grid(measure.measure_gain, {"per_label": config.gain_per_label} | seeds)}
-    every = {"cross": cross, "grid": grid, "shared": shared, "one-hot": {"one-hot": cross["one-hot"]}}
+    ends = zip(config.level_low, config.level_high, strict=True)
+    sizes = _named(zip(config.level_tokens, config.level_dims, config.level_lengths, strict=True))
+    sizes = {
+        name: size | {"low": low, "high": high} for (name, size), (low, high) in zip(sizes.items(), ends, strict=True)
+    }
+    level = {"level": Grid(measure.measure_level, {"case": sizes} | seeds)}
+    every = {"cross": cross, "grid": grid, "shared": shared, "level": level}
+    every |= {name: {name: cross[name]} for name in ("one-hot", "attention")}
     return {name: one for part in PARTS if part in config.parts for name, one in every[part].items()}
 
 
@@ -126,6 +147,28 @@ EXPERIMENT = Experiment(
         "shared": TokenRetrievalConfig(parts=("shared",), seeds=48, first_seed=66_500),
         # one-hot vectors at every V and L of the cross
         "one-hot": TokenRetrievalConfig(parts=("one-hot",), seeds=60, first_seed=69_800),
+        # naming where the mean share is the level: sizes on a cross, and length and load together from 128 words on
+        "level": TokenRetrievalConfig(
+            parts=("level",),
+            level_tokens=(256, 256, 256, 256, 256, 256, 256, 256, 256, 64, 128, 512, 64, 64, 512, 512),
+            level_dims=(256, 256, 256, 256, 256, 256, 192, 384, 512, 256, 256, 256, 256, 256, 256, 256),
+            level_lengths=(32, 64, 128, 256, 512, 2048, 64, 64, 64, 64, 64, 64, 128, 2048, 128, 2048),
+            level_low=(16, 33, 67, 135, 271, 1085, 64, 18, 13, 27, 26, 64, 54, 871, 129, 2080),
+            level_high=(22, 43, 87, 173, 346, 1382, 82, 24, 18, 35, 34, 82, 70, 1110, 165, 2648),
+            level_from=128, seeds=36, first_seed=73_000,
+        ),
+        # the same for 64 words, which scatter more
+        "level-64": TokenRetrievalConfig(
+            parts=("level",), level_tokens=(64, 64), level_dims=(256, 256), level_lengths=(128, 2048),
+            level_low=(54, 871), level_high=(70, 1110), level_from=128, seeds=500, first_seed=73_450,
+        ),
+        # length and load together: 36 draws left one of three exponents' intervals wider than the band
+        "product": TokenRetrievalConfig(
+            parts=("level",), level_tokens=(64, 64, 256, 256, 512, 512), level_dims=(256,) * 6,
+            level_lengths=(128, 2048) * 3, level_low=(54, 871, 67, 1085, 129, 2080),
+            level_high=(70, 1110, 87, 1382, 165, 2648), level_from=128, seeds=100, first_seed=73_040,
+        ),
+        "attention": TokenRetrievalConfig(parts=("attention",), seeds=120, first_seed=73_330),
         # a polar step on one-hot vectors, by draws enough to decide; little of all else
         "gain": TokenRetrievalConfig(
             parts=("cross",), lengths=(32, 64), dims=(256, 384), vocabularies=(64, 256), per_label=(8,), seeds=24,
@@ -139,6 +182,8 @@ EXPERIMENT = Experiment(
     added={
         "parts": ("cross",), "product_dim": 256, "product_vocabularies": (64, 256), "product_lengths": (32, 64),
         "find_tokens": (64,), "find_dims": (64,), "find_lengths": (64,), "shared_tokens": (64,), "shared_dims": (64,),
-        "shared_lengths": (64,), "law_draws": 20_000,
+        "shared_lengths": (64,), "law_draws": 20_000, "level_tokens": (64, 64), "level_dims": (64, 64),
+        "level_lengths": (32, 64), "level_low": (40, 80), "level_high": (50, 100), "level_from": 32,
+        "law_log2_draws": 11,
     },
 )  # fmt: skip

@@ -9,9 +9,10 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr
-from scipy.stats import binom
+from scipy.stats import binom, chi2, norm, poisson, qmc
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(61)
+_FEW_NODES, _FEW_WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
 _MOST = 1e12
 
 
@@ -56,6 +57,45 @@ def recall_by_lengths(n_tokens: int, dim: int, length: int, n_samples: float, dr
     own = np.sqrt(u * (load * x / dim + (u + load) * words))[:, None]
     chances = ndtr(((u * a)[:, None] + own * _NODES) / rival) ** (n_tokens - 1)
     return float((chances @ _WEIGHTS).mean() / _WEIGHTS.sum())
+
+
+def recall_by_counts(n_tokens: int, dim: int, length: int, n_samples: float, log2_draws: int = 11) -> float:
+    """`recall_by_lengths` where a rival shares two things more with the word:
+
+    what its own label saw of the word is a Poisson count of mean b = n(L − 1)/V, less b and over n, which gives it a
+    times that, skewed; and the score of the right label, s, leaks into every rival by s²/(|u_v|²d), where the count of
+    variances has its mean. Sums over other words have V − 1 and V − 2 terms. Lengths are quasi-random, 2^`log2_draws`
+    of them.
+    """
+    n, seen = n_samples / n_tokens, (length - 1) / n_samples
+    others, load = (n_tokens - 2) / dim, (n_tokens - 1) / dim
+    quantiles = qmc.Sobol(4, seed=0).random_base2(log2_draws)
+    e, t, u = chi2(dim).ppf(quantiles[:, :3].T) / dim
+    along = np.sqrt(e * t / dim) * norm.ppf(quantiles[:, 3])
+    a, x = e + along, e + 2 * along + t
+    quiet = (x * (1 + others) / dim + seen * (others * a**2 + (1 + others) * load * x))[:, None]
+    own = np.sqrt(u * (load * x / dim + seen * (load * a**2 + (u + load) * load * x)))[:, None]
+    excess, weights = _poisson_nodes(n * (length - 1) / n_tokens)
+    chances = np.zeros(len(a))
+    for node, weight in zip(excess, weights, strict=True):
+        right = (u * a * (1 + node / n))[:, None] + own * _FEW_NODES
+        rest = np.sqrt(quiet + np.square(right) / (dim * u[:, None]))
+        below = sum(w * ndtr((right - a[:, None] * k / n) / rest) for k, w in zip(excess, weights, strict=True))
+        chances += weight * (below ** (n_tokens - 1) @ _FEW_WEIGHTS)
+    return float(chances.mean() / _FEW_WEIGHTS.sum())
+
+
+def _poisson_nodes(mean: float, most: int = 24) -> tuple[np.ndarray, np.ndarray]:
+    """Values of a Poisson number less its mean, and their weights; where they are many, means of runs of neighbours,
+    and beyond a mean of 10⁴ the nodes of a Gaussian."""
+    if mean > 1e4:
+        return math.sqrt(mean) * _FEW_NODES, _FEW_WEIGHTS / _FEW_WEIGHTS.sum()
+    law = poisson(mean)
+    numbers = np.arange(law.ppf(1e-7), law.isf(1e-7) + 1)
+    runs = np.arange(len(numbers)) // -(-len(numbers) // most)
+    weights = law.pmf(numbers)
+    mass = np.bincount(runs, weights)
+    return np.bincount(runs, weights * numbers) / mass - mean, mass / mass.sum()
 
 
 def score_variances(n_tokens: int, dim: int, length: int, per_label: float) -> tuple[float, float]:

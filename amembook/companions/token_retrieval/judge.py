@@ -9,7 +9,7 @@ import numpy as np
 from amembook.companions.token_retrieval import expected
 from amembook.run.base import MAPS, Results, scaled, slope, slope_error, standard_error
 from amembook.run.claims import DIFFERENCE, EXPONENT, NETWORK, SIZES, count_band, equivalence, numbers, order
-from amembook.run.study import by_part, claims_by_part, means
+from amembook.run.study import by_part, claims_by_part, law, means
 from amemlib.scaling import fit_exponent
 
 
@@ -17,7 +17,8 @@ def summarise(config, results: Results) -> tuple[dict, dict]:
     """By case: `samples[map]` and `one_hot["sgd"]`; by samples of a label: `attention[quantity]` and `gain["polar"]`;
     with their errors. predicted: the same where it can be, and `laws[name]`, what each law says of every case.
     """
-    return by_part(config, results, {"cross": _of_cases, "grid": _grid, "shared": _shared, "one-hot": _one_hot})
+    parts = {"cross": _of_cases, "grid": _grid, "shared": _shared, "one-hot": _one_hot}
+    return by_part(config, results, parts | {"level": _level, "attention": _attention})
 
 
 def _of_cases(config, results: Results) -> tuple[dict, dict]:
@@ -28,9 +29,8 @@ def _of_cases(config, results: Results) -> tuple[dict, dict]:
     pairs = list(results.grids["one-hot"].axes["size"].values())
     place = [pairs.index({key: size[key] for key in ("n_tokens", "length")}) for size in sizes]
     one_hot = results.array("one-hot", "count")[place]
-    read = {key: results.array("attention", key) for key in ("hits", "weight")}
     gain = results.array("gain", "gain")
-    every = {"samples": counts, "one_hot": {"sgd": one_hot}, "attention": read, "gain": {"polar": gain}}
+    every = {"samples": counts, "one_hot": {"sgd": one_hot}, "gain": {"polar": gain}}
     for key, draws in every.items():
         measured[key] = {name: values.mean(1) for name, values in draws.items()}
         measured[f"{key}_error"] = {name: standard_error(values) for name, values in draws.items()}
@@ -51,7 +51,6 @@ def _of_cases(config, results: Results) -> tuple[dict, dict]:
         },
         "samples": {"sgd": needed},
         "one_hot": {"sgd": single},
-        "attention": {"weight": [(1 - 1 / config.length) * (n - 1) for n in config.per_label]},
         "noise": noise,
         "gain": {"polar": [expected.polar_gain(r) for r in noise]},
     }
@@ -61,7 +60,35 @@ def _of_cases(config, results: Results) -> tuple[dict, dict]:
     along = [k for k, case in enumerate(measured["cases"]) if case[:2] == [config.n_tokens, config.dim]]
     for part in (measured, predicted):
         part["length_exponent"] = {"sgd": slope(L[along] - 1, np.array(part["samples"]["sgd"])[along])}
-    return measured, predicted
+    read, law = _attention(config, results)
+    return measured | read, predicted | law
+
+
+def _attention(config, results: Results) -> tuple[dict, dict]:
+    """By samples of a label: `attention[quantity]` and its error; predicted: the mark's weight."""
+    read = {key: results.array("attention", key) for key in ("hits", "weight")}
+    measured = {"attention": {name: values.mean(1) for name, values in read.items()}}
+    measured |= {"attention_error": {name: standard_error(values) for name, values in read.items()}}
+    return measured, {"attention": {"weight": [(1 - 1 / config.length) * (n - 1) for n in config.per_label]}}
+
+
+def _level(config, results: Results) -> tuple[dict, dict]:
+    """`level`: by case and draw the N at which the mean share of named tokens is the level, with what the draw adds to
+    it to first order; so its mean over draws is the N of the mean share. predicted: the N of three laws, `independent`,
+    `by_lengths` and `by_counts`, from their shares at the same two numbers of samples."""
+    cases = list(results.grids["level"].axes["case"].values())
+    shares = {end: results.array("level", end) for end in ("low", "high")}
+    needed = [_on_a_chord(config.level, *one) for one in zip(cases, shares["low"], shares["high"], strict=True)]
+    by_lengths = partial(expected.recall_by_lengths, draws=config.law_draws)
+    laws = {"independent": expected.recall_probability, "by_lengths": by_lengths}
+    laws["by_counts"] = partial(expected.recall_by_counts, log2_draws=config.law_log2_draws)
+    solved = {name: [] for name in laws}
+    for case in cases:
+        V, d, L = (case[key] for key in ("n_tokens", "dim", "length"))
+        for name, chance in laws.items():
+            ends = (np.array([chance(V, d, L, V * case[end])]) for end in ("low", "high"))
+            solved[name].append(_on_a_chord(config.level, case, *ends)[0])
+    return {"level": needed, "level_shares": {end: values.mean(1) for end, values in shares.items()}}, {"level": solved}
 
 
 def _one_hot(config, results: Results) -> tuple[dict, dict]:
@@ -72,6 +99,14 @@ def _one_hot(config, results: Results) -> tuple[dict, dict]:
     random = [expected.samples_needed(*case, config.level) for case in cases]
     single = [expected.one_hot_needed(V, L, config.level) for V, _, L in cases]
     return measured, {"laws": {"ours": random}, "one_hot": {"sgd": single}}
+
+
+def _on_a_chord(level: float, case: dict, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """The N at which the mean of the shares is the level, linear in log N between the ends of a case, by draw."""
+    step, width = math.log(case["high"] / case["low"]), high.mean() - low.mean()
+    at = (level - low.mean()) / width
+    moved = (1 - at) * (low - low.mean()) + at * (high - high.mean())
+    return case["n_tokens"] * case["low"] * math.exp(at * step) * (1 - step * moved / width)
 
 
 def _grid(config, results: Results) -> tuple[dict, dict]:
@@ -124,10 +159,15 @@ def judge(config, measured: dict, predicted: dict) -> dict[str, dict]:
     needs fewer samples than the gradient at all sizes; no law is known. product: the exponent of L − 1 is one at every
     load at which all draws arrive, as that of a product is and that of a sum is not. finding: the samples of a label
     that finding needs are the law's in their mean over all sizes, and at no size beyond the band. shared: the samples
-    that naming needs are the law's of shared lengths, in the same words.
+    that naming needs are the law's of shared lengths, in the same words. counts, lengths: the N at which the mean share
+    of named tokens is the level is the law's, with a rival's count as Poisson and with shared lengths alone, in the
+    same words. proportional: at every size it is the count of independent Gaussians times one number, and no rival.
+    exponents: that of L − 1 is one at every V and d
+    with two lengths from `level_from` on, as for a product, not a sum.
     """
     grid = lambda *parts: {"product": _product(*parts), "finding": _finding(*parts)}
     claims = {"cross": _cross, "grid": grid, "shared": _judge_shared, "one-hot": _orthogonal}
+    claims |= {"level": _judge_level, "attention": _judge_attention}
     return claims_by_part(config, measured, predicted, claims)
 
 
@@ -155,15 +195,8 @@ def _finding(config, measured: dict, predicted: dict) -> dict:
 def _judge_shared(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
     at = _labels(zip(config.shared_tokens, config.shared_dims, config.shared_lengths, strict=True))
     laws = {name: np.array(values) for name, values in predicted["shared"].items()}
-    over = measured["shared"] / laws["by_lengths"][:, None]
-    rivals = {"signal and noise independent": laws["independent"] / laws["by_lengths"]}
-    held_to = {"law": 1, "band": SIZES, "at": at, "rivals": rivals, "guard": True}
-    made = numbers("samples over the law at V, d, L =", over.mean(1), standard_error(over), over.shape[1], **held_to)
-    level = over.mean(0)
-    rivals = {name: float(rival.mean()) for name, rival in rivals.items()}
-    held_to = {"law": 1, "band": SIZES, "rivals": rivals}
-    made += numbers("over the law, all sizes", level.mean(), standard_error(level, 0), len(level), **held_to)
-    yield "shared", equivalence(made)
+    rivals = {"signal and noise independent": laws["independent"]}
+    yield "shared", _over(measured["shared"], laws["by_lengths"], rivals, at)
 
 
 def _cross(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
@@ -187,6 +220,18 @@ def _cross(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]
 
     yield from _orthogonal(config, measured, predicted)
 
+    yield from _judge_attention(config, measured, predicted)
+
+    gain, error = measured["gain"]["polar"], measured["gain_error"]["polar"]
+    rivals = {"one in its rest": 1 + 0 * gain, "(8/3π)²": (8 / (3 * np.pi)) ** 2}
+    held_to = {"law": predicted["gain"]["polar"], "band": SIZES, "at": config.gain_per_label, "rivals": rivals}
+    yield "gain", equivalence(numbers("gain at samples of a label =", gain, error, draws, **held_to))
+    fewer, error = 1 / measured["ratio"], measured["ratio_error"] / measured["ratio"] ** 2
+    yield "muon", order(numbers("gradient's over polar's samples at V, d, L =", fewer, error, draws, limit=1, at=at))
+
+
+def _judge_attention(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
+    draws = config.seeds
     some = np.array(config.per_label) > 1
     counts, law = np.array(config.per_label)[some], predicted["attention"]["weight"][some]
     (hits, weight), errors = (
@@ -198,12 +243,54 @@ def _cross(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]
     attention += numbers("share of places found at samples of a label =", hits, errors[0], draws, **held_to)
     yield "attention", equivalence(attention)
 
-    gain, error = measured["gain"]["polar"], measured["gain_error"]["polar"]
-    rivals = {"one in its rest": 1 + 0 * gain, "(8/3π)²": (8 / (3 * np.pi)) ** 2}
-    held_to = {"law": predicted["gain"]["polar"], "band": SIZES, "at": config.gain_per_label, "rivals": rivals}
-    yield "gain", equivalence(numbers("gain at samples of a label =", gain, error, draws, **held_to))
-    fewer, error = 1 / measured["ratio"], measured["ratio_error"] / measured["ratio"] ** 2
-    yield "muon", order(numbers("gradient's over polar's samples at V, d, L =", fewer, error, draws, limit=1, at=at))
+
+def _judge_level(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:
+    names = ("tokens", "dims", "lengths")
+    cases = np.transpose([getattr(config, f"level_{name}") for name in names]).astype(float)
+    at, needed = _labels(cases), measured["level"]
+    laws = {name: np.array(values) for name, values in predicted["level"].items()}
+    for claim, own, other in (("counts", "by_counts", "independent"), ("lengths", "by_lengths", "independent")):
+        yield claim, _over(needed, laws[own], {"signal and noise independent": laws[other]}, at)
+
+    (V, d, L), means = cases.T, needed.mean(1)
+    rivals = {
+        "orthogonal vectors": [expected.one_hot_needed(int(v), int(n), config.level) for v, n in zip(V, L, strict=True)]
+    }
+    leading = 2 * np.log(V) * (L - 1)
+    rivals |= {"L (1 + V/d), one factor": leading * (1 + V / d), "L + (V/d)², a sum": L + (V / d) ** 2, "L d": L * d}
+    rivals |= {"without crosstalk": leading * (1 + V / d) * (1 + 2 * V / d), "any sum": sum_of_functions(means, cases)}
+    rivals = {name: scaled(np.abs(law), means) for name, law in rivals.items()}
+    held_to = {"law": scaled(laws["independent"], means), "band": count_band(np.minimum(V, d)), "at": at}
+    held_to |= {"rivals": rivals}
+    error = standard_error(needed)
+    yield "proportional", equivalence(numbers("samples at V, d, L =", means, error, config.seeds, **held_to))
+
+    pairs = {}
+    for k in (k for k in np.lexsort((L, V, d)) if L[k] >= config.level_from):
+        pairs.setdefault((V[k], d[k]), []).append(k)
+    pairs = {size: (own[0], own[-1]) for size, own in pairs.items() if len(own) > 1}
+    exponents = {}
+    for (v, dim), (short, long) in pairs.items():
+        span = math.log((L[long] - 1) / (L[short] - 1))
+        moved = needed[long] / means[long] - needed[short] / means[short]
+        exponents[f"{v:.0f}, {dim:.0f}"] = (math.log(means[long] / means[short]) + moved) / span
+    summed = [slope(L[list(own)] - 1, rivals["any sum"][list(own)]) for own in pairs.values()]
+    held_to = {"limit": 1, "band": EXPONENT, "scale": DIFFERENCE}
+    held_to |= {"rivals": {"of the best sum": np.array(summed), "√L": 0.5, "L^(3/4)": 0.75, "L^(5/4)": 1.25}}
+    yield "exponents", law("exponent of L − 1 at V, d =", exponents, **held_to)
+
+
+def _over(needed: np.ndarray, law: np.ndarray, rivals: dict, at: list[str]) -> dict:
+    """A law of the samples held to 3 % in its mean over sizes, and at every size as a guard."""
+    over = needed / law[:, None]
+    rivals = {name: values / law for name, values in rivals.items()}
+    held_to = {"law": 1, "band": SIZES, "at": at, "rivals": rivals, "guard": True}
+    made = numbers("samples over the law at V, d, L =", over.mean(1), standard_error(over), over.shape[1], **held_to)
+    level = over.mean(0)
+    rivals = {name: float(rival.mean()) for name, rival in rivals.items()}
+    held_to = {"law": 1, "band": SIZES, "rivals": rivals}
+    made += numbers("over the law, all sizes", level.mean(), standard_error(level, 0), len(level), **held_to)
+    return equivalence(made)
 
 
 def _orthogonal(config, measured: dict, predicted: dict) -> Iterator[tuple[str, dict]]:

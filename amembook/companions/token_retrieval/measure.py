@@ -36,6 +36,16 @@ def measure_product(n_tokens: int, dim: int, length: int, level: float, seed: in
     return {"count": n_tokens * _threshold(share, level)}
 
 
+def measure_level(n_tokens: int, dim: int, length: int, low: int, high: int, seed: int) -> dict:
+    """The share of tokens that one gradient step names from `low` and from `high` samples of a label."""
+    vectors = samples.sample_vectors(n_tokens, dim, seed)
+    shares = {}
+    for name, per_label in (("low", low), ("high", high)):
+        counts = samples.sample_counts(n_tokens, length, per_label, seed)
+        shares[name] = samples.recall_share(samples.value_gradient(vectors, counts), vectors)
+    return shares
+
+
 def measure_finding(n_tokens: int, dim: int, length: int, level: float, seed: int) -> dict:
     """The samples of a label at which attention's first step finds the marked place in the share `level` of fresh
     sequences, and 128 where more are too few."""

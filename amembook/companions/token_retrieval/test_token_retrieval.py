@@ -9,7 +9,7 @@ from scipy.integrate import quad
 
 from amembook.companions import token_retrieval
 from amembook.companions.token_retrieval import expected, measure, samples
-from amembook.companions.token_retrieval.judge import sum_of_functions
+from amembook.companions.token_retrieval.judge import _on_a_chord, sum_of_functions
 from amemlib import polar
 
 
@@ -79,6 +79,34 @@ def test_signal_and_noise_share_the_lengths_of_vectors():
     # in many dimensions all vectors have one length
     enough = expected.samples_needed(64, 10**6, L, 0.9)
     assert expected.recall_by_lengths(64, 10**6, L, enough) == pytest.approx(0.9, abs=0.01)
+
+
+def test_a_rivals_count_and_the_words_own_score_are_shared():
+    V, d, L, n = 64, 256, 64, 32
+    shares = []
+    for seed in range(200):
+        vectors = samples.sample_vectors(V, d, seed)
+        shares.append(
+            samples.recall_share(samples.value_gradient(vectors, samples.sample_counts(V, L, n, seed)), vectors)
+        )
+    law = expected.recall_by_counts(V, d, L, n * V)
+    assert np.mean(shares) == pytest.approx(law, abs=3 * np.std(shares) / 200**0.5)
+    # a count of large mean is Gaussian, and in many dimensions it is all that is left
+    assert expected.recall_by_counts(64, 10**6, 10**4, 10**6) == pytest.approx(
+        expected.recall_by_lengths(64, 10**6, 10**4, 10**6), abs=0.02
+    )
+
+
+def test_draws_move_the_sample_size_as_their_shares_do():
+    case, low, high = {"n_tokens": 10, "low": 20, "high": 40}, np.array([0.6, 0.8, 0.85]), np.array([0.95, 0.9, 1.0])
+    draws = _on_a_chord(0.9, case, low, high)
+    h = 1e-6
+    for k in range(3):
+        moved = low + h * (np.arange(3) == k)
+        change = _on_a_chord(0.9, case, moved, high).mean() / draws.mean() - 1
+        at = math.log(draws.mean() / 200) / math.log(2)
+        slope = -(1 - at) * math.log(2) / (high.mean() - low.mean()) / 3
+        assert change / h == pytest.approx(slope, rel=1e-3)
 
 
 def test_the_sample_size_grows_as_the_length_and_ends_at_the_capacity():
@@ -154,6 +182,11 @@ def test_a_sum_is_not_told_from_a_product_where_length_and_load_never_vary_toget
 FLAWS = [
     (("product_interval", 1), [0.8, 0.9], "product", "not reproduced", "grid"),
     (("shared", 5), [9000.0, 9100.0] * 24, "shared", "not reproduced", "shared"),
+    (("level", 8), [9000.0, 9100.0] * 18, "lengths", "not reproduced", "level"),
+    (("level", 8), [9000.0, 9100.0] * 18, "counts", "not reproduced", "level"),
+    (("level", 1), [9000.0, 9100.0] * 250, "counts", "not reproduced", "level-64"),
+    (("level", 3), [99_000.0, 99_900.0] * 50, "exponents", "not reproduced", "product"),
+    (("attention", "weight", 3), 4.0, "attention", "not reproduced", "attention"),
     (("finding", 3), 99.0, "finding", "not reproduced", "grid"),
     (("finding_level",), 1.6, "finding", "not reproduced", "grid"),
     (
