@@ -110,7 +110,6 @@ DRAWN = {
     sharp.constants_figure: ("one-step", "confirm", dict.fromkeys(ALPHAS, 1.0), LAWS),
     signal.signal_by_rank_figure: ("signal", "", lambda record: [*(2**k for k in range(14)), 16_385]),
     signal.slope_and_curvature_figure: ("signal", ""),
-    spectral_emergence.worlds_figure: ("spectral-emergence", "confirm"),
     spectral_emergence.powers_figure: ("spectral-emergence", "confirm"),
     spectral_emergence.rivals_figure: ("spectral-emergence", "confirm"),
     spectral_maps.maps_capacity_figure: ("spectral-maps", "confirm-alpha-1.5", ("polar", "best", "muon5", "sgd")),

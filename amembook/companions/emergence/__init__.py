@@ -140,8 +140,10 @@ EXPERIMENT = Experiment(
         "starts": EmergenceConfig(
             parts=("flow", "first", "floor"), ratios=(8,), step=0.5, seeds=5, first_seed=68_000
         ),
-        # narrow students by themselves, asked and not made yet
+        # narrow students by themselves
         "width": EmergenceConfig(parts=("floor",), seeds=40, first_seed=69_300),
+        # batches of 2048 beside the flow from the same starts, by the scatter that the two do not share
+        "online": EmergenceConfig(parts=("sgd",), batch=2048, seeds=40, first_seed=75_000),
         # polar steps from a start so small that its length does not count, with the errors of the times
         "muon": EmergenceConfig(parts=("muon",), init=0.001, muon_dims=(64, 128), seeds=12, first_seed=51_200),
     },

@@ -9,21 +9,24 @@ from amembook.figures.style import GREY, frame, kinds, name_lines, new_axes, opt
 from amembook.run.base import arrays
 
 
-def emergence_figure(record: dict) -> Figure:
-    """Left: when each direction is learnt. Right: the loss. By β, on the decoupled law. Bars: two standard errors."""
-    config, measured, predicted = (record[part] for part in ("config", "measured", "predicted"))
+def emergence_figure(record: dict, alone: dict) -> Figure:
+    """Left: when each direction is learnt. Right: the loss. Bars: two standard errors. Lines: one neuron and one
+    direction, in the loss as jumps of a_p²/2.
+
+    alone: times of one neuron and one direction by β, (starts, P).
+    """
+    config, measured = record["config"], record["measured"]
     figure, axes = new_axes(2)
     ranks = np.arange(1, config["n_teachers"] + 1)
     for look, beta in series(config["exponents"], r"$\beta = {}$"):
         case, a = f"{beta} {WIDE}", expected.amplitudes(beta, len(ranks))
-        of_times = measured["times"], measured["times_error"], predicted["times"]
-        times, error, law = (arrays(one[case]) / a for one in of_times)
-        points(axes[0], ranks, times, look, error=error, law=law, ms=4)
-        losses, law = (part["curves"]["loss"][case] for part in (measured, predicted))
-        shown = np.array(law) > 0
-        time = np.array(measured["curves"]["time"][case])
-        axes[1].plot(time[shown], np.array(losses)[shown], look.marker, color=look.colour, ms=4)
-        axes[1].plot(time[shown], np.array(law)[shown], "-", color=look.colour, lw=1.2)
+        times, error = (arrays(measured[name][case]) / a for name in ("times", "times_error"))
+        points(axes[0], ranks, times, look, error=error, law=np.mean(alone[beta], 0), ms=4)
+        time, losses = (np.array(measured["curves"][name][case]) for name in ("time", "loss"))
+        fine = np.geomspace(time[0], time[-1], 1000)
+        law = ((fine[:, None, None] < alone[beta]) * a**2 / 2).sum(-1).mean(-1)
+        axes[1].plot(time, losses, look.marker, color=look.colour, ms=4)
+        axes[1].plot(fine[law > 0], law[law > 0], "-", color=look.colour, lw=1.2)
     frame(axes[0], "direction $p$", "learnt at time $T_p$", log="xy")
     frame(axes[1], "time $t$", "loss", log="xy")
     name_lines(axes[0])

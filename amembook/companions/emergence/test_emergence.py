@@ -161,5 +161,6 @@ FLAWS = [
     (("loss", "1.0 8"), -1.2, "loss", "not reproduced", "starts"),
     (("first_ratio", "6", 2), 1.2, "dimension", "not reproduced", "starts"),
     (("floor", 0), 0.1, "floor", "not reproduced", "starts"),
+    (("floor", 0), 0.1, "floor", "not reproduced", "width"),
 ]
 REFUSED = [("dim", 2), ("ratios", (4,))]

@@ -329,6 +329,8 @@ EXPERIMENT = Experiment(
         "small": HierarchyConfig(parts=("fresh",), fresh_dims=(8,), seeds=400, first_seed=70_000),
         "layers": HierarchyConfig(parts=("layers",), seeds=300, first_seed=70_000),
         "pairs": HierarchyConfig(parts=("pairs",), seeds=240, first_seed=70_000),
+        # the same where 240 draws did not decide; at 54 dimensions they did, and most of their time went there
+        "pairs-many": HierarchyConfig(parts=("pairs",), memory_dims=(16, 24, 36), seeds=800, first_seed=75_200),
         "span": HierarchyConfig(parts=("span",), seeds=60, first_seed=70_000),
     },
     grids=grids,

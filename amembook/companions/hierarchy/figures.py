@@ -10,25 +10,38 @@ from amembook.run.base import arrays
 
 
 def samples_figure(record: dict) -> Figure:
-    """Samples until the target is learnt, by dimension: two layers on their law, joint passes, and a kernel on that of
-    its harmonics, with the number of even polynomials of degree 4 dotted."""
+    """Samples until the kernel's level of error, by dimension: two layers on their law, joint passes, and a kernel on
+    that of its harmonics, with the number of even polynomials of degree 4 dotted. Bars: where the mean curve is there
+    with two standard errors more or less.
+    """
     config, measured = record["config"], record["measured"]
     figure, (axis,) = new_axes()
+    level = config["kernel_level"]
     names = {"layerwise": "layer by layer", "joint": "then jointly", "kernel": "kernel"}
     for look, name in kinds(names, "{}"):
         dims = config["kernel_dims" if name == "kernel" else "dims"]
         size = np.array([even_count(d) if name == "kernel" else quadratic_count(d) for d in dims], dtype=float)
-        ratio, error = (np.array(measured[part][name], dtype=float) for part in ("ratio", "ratio_error"))
-        law = {"layerwise": record["predicted"]["ratio"]["layerwise"] * size}.get(name)
+        ratios = config["kernel_ratios" if name == "kernel" else "ratios"]
+        curve, error = (arrays(measured[part][name]) for part in ("curve", "curve_error"))
+        low, ratio, high = (
+            np.array([_first_below(ratios, row, level) for row in curve + way * error]) for way in (-2, 0, 2)
+        )
+        law = {"layerwise": expected.layerwise_ratio(level) * size}.get(name)
         if name == "kernel":
-            law = size * [expected.kernel_ratio(config["kernel_level"], d) for d in dims]
+            law = size * [expected.kernel_ratio(level, d) for d in dims]
             axis.plot(dims, size, ":", color=look.colour, lw=1.2)
-        points(axis, dims, ratio * size, look._replace(label=names[name]), error=error * size, law=law)
+        ends = np.stack([low * size, high * size], 1)
+        points(axis, dims, ratio * size, look._replace(label=names[name]), interval=ends, law=law)
     frame(axis, "dimension $d$", "samples", log="xy")
     axis.set_xticks(at := [6, 8, 12, 16, 24, 32], map(str, at))
     axis.minorticks_off()
     name_lines(axis)
     return figure
+
+
+def _first_below(ratios, values, level: float) -> float:
+    """Where a falling curve, linear in the logarithm of the ratio, reaches the level."""
+    return float(np.exp(np.interp(-level, -np.asarray(values), np.log(ratios))))
 
 
 def errors_figure(record: dict, fresh: dict, dims: tuple[int, ...] = (8, 16, 32)) -> Figure:

@@ -52,6 +52,8 @@ EXPERIMENT = Experiment(
     profiles={
         "smoke": MeanFieldConfig(dims=(6, 8), widths=(8, 16), marks=(0.1, 0.3), polar_marks=(0.1,), seeds=2),
         "cpu": MeanFieldConfig(),
+        # until one half alone, which takes a small part of the time, for Muon beside the flow
+        "half": MeanFieldConfig(marks=(0.5,), polar_marks=(0.5,), seeds=120, first_seed=75_040),
     },
     grids=grids,
     summarise=summarise,

@@ -25,19 +25,21 @@ def gap_figure(record: dict) -> Figure:
     return figure
 
 
-def neurons_figure(record: dict) -> Figure:
+def neurons_figure(record: dict, other: dict) -> Figure:
     """Left: mean square distance of neurons from their paths at the end of gradient flow, against m. Right: m times
-    the gap of the networks when half is captured, of gradient flow (lines) and of Muon. Bars: two standard errors.
+    the gap of the networks when half is captured, of gradient flow (lines) and of Muon, in the record `other`. Bars:
+    two standard errors.
     """
     figure, axes = new_axes(2)
     config, measured = record["config"], record["measured"]
     widths = np.array(config["widths"], dtype=float)
-    half = list(config["marks"]).index(config["polar_marks"][-1]) + 1
+    half = list(other["config"]["marks"]).index(other["config"]["polar_marks"][-1]) + 1
     for k, (look, _) in enumerate(series(config["dims"], "$d = {}$")):
         distance, error = (np.array(measured[key]["flow"][k])[:, -1] / widths for key in ("distance", "distance_error"))
         points(axes[0], widths, distance, look, error=error)
-        gap, error = (np.array(measured[key]["polar"][k])[:, -1] for key in ("gap", "gap_error"))
-        points(axes[1], widths, gap, look, error=error, law=np.array(measured["gap"]["flow"][k])[:, half])
+        gap, error = (np.array(other["measured"][key]["polar"][k])[:, -1] for key in ("gap", "gap_error"))
+        law = np.array(other["measured"]["gap"]["flow"][k])[:, half]
+        points(axes[1], other["config"]["widths"], gap, look, error=error, law=law)
     reference_line(axes[0], widths, -1, (widths[0], np.array(measured["distance"]["flow"])[0, 0, -1] / widths[0]))
     frame(axes[0], "neurons $m$", "mean square distance", "neurons, at the end", log="xy", base=2)
     frame(axes[1], "neurons $m$", "$m$ times the gap", "networks, half captured", log="x", base=2, zero=True)

@@ -160,8 +160,7 @@ EXPERIMENT = Experiment(
         # draws that decide the turn, and each direction by itself
         "turn": SpectralConfig(parts=("flow",), powers=(TURN,), other_powers=(TURN,), seeds=8, first_seed=65_600),
         "alone": SpectralConfig(parts=("alone",), law_draws=200, seeds=4, first_seed=65_720),
-        # the other rows, each by itself, with laws of more starts: 48 of them scatter by up to a band. rivals-many and
-        # company are asked and not made yet
+        # the other rows, each by itself, with laws of more starts: 48 of them scatter by up to a band
         "times": SpectralConfig(parts=("flow",), law_draws=200, seeds=20, first_seed=69_600),
         "search": SpectralConfig(parts=("search",), law_draws=800, search_draws=160, first_seed=69_600),
         "rivals": SpectralConfig(parts=("norm", "few"), law_draws=400, seeds=24, first_seed=69_600),

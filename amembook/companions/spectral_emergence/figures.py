@@ -1,14 +1,12 @@
-"""Pictures of the study: both worlds side by side, times by the power of singular values, normalised steps, batches."""
+"""Pictures of the study: a crowded memory by rank, times by the power of singular values, normalised steps, batches."""
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from amembook.companions.spectral_emergence.judge import TURN
 from amembook.figures.style import (
     GREY,
     MAPS,
     frame,
-    key,
     kinds,
     name_lines,
     new_axes,
@@ -19,33 +17,19 @@ from amembook.figures.style import (
 )
 
 
-def worlds_figure(record: dict) -> Figure:
-    """Left: items that a memory of N ≫ d recovers, by steps of SGD and Muon, on the library's predictions. Right:
-    directions learnt by the flow, at γ = 1/3 and by polar steps, time in units of the first direction's."""
-    config, measured, predicted = (record[part] for part in ("config", "measured", "predicted"))
-    figure, axes = new_axes(2)
-    steps = np.arange(1, config["crowd_steps"] + 1)
-    for name in ("polar", "sgd"):
-        numbers = measured["crowd"][name]
-        error = np.array(numbers["error"], dtype=float)
-        points(axes[0], steps, numbers["items"], optimizer(name), error=error, law=predicted["crowd"][name], ms=3.5)
-    frame(axes[0], "steps", "items recovered", "memory", log="xy")
-    name_lines(axes[0], places={MAPS["polar"].label: (3, (-4, 10)), MAPS["sgd"].label: (4, (8, -8))})
-    ranks = np.arange(config["n_teachers"] + 1)
-    for look, power in zip(("sgd", None, "polar"), (1.0, TURN, 0.0), strict=True):
-        times, law = (_times(part, config, power) for part in (measured, predicted))
-        if look is None:
-            ((shade, _),) = kinds([power], "")
-            shade = shade._replace(marker="s", label=r"$\gamma=\frac{1}{3}$, learnt at once")
-        else:
-            name = {"sgd": r"flow, $\gamma=1$", "polar": r"polar, $\gamma=0$"}[look]
-            shade = optimizer(look, name)
-        order = np.sort(times / times[0])
-        axes[1].plot(order, ranks[1:], shade.marker, color=shade.colour, ms=4.5, label=shade.label)
-        line = np.sort(law / law[0])
-        axes[1].step(np.concatenate([[line[0]], line]), ranks, where="post", color=shade.colour, lw=1.2)
-    frame(axes[1], "time, first direction's $T_1=1$", "directions learnt", "features", log="x")
-    key(axes[1], below=3)
+def crowd_figure(shares: dict, steps, edges) -> Figure:
+    """Left: the share of the items of a crowded memory that Muon recalls after so many steps, by rank; right: SGD.
+
+    shares: optimizer ↦ (steps, bins); edges: the ranks at which bins begin, and the end.
+    """
+    figure, axes = new_axes(2, sharey=True)
+    middles = np.sqrt(np.array(edges[1:]) * np.array(edges[:-1]))
+    for axis, name in zip(axes, ("polar", "sgd"), strict=True):
+        for (look, _), row in zip(series(steps, "{}"), shares[name], strict=True):
+            axis.plot(middles, row, look.marker + "-", color=look.colour, ms=5, lw=1.2, label=look.label)
+        frame(axis, "rank of a fact", title=MAPS[name].label, log="x")
+    axes[0].set_ylabel("share recalled")
+    axes[1].legend(title="steps")
     return figure
 
 

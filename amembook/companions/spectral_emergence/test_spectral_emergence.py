@@ -111,12 +111,15 @@ FLAWS = [
     (("flow", "exponent", "0.000 4 1.0"), -0.3, "times", "not reproduced"),
     (("alone", "1.000", "alone"), [1.2] * 4, "alone", "not reproduced", "alone"),
     (("alone", "1.000", "late"), [-0.1] * 4, "late", "not reproduced", "alone"),
+    (("alone", "1.000", "alone"), [1.2] * 9, "alone", "not reproduced", "company"),
+    (("alone", "0.667", "late"), [-0.1] * 9, "late", "not reproduced", "company"),
     (("flow", "times", "0.333 4 1.5", 3), 3.0, "times", "not reproduced"),
     (("flow", "times", "0.333 4 1.5", 3), 1.2, "turn", "not reproduced"),
     (("search", "exponent", "0.000"), 0.4, "search", "not reproduced"),
     (("norm", "times", 4), 0.3, "norm", "not reproduced"),
     (("few", "missed"), 0.1, "neuron", "not reproduced"),
     (("few", "polar_missed"), 0.1, "neuron", "not reproduced"),
+    (("few", "missed"), 0.2, "neuron", "not reproduced", "rivals-many"),
     (("batch", "exponent"), lambda cases: dict.fromkeys(cases, 3.0), "batch", "not reproduced"),
 ]
 REFUSED = [("dim", 2), ("powers", (0.0, 1.0)), ("other_powers", (TURN, 1.0))]
