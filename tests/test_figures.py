@@ -25,6 +25,7 @@ from amembook.paper.one_step import figures as one_step
 from amembook.paper.optimality import figures as optimality
 from amembook.paper.precision import figures as precision
 from amembook.paper.recall import figures as recall
+from amembook.paper.safe_list import figures as safe_list
 from amembook.paper.sharp import figures as sharp
 from amembook.paper.signal import figures as signal
 from amembook.paper.spectral_maps import figures as spectral_maps
@@ -77,7 +78,7 @@ DRAWN = {
     critical_batch.half_batch_figure: ("critical-batch", "confirm"),
     deflation.thresholded_counts_figure: ("deflation", "confirm-alpha-1.5", RULES, RULES),
     deflation.sgd_steps_figure: ("deflation", "confirm-alpha-1.5", -1),
-    deflation.stairs_figure: ("deflation", "confirm-alpha-1.5", 128),
+    safe_list.lists_figure: ("safe-list", "confirm", 128, {"sgd plan": [10.0, 40.0]}),
     deflation.far_growth_figure: ("deflation", "confirm-alpha-1.5", GROWTH, (1, 3)),
     gradient_limit.ladder_figure: ("gradient-limit", "confirm", 1.5, 0.7),
     gradient_limit.ranks_figure: ("gradient-limit", "confirm", 1.5),

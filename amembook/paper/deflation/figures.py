@@ -96,30 +96,6 @@ def delay_figure(exponents: dict, lag: int, measured: dict) -> Figure:
     return figure
 
 
-def stairs_figure(record: dict, dim: int) -> Figure:
-    """Counts of Muon and SGD after every step at one d of a record of `deflation`, on their predicted lines.
-
-    Both with thresholds at what is recovered: the rules `polar` and `sgd_half`.
-    """
-    figure, (axis,) = new_axes()
-    k = record["config"]["dims"].index(dim)
-    for rule, name, label in (("polar", "polar", "Muon"), ("sgd_half", "sgd", "SGD")):
-        counts = np.array(record["measured"]["seed_counts"][rule][k]).T
-        steps = np.arange(1, len(counts) + 1)
-        points(axis, steps, counts, optimizer(name, label), law=record["predicted"]["counts"][rule][k])
-        # a log axis hides that Muon's last step loses
-        for step, count in zip(steps, counts.mean(1), strict=True):
-            side = {"va": "bottom", "xytext": (0, 5)} if name == "polar" else {"va": "top", "xytext": (0, -6)}
-            axis.annotate(
-                f"{count:.0f}", (step, count), textcoords="offset points", ha="center", fontsize=9, color=GREY, **side
-            )
-    frame(axis, "steps", "recalled facts", rf"$d = {dim}$, $\alpha = {record['config']['alpha']:g}$", log="y")
-    axis.set_ylim(5, 3000)
-    name_lines(axis, places={"Muon": (1, (0, 24)), "SGD": (1, (20, -4))})
-    key(axis, {"formula": "-"}, loc="lower right")
-    return figure
-
-
 def far_growth_figure(record: dict, far: list[dict], steps: tuple[int, ...]) -> Figure:
     """Local exponents of Muon's counts against d after some steps, and those of the law where nobody can draw.
 
