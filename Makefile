@@ -150,8 +150,9 @@ dist:  ## build what a release publishes, in _build/dist
 	$(RELEASE)/bin/python -m build --outdir _build/dist .
 	$(RELEASE)/bin/python -m twine check --strict _build/dist/*
 
-lint: $(SETUP)  ## ruff
+lint: $(SETUP)  ## ruff: faults and format
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 
 clean:  ## remove what was built, keep .venv
 	rm -rf _build

@@ -147,8 +147,6 @@ def test_the_least_schedule_is_the_cheapest_that_reaches():
     assert "least" in table and "jordan × " in table
 
 
-
-
 def trained(kind=None, named=False, shapes=((24, 16), (16, 40))):
     kind = kind or am.Muon
     params = [torch.nn.Parameter(noise(*shape)) for shape in shapes]

@@ -1,6 +1,5 @@
 """A sceptic's test of every word that a law has earned: move the law by twice what its power says; the word goes."""
 
-
 import pytest
 
 from amembook.run import records, studies
