@@ -146,6 +146,8 @@ FLAWS = [
     (("step", "polar", 4), 0.1, "step", "not reproduced"),
     (("step", "polar", 16), 0.07, "step", "not reproduced"),
     (("step", "polar", 4), 0.1, "rest", "not reproduced"),
+    (("step", "polar", 1), 0.2, "step", "not reproduced", "few"),
+    (("step", "polar", 3), 0.1, "rest", "not reproduced", "few"),
 ]
 REFUSED = [("reward_lr", (1.0,))]
 

@@ -92,6 +92,7 @@ FLAWS = [
     (("flat_interval", "full batch, truncated"), [-2.0, 2.0], "truncated", "undecided"),
     (("escape", 4), 60.0, "squared", "not reproduced"),
     (("flat_interval", "full batch, truncated"), [0.3, 0.4], "truncated", "not reproduced", "patient"),
+    (("ratios", "one pass, truncated", 2), 20.0, "one-pass", "not reproduced", "one-pass"),
 ]
 REFUSED = [("neurons", (1, 321))]
 
