@@ -133,6 +133,7 @@ FLAWS = [
     (("curve", "layerwise", 3, 3), 0.6, "layers", "not reproduced"),
     (("ratio", "span", 3), 12.0, "span", "not reproduced"),
     (("items", "pairs_polar", 3), 100.0, "pairs", "not reproduced"),
+    (("items", "pairs_polar", 2), 50.0, "pairs", "not reproduced", "pairs-many"),
     (("transfer_features", 1), 0.9, "transfer", "not reproduced"),
     (("ratio", "joint", 3), 9.0, "joint", "not reproduced"),
     (("harmonics", 2), [1.1, 1.1, 1.1, 1.12] * 18, "harmonics", "not reproduced", "harmonics"),
