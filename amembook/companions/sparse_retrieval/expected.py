@@ -14,7 +14,7 @@ _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(61)
 _MOST = 1e12
 
 
-def memory_risk(n_positions: int, code_dim: int) -> float:
+def memory_risk(n_positions: float, code_dim: int) -> float:
     """1 − 1/(1 + s), s = (N − 1)/m: what a state Σ_j x_j ω_jᵀ, read at the best scale, leaves."""
     s = (n_positions - 1) / code_dim
     return s / (1 + s)

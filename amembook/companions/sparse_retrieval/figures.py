@@ -3,6 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
+from amembook.companions.sparse_retrieval.expected import memory_risk
 from amembook.figures.style import GREY, frame, key, kinds, name_lines, new_axes, optimizer, points
 from amembook.run.base import arrays
 
@@ -60,12 +61,17 @@ def networks_figure(record: dict) -> Figure:
 
 
 def floors_figure(record: dict) -> Figure:
-    """Left: risk of a linear state on its law, and of softmax, by N. Right: risk by heads on the floor 1 − H/q."""
+    """Left: risk of a linear state on its law, and of softmax, by N; dashed, 1 − m/N, the state's best linear query.
+    Right: risk by heads on the floor 1 − H/q."""
     config, measured, predicted = record["config"], record["measured"], record["predicted"]
     figure, axes = new_axes(2, sharey=True)
     state, soft = (look for look, _ in kinds(["linear state", "softmax"], "{}"))
-    points(axes[0], config["memory_positions"], measured["memory"]["linear"], state, law=predicted["memory"])
+    points(axes[0], config["memory_positions"], measured["memory"]["linear"], state)
     points(axes[0], config["memory_positions"], measured["memory"]["softmax"], soft)
+    sizes = np.geomspace(config["memory_positions"][0], config["memory_positions"][-1], 200)
+    law = [memory_risk(n_positions, config["memory_dim"]) for n_positions in sizes]
+    axes[0].plot(sizes, law, color=state.colour)
+    axes[0].plot(sizes, np.maximum(0, 1 - config["memory_dim"] / sizes), "--", color=GREY, lw=1.2)
     frame(axes[0], "positions $N$", "risk", f"$m = {config['memory_dim']}$", log="x", base=2)
     name_lines(axes[0])
     pairs = np.array(measured["pairs"])

@@ -40,7 +40,7 @@ def slowdown_figure(record: dict) -> Figure:
         points(axes[0], config[name], measured["quadratic"][name], look._replace(label=labels[name]), ls="-", lw=0.8)
     through = (config["copies"][1], 1.6 * measured["quadratic"]["copies"][1])
     reference_line(axes[0], config["copies"], 1, through, "slope 1")
-    frame(axes[0], "number", "steps over those of the gradient", "quadratics", log="xy")
+    frame(axes[0], "parameters, or copies", "steps over those of the gradient", "quadratics", log="xy")
     ((look, _),) = kinds([r"$\mathrm{tr}\,H/h$"], "{}")
     dims = np.array(config["rank_dims"], dtype=float)
     points(axes[1], dims, measured["rank"], look, error=np.array(measured["rank_error"]), law=predicted["rank"])
