@@ -1,10 +1,9 @@
-"""Pictures of the study: a crowded memory by rank, times by the power of singular values, normalised steps, batches."""
+"""Pictures of the study: a crowded memory by rank, times by the power of singular values, normalised steps."""
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from amembook.figures.style import (
-    GREY,
     MAPS,
     frame,
     kinds,
@@ -12,7 +11,6 @@ from amembook.figures.style import (
     new_axes,
     optimizer,
     points,
-    reference_line,
     series,
 )
 
@@ -60,30 +58,18 @@ def powers_figure(record: dict) -> Figure:
 
 
 def rivals_figure(record: dict) -> Figure:
-    """Left: T_p of steps along G/‖G‖ and of polar steps, on their laws. Right: the exponent of T_p in p of polar steps
-    on batches, by samples a dimension. Bars are two standard errors."""
+    """T_p of steps along G/‖G‖ and of polar steps, on their laws. Bars are two standard errors."""
     config, measured, predicted = (record[part] for part in ("config", "measured", "predicted"))
-    figure, axes = new_axes(2)
+    figure, (axis,) = new_axes()
     ranks = np.arange(1, config["n_teachers"] + 1)
     ((look, _),) = kinds(["norm"], "")
     times, error = (np.array(measured["norm"][name], dtype=float) for name in ("times", "times_error"))
     look = look._replace(label=r"along $G/\|G\|$")
-    points(axes[0], ranks, times, look, error=times * error, law=predicted["norm"]["times"], ms=4)
+    points(axis, ranks, times, look, error=times * error, law=predicted["norm"]["times"], ms=4)
     polar, law = (_times(part, config, 0.0) for part in (measured, predicted))
-    points(axes[0], ranks, polar, optimizer("polar", "polar factor"), law=law, ms=4)
-    frame(axes[0], "direction $p$", "learnt at total length of steps", log="xy")
-    name_lines(axes[0], places={r"along $G/\|G\|$": (4, (-6, 8)), "polar factor": (4, (6, 8))})
-    ratios, limit = config["samples_per_dim"], -config["exponent"] / 2
-    for look, dim in series(config["batch_dims"], "$d={}$"):
-        exponents, error = (
-            [measured["batch"][name][f"{dim} {ratio}"] for ratio in ratios] for name in ("exponent", "exponent_error")
-        )
-        points(axes[1], ratios, np.array(exponents, dtype=float), look, error=np.array(error, dtype=float))
-    ends = np.array([ratios[0], ratios[-1]], dtype=float)
-    reference_line(axes[1], ends, 0.0, (ends[0], limit), r"$-\beta/2$")
-    axes[1].axhline(0, color=GREY, ls=":", lw=1.2)
-    frame(axes[1], "samples a dimension, $B/d$", "exponent of $T_p$ in $p$", log="x", base=2)
-    axes[1].legend()
+    points(axis, ranks, polar, optimizer("polar", "polar factor"), law=law, ms=4)
+    frame(axis, "direction $p$", "learnt at total length of steps", log="xy")
+    name_lines(axis, places={r"along $G/\|G\|$": (4, (-6, 8)), "polar factor": (4, (6, 8))})
     return figure
 
 
