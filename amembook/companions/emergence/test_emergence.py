@@ -162,5 +162,7 @@ FLAWS = [
     (("first_ratio", "6", 2), 1.2, "dimension", "not reproduced", "starts"),
     (("floor", 0), 0.1, "floor", "not reproduced", "starts"),
     (("floor", 0), 0.1, "floor", "not reproduced", "width"),
+    (("sgd", "gap"), 0.5, "sgd", "not reproduced", "online"),
+    (("sgd", "exponent"), 1.4, "sgd", "not reproduced", "online"),
 ]
 REFUSED = [("dim", 2), ("ratios", (4,))]
