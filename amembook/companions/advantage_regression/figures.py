@@ -68,11 +68,11 @@ def memory_figure(record: dict) -> Figure:
     """J of the memory as a policy by generations a prompt, at the best rate, with V* and with eight offline samples."""
     measured, predicted = record["measured"], record["predicted"]
     figure, axes = new_axes(2, sharey=True)
-    for axis, (label, title) in zip(axes, (("exact", "exact $V^*$"), ("8", "8 offline samples")), strict=True):
+    for axis, (label, title) in zip(axes, (("exact", "exact $V^*$"), ("8", "8 offline answers")), strict=True):
         for name in ("sgd", "polar"):
             points(axis, (16, 64, 256), np.array(measured["memory"][label][name]), optimizer(name), ls="-", lw=0.8)
         axis.axhline(predicted["best"], color=GREY, lw=1, ls=":")
-        frame(axis, "generations a prompt", "objective $J$" if axis is axes[0] else "", title, log="x", base=2)
+        frame(axis, "answers a prompt", "objective $J$" if axis is axes[0] else "", title, log="x", base=2)
     key(axes[0], {"$J^*$": ":"}, loc="lower right")
     return figure
 
