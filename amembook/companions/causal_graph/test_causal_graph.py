@@ -172,6 +172,9 @@ FLAWS = [
     (("training", "recovered", 1), 0.9, "training", "not reproduced"),
     (("training", "recovered", 1), 0.9, "shift", "not reproduced"),
     (("profile_limit", 1), 0.0, "gradient", "not reproduced"),
+    (("recovered", "sgd", "chain", 4), 0.5, "edges", "not reproduced", "many"),
+    (("gap_slope", "sgd"), -1.0, "sequences", "not reproduced", "many"),
+    (("recovered", "polar", "tree", 5), 0.5, "muon", "not reproduced", "many"),
 ]
 REFUSED = [("graphs", ("ring",), "graph"), ("lengths", (8, 24), "length"), ("n_sequences", (1, 32), "n_sequence")]
 
