@@ -150,6 +150,8 @@ def test_every_context_holds_its_fact():
 FLAWS = [
     (("linear", "counts", 4), 150.0, "linear", "not reproduced"),
     (("linear", "exponent"), 0.7, "linear", "not reproduced"),
+    (("linear", "counts", 4), 150.0, "linear", "not reproduced", "linear"),
+    (("linear", "counts", 4), 150.0, "cones", "not reproduced", "linear"),
     (("mlp", "dim_exponent"), 0.1, "mlp", "not reproduced"),
     (("flow", "difference", 1), 1e-3, "sequence", "not reproduced"),
     (("flow", "learnt", "ratio", 0, 2), 8.0, "sequence", "not reproduced"),

@@ -102,5 +102,6 @@ FLAWS = [
     (("gap", "flow", 0, 0, 4), 3.0, "shrinks", "not reproduced"),
     (("distance_interval", 0), [-1.1, -0.9], "neurons", "not reproduced"),
     (("gap", "polar", 2, 1, 2), 0.01, "muon", "not reproduced"),
+    (("gap", "polar", 2, 1, 1), 0.01, "muon", "not reproduced", "half"),
 ]
 REFUSED = [("marks", (0.5, 0.1))]
