@@ -27,20 +27,6 @@ def ratios_figure(record: dict) -> Figure:
     return figure
 
 
-def squared_figure(record: dict) -> Figure:
-    """Steps until w leaves its small start, on the law, and the share of draws that end in θ itself, by dimension."""
-    figure, axes = new_axes(2)
-    dims, measured = record["config"]["dims"], record["measured"]
-    ((look, _),) = kinds(["measured"], "{}")
-    for axis, key in zip(axes, ("escape", "recovered"), strict=True):
-        error = np.array(measured[f"{key}_error"], dtype=float)
-        points(axis, dims, measured[key], look, error=error, law=record["predicted"].get(key))
-    frame(axes[0], "dimension $d$", r"steps until $\|w\| = 0.1$", log="x", zero=True)
-    frame(axes[1], "dimension $d$", "share of draws that recover", log="x")
-    axes[1].set_ylim(0, 1.2)
-    return figure
-
-
 def muon_figure(record: dict) -> Figure:
     """Samples over d at which the neurons hold the direction, by their number and d, on the law.
 

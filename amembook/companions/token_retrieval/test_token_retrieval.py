@@ -65,14 +65,16 @@ def test_signal_and_noise_are_counted_right():
     assert mean == pytest.approx(1, abs=0.05) and (rival, own) == pytest.approx(laws, rel=0.15)
 
 
+def recall_shares(V, d, L, n, draws):
+    """The share of words that one gradient step recalls, a draw each."""
+    vectors = [samples.sample_vectors(V, d, seed) for seed in range(draws)]
+    gradients = (samples.value_gradient(one, samples.sample_counts(V, L, n, k)) for k, one in enumerate(vectors))
+    return [samples.recall_share(G, one) for G, one in zip(gradients, vectors, strict=True)]
+
+
 def test_signal_and_noise_share_the_lengths_of_vectors():
     V, d, L, n = 128, 128, 32, 40
-    shares = []
-    for seed in range(40):
-        vectors = samples.sample_vectors(V, d, seed)
-        shares.append(
-            samples.recall_share(samples.value_gradient(vectors, samples.sample_counts(V, L, n, seed)), vectors)
-        )
+    shares = recall_shares(V, d, L, n, draws=40)
     error = np.std(shares, ddof=1) / len(shares) ** 0.5
     shared, apart = expected.recall_by_lengths(V, d, L, n * V), expected.recall_probability(V, d, L, n * V)
     assert abs(np.mean(shares) - shared) < 3 * error < abs(np.mean(shares) - apart)
@@ -83,12 +85,7 @@ def test_signal_and_noise_share_the_lengths_of_vectors():
 
 def test_a_rivals_count_and_the_words_own_score_are_shared():
     V, d, L, n = 64, 256, 64, 32
-    shares = []
-    for seed in range(200):
-        vectors = samples.sample_vectors(V, d, seed)
-        shares.append(
-            samples.recall_share(samples.value_gradient(vectors, samples.sample_counts(V, L, n, seed)), vectors)
-        )
+    shares = recall_shares(V, d, L, n, draws=200)
     law = expected.recall_by_counts(V, d, L, n * V)
     assert np.mean(shares) == pytest.approx(law, abs=3 * np.std(shares) / 200**0.5)
     # a count of large mean is Gaussian, and in many dimensions it is all that is left
