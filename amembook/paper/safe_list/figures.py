@@ -5,7 +5,12 @@ from matplotlib.figure import Figure
 
 from amembook.figures.style import frame, key, new_axes, optimizer, points
 
-LABELS = {"muon safe": "Muon, safe list", "muon plan": "Muon, formula's list", "sgd plan": "SGD, formula's list"}
+LABELS = {
+    "muon safe": "Muon, safe list",
+    "muon plan": "Muon, formula's plan",
+    "sgd plan": "SGD, formula's plan",
+    "sgd safe": "SGD, safe list",
+}
 
 
 def lists_figure(record: dict, dim: int, law: dict) -> Figure:
@@ -18,7 +23,7 @@ def lists_figure(record: dict, dim: int, law: dict) -> Figure:
     for arm, label in LABELS.items():
         counts = np.array(record["measured"]["counts"][arm][k]).T
         look = optimizer("polar" if arm.startswith("muon") else "sgd", label)
-        points(axis, np.arange(1, len(counts) + 1), counts, look, **({"mfc": "white"} if arm == "muon safe" else {}))
+        points(axis, np.arange(1, len(counts) + 1), counts, look, **({"mfc": "white"} if arm.endswith("safe") else {}))
         if arm in law:
             axis.plot(np.arange(1, len(law[arm]) + 1), law[arm], color=look.colour, lw=1.4)
     frame(axis, "steps", "recalled facts", rf"$d = {dim}$, $\alpha = {record['config']['alpha']:g}$", log="y")
