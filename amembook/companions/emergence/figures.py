@@ -33,14 +33,14 @@ def emergence_figure(record: dict, alone: dict) -> Figure:
     return figure
 
 
-def sizes_figure(record: dict, first: dict) -> Figure:
-    """Left: T_1 by dimension and degree in `first`, on the law. Right: the final loss of narrow students, between a
-    direction for each neuron and the race. Bars are two standard errors."""
+def sizes_figure(record: dict, first: dict, alone: dict) -> Figure:
+    """Left: T_1 by dimension and degree in `first`, on that of one neuron `alone`, by degree. Right: the final loss of
+    narrow students, between a direction for each neuron and the race. Bars are two standard errors."""
     config, measured, predicted = (record[part] for part in ("config", "measured", "predicted"))
     figure, axes = new_axes(2)
     for look, k in kinds(config["degrees"], "$k = {}$"):
-        parts = (("measured", "first"), ("measured", "first_error"), ("predicted", "first"))
-        first_times, error, law = (first[part][name][str(k)] for part, name in parts)
+        first_times, error = (first["measured"][name][str(k)] for name in ("first", "first_error"))
+        law = alone[k]
         points(axes[0], config["dims"], first_times, look, error=error, law=law)
         reference_line(axes[0], config["dims"], k / 2 - 1, (config["dims"][-1], law[-1]))
     axes[0].plot([], [], ":", color=GREY, lw=1.2, label="$d^{k/2-1}$")
