@@ -14,6 +14,9 @@
     // steps of one size: the squares of all directions add up to their number
     const f = s.map((value) => lam === Infinity ? value : value / Math.hypot(value, lam));
     const size = Math.sqrt(f.reduce((total, value) => total + value * value, 0) / s.length), loudness = faders.map((k) => f[k - 1] / size);
+    // Muon as shipped: five Newton–Schulz steps
+    const norm = Math.hypot(...s), five = s.map((value) => [1, 2, 3, 4, 5].reduce((x) => x * (3.4445 + x * x * (2.0315 * x * x - 4.775)), value / norm));
+    const ripple = Math.hypot(...five) / Math.sqrt(s.length);
     const { width, height, left, right, top, bottom, low, high } = FADERS, base = height - bottom, pitch = (width - left - right) / faders.length;
     const y = (value) => base - Math.log(Math.max(value, low) / low) / Math.log(high / low) * (base - top);
     const told = (value) => value < 0.01 ? value.toExponential(0) : +value.toPrecision(2);
@@ -24,6 +27,8 @@
       powerOfTen({ x: left - 6, y: y(10 ** power) + 4, "text-anchor": "end" }, upper, power);
     }
     element("text", { x: width - right, y: y(1) - 6, "text-anchor": "end", class: "name polar" }, upper, "Muon’s, for all of them");
+    element("polyline", { points: faders.map((k, i) => `${left + (i + 0.5) * pitch},${y(five[k - 1] / ripple)}`).join(" "), class: "curve newton" }, upper);
+    element("text", { x: width - right - 24, y: y(3e-5), "text-anchor": "end", class: "name newton" }, upper, "five Newton–Schulz steps");
     loudness.forEach((value, k) => {
       const x = left + (k + 0.5) * pitch;
       element("line", { x1: x, x2: x, y1: top, y2: base, class: "rule" }, upper);

@@ -42,14 +42,15 @@ def contest(W: Float[Tensor, "d d"], emb: am.Embeddings, ranks: tuple[int, ...])
 def equalizer_figure(s, steps: dict, facts: list[str], contests: dict, dim: int) -> Figure:
     """Above: the loudness of each direction under several steps. Below: own logit over the loudest rival's.
 
-    s: (d,) singular values. steps: name of the palette ↦ λ, in their unit. facts: names, as many as the contests of
-    each step (`contest`) have.
+    s: (d,) singular values. steps: name of the palette ↦ λ, in their unit, or the (d,) values of another step.
+    facts: names, as many as the contests of each step (`contest`) have.
     """
     figure, (above, below) = stacked_axes((5.0, 6.2))
     places, faders = np.arange(len(facts)), np.arange(len(FADERS))
     for k, (name, lam) in enumerate(steps.items()):
         look, height = optimizer(name), 0.8 / len(steps)
-        shown = loudness(s, lam)[np.array(FADERS) - 1]
+        heights = loudness(s, lam) if isinstance(lam, float) else loudness(lam, inf)
+        shown = heights[np.array(FADERS) - 1]
         above.plot(faders, shown, look.marker + "-", color=look.colour, lw=0.8, ms=4, label=look.label)
         beside = places + height * (k - (len(steps) - 1) / 2)
         below.barh(beside, contests[name]["ratios"], 0.9 * height, color=look.colour)
