@@ -19,7 +19,8 @@ def facts_figure(s, frequencies, scale: float, running: dict) -> Figure:
     left.plot(order, frequencies, "--", color=GREY, lw=1.2, label="frequencies $p_k$")
     left.axhline(scale, color=GREY, lw=1, ls=":", label="$t_0$")
     points(left, order[shown], np.asarray(s)[shown], look._replace(label="singular values $s_k$"), ms=4)
-    names = [fact if k < 2 else fact.replace(" (", "\n(") for k, fact in enumerate(running)]
+    first, *others, last = running
+    names = [first.replace(" ", "\n", 1), *others, last.replace(" (", "\n(")]
     for look, (name, shares) in series(zip(names, running.values(), strict=True)):
         right.plot(order, shares, "-", color=look.colour, lw=1.8, label=name)
     frame(left, "$k$, the largest first", "size", log="xy")
@@ -29,7 +30,7 @@ def facts_figure(s, frequencies, scale: float, running: dict) -> Figure:
     near = {"frequencies $p_k$": (20, (6, 8)), "singular values $s_k$": (14, (-8, -8)), "$t_0$": (0, (8, 7))}
     name_lines(left, places=near)
     # each on its level
-    beside = (0, (0.1, -9)), (12, (3, 9)), (56, (4, -18)), (-1, (-2, 16))
+    beside = (0, (0.1, -16)), (12, (3, 9)), (-1, (-2, 8)), (149, (0, 40))
     name_lines(right, places=dict(zip(names, beside, strict=True)))
     return figure
 
@@ -44,7 +45,7 @@ def shares_figure(curve, drawn) -> Figure:
     width = len(curve) / len(drawn)
     axis.plot(np.arange(1, len(curve) + 1), curve / curve.mean(), "-", color=look.colour, lw=1.5, label="derived")
     middles = (np.arange(len(drawn)) + 0.5) * width + 0.5
-    points(axis, middles, drawn / drawn.mean(), look._replace(label="one gradient"))
+    points(axis, middles, drawn / drawn.mean(), look._replace(label="three gradients"))
     axis.axhline(1, color=GREY, lw=1, ls="--")
     frame(axis, f"direction, of {len(curve)}, the loudest first", "mean share / its mean", zero=True)
     key(axis)
