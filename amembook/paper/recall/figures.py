@@ -171,7 +171,8 @@ def learnt_figure(record: dict, slopes: dict, where: str = "heavy_outputs") -> F
             axis.plot(never, np.full(len(never), 1.25 * probed[-1]), look.marker, **open_)
         first = np.nanmedian([step for seed in seeds for step in seed[:4] if step is not None] or [np.nan])
         label = f"linear theory: slope {slope:g}"
-        reference_line(axis, ranks, slope, (2, max(first, probed[1])), label)
+        # a flat line that lay on the first look's would not be seen
+        reference_line(axis, ranks, slope, (2, max(first, (1 if slope else 1.5) * probed[1])), label)
         # where no points are: a flat line runs along the lower edge
         key(axis, loc=(0.36, 0.2) if slope else "upper right")
         looked = (probed[1], f"first look, step {probed[1]}", "top"), (probed[-1], "end of training", "bottom")
