@@ -43,9 +43,7 @@ def many_steps_law(config) -> dict:
 
 def trajectory_law(config) -> dict:
     """The recursion's counts and overlaps at every d and η."""
-    solve_at = lambda dim, rate: trajectory.solve_trajectory(
-        config.alpha, config.n_items, dim, config.steps, lr_over_root_dim=rate
-    )
+    solve_at = lambda dim, rate: trajectory.solve_trajectory(config.n_items, dim, config.alpha, config.steps, rate)
     solved = [[solve_at(dim, rate) for rate in config.rates] for dim in config.dims]
     return {key: [[one[of] for one in row] for row in solved] for key, of in (("counts", "count"), ("overlaps",) * 2)}
 
