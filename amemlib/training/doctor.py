@@ -71,18 +71,18 @@ noise    median singular value over that of white noise of this shape and norm
 signal   share of ‖M‖_F² that two half batches have in common; needs --other
 stable_rank, in --json and --csv: ‖M‖_F² ÷ largest value²
 What a longer schedule can gain, from one language model of width 64 (records
-of knee; chapter "Why training may not notice"), of what orthogonalizing gains:
-at a reach of 3 nothing was seen; from 3 down to 1 up to a tenth (after 800
-steps 96% kept at 1.2); down to 0.3 up to four tenths (59% at 0.32); below, it
-depends on the length of the run: 56% kept at 0.13 after 200 steps, 9% at 0.07
-after 800. These reaches are of steps 100 and 400. What an earlier one is worth
-nobody knows: it is low at first and rises, in the book's memory from 0.3 at
-step 10 to 12 at step 200. Whether a direction below the reach is worth lifting
-no spectrum says; where `signal` is small most of it is batch noise."""
+of knee; chapter "If you train with Muon"), of what orthogonalizing gains: at a
+reach of 3 nothing was seen; from 3 down to 1 nothing certain, up to a tenth
+(after 800 steps 96% kept at 1.2); down to 0.3 up to four tenths (59% at 0.32);
+below, it depends on the length of the run: 56% kept at 0.13 after 200 steps, 9%
+at 0.07 after 800. These reaches are of steps 100 and 400. What an earlier one
+is worth nobody knows: it is low at first and rises, in the book's memory from
+0.3 at step 10 to 12 at step 200. Whether a direction below the reach is worth
+lifting no spectrum says; where `signal` is small most of it is batch noise."""
 _BANDS = (
     (0.3, "half of what orthogonalizing gains, or more in a long run"),
     (1.0, "up to four tenths of what orthogonalizing gains"),
-    (_KNEE, "at most a tenth of what orthogonalizing gains"),
+    (_KNEE, "nothing certain, at most a tenth of what orthogonalizing gains"),
 )
 _SURE = "one language model of width 64; --other says whether these directions are signal"
 _LATER = f"In step {EARLY} or later look again: reaches are low at first and rise, so that nothing is to do yet."
