@@ -132,6 +132,11 @@ EXPERIMENT = Experiment(
         "short": SparseRetrievalConfig(
             parts=("needed",), positions=(64,), base_code=64, code_dims=(64,), seeds=300, first_seed=70_400,
         ),
+        # few positions, by the same rule, of which confirm has five draws
+        "small": SparseRetrievalConfig(
+            parts=("needed", "needed-many"), positions=(16, 32), base_positions=16, code_dims=(128,), seeds=100,
+            first_seed=77_000,
+        ),
     },
     grids=grids,
     summarise=summarise,
