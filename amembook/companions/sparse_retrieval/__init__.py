@@ -9,8 +9,8 @@ the same problem; of a simplified model, feedforward networks still require N sa
 Caveats: the labels that trained attention needs are medians on a grid of powers of two. 20,000 samples leave 0.02
 between a risk and the floor of its heads. A feed-forward network is compared from 4 N d labels on, where attention
 learns, up to 8 N d, where it does not. A record may lack the errors of memory and of independent. The law of shared
-questions was seen to hold from N = 64 on; there, and at N = 16 and 32, records of their own hold it to the band of small
-measurements, for n goes by steps of three tenths, and N and m are few.
+questions was seen to hold from N = 64 on; there, and at N = 16 and 32, records of their own hold it to the band of
+small measurements, for n goes by steps of three tenths, and N and m are few.
 """
 
 from dataclasses import dataclass
