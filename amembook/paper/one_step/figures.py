@@ -90,7 +90,7 @@ def signal_figure(panels: dict) -> Figure:
         ranks = np.arange(1, len(own) + 1)
         axis.plot(ranks, predicted, color=look.colour, lw=1.2, label="predicted signal")
         frame(axis, "rank $i$ of the fact asked", title=MAPS[name].label.split()[0], log="x")
-        axis.set_yscale("symlog", linthresh=1)
+        axis.set_yscale("symlog", linthresh=0.1)
     axes[0].set_ylabel("logit / size of a leak")
     for axis, (at, up) in zip(axes, ((28, 14), (9, -12)), strict=False):
         name_lines(axis, places={"best rival": (at, (0, up)), "own (signal)": (at, (0, -12))})
