@@ -294,6 +294,6 @@ def test_the_ends_of_the_wider_domain_are_what_the_chapter_says():
     off = [np.abs(np.array(one["measured"]["overlaps"]) - one["predicted"]["overlaps"]) for one in records]
     assert 0.05 < off[0].max() < 0.055 and 0.28 < off[3][1].max() < 0.3 and off[3][0].max() < 0.05
     assert max(one[..., :5, :5].max() for one in off) < 0.03
-    (late,) = read_records("iterates-domain", "late-384")
+    (late,) = read_records("iterates-domain", "twenty-384")
     counts, law = (np.array(late[side]["counts"]) for side in ("measured", "predicted"))
-    assert late["config"]["looks"][-1] == 20 and np.abs(counts.mean(3) / law - 1).max() < 0.05
+    assert late["config"]["looks"][-1] == 20 and np.abs(counts.mean(3) / law - 1).max() < 0.038

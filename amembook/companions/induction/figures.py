@@ -101,7 +101,7 @@ def cost_figure(record: dict, exact: dict) -> Figure:
         exact["predicted"]["least"]["cheapest"][first][scale], color=GREY, lw=1.2, ls="--", label="closed form"
     )
     axis.legend(loc="upper center")
-    axis.margins(0.15)
+    axis.margins(0.15, 0.25)
     frame(axis, "power $s$ in $q_l\\propto l^s$", "mean tokens of a sequence")
     return figure
 

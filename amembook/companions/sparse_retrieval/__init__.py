@@ -9,8 +9,8 @@ the same problem; of a simplified model, feedforward networks still require N sa
 Caveats: the labels that trained attention needs are medians on a grid of powers of two. 20,000 samples leave 0.02
 between a risk and the floor of its heads. A feed-forward network is compared from 4 N d labels on, where attention
 learns, up to 8 N d, where it does not. A record may lack the errors of memory and of independent. The law of shared
-questions was seen to hold from N = 64 on; there a record of its own holds it to the band of small measurements, for n
-goes by steps of three tenths, and N and m are few.
+questions was seen to hold from N = 64 on; there, and at N = 16 and 32, records of their own hold it to the band of
+small measurements, for n goes by steps of three tenths, and N and m are few.
 """
 
 from dataclasses import dataclass
@@ -131,6 +131,11 @@ EXPERIMENT = Experiment(
         # the one place that 24 draws left undecided
         "short": SparseRetrievalConfig(
             parts=("needed",), positions=(64,), base_code=64, code_dims=(64,), seeds=300, first_seed=70_400,
+        ),
+        # few positions, by the same rule, of which confirm has five draws
+        "small": SparseRetrievalConfig(
+            parts=("needed", "needed-many"), positions=(16, 32), base_positions=16, code_dims=(128,), seeds=100,
+            first_seed=77_000,
         ),
     },
     grids=grids,

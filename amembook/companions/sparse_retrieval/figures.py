@@ -8,33 +8,29 @@ from amembook.figures.style import GREY, frame, key, kinds, name_lines, new_axes
 from amembook.run.base import arrays
 
 
-def needed_figure(record: dict, shared: dict) -> Figure:
-    """Sequences needed: left by N, one label a sequence or N, one step on its law and trained attention's median;
-    right by the length of the codes, one step. Crosses, the law of `shared`. Bars are two standard errors."""
-    config, measured, predicted = record["config"], record["measured"], record["predicted"]
+def needed_figure(record: dict, shared: dict, small: dict) -> Figure:
+    """Sequences needed, of one step on its law. Left by N, one label a sequence or N, and trained attention's medians;
+    right by the length of the codes. One step of `small` and `shared`, attention of `record`. Bars are two standard
+    errors."""
+    config, own = record["config"], shared["config"]
     figure, axes = new_axes(2, sharey=True)
-    cases, needed, law = np.array(measured["cases"]), arrays(measured["needed"]), arrays(predicted["needed"])
-    error, many = arrays(measured["needed_error"]), arrays(measured["many_error"])
     names = ("one step, 1 label", "one step, $N$ labels", "trained, 1 label", "trained, $N$ labels")
     looks = [look for look, _ in kinds(names, "{}")]
-    along = np.flatnonzero(cases[:, 1] == config["base_code"])
-    points(axes[0], cases[along, 0], needed[along], looks[0], error=error[along], law=law[along])
-    points(axes[0], config["positions"], measured["many"], looks[1], error=many, law=predicted["many"])
+    joined = lambda part, name: np.concatenate([arrays(one[part][name]) for one in (small, shared)])
+    sizes, (needed, error) = joined("measured", "cases"), (joined("measured", f"needed{x}") for x in ("", "_error"))
+    law, many = joined("predicted", "shared_needed"), joined("measured", "many")
+    along = np.flatnonzero(sizes[:, 1] == own["base_code"])
+    points(axes[0], sizes[along, 0], needed[along], looks[0], error=error[along], law=law[along])
+    held_to = {"error": joined("measured", "many_error"), "law": joined("predicted", "shared_many")}
+    points(axes[0], sizes[along, 0], many, looks[1], **held_to)
     for look, name in zip(looks[2:], ("one", "many"), strict=True):
-        points(axes[0], config["lengths"], measured["attention"][name], look, mfc="white")
-    own, laws = shared["config"], shared["predicted"]
-    sizes, crosses = np.array(shared["measured"]["cases"]), arrays(laws["shared_needed"])
-    same = sizes[:, 1] == own["base_code"]
-    x, y = np.append(sizes[same, 0], own["positions"]), np.append(crosses[same], laws["shared_many"])
-    axes[0].plot(x, y, "x", color="black", label="shared questions", zorder=3)
-    same = sizes[:, 0] == own["base_positions"]
-    axes[1].plot(sizes[same, 1], crosses[same], "x", color="black", zorder=3)
-    frame(axes[0], "positions $N$", "sequences needed", log="xy", base=2)
-    key(axes[0], below=2)
-    along = np.flatnonzero(cases[:, 0] == config["base_positions"])
-    along = along[np.argsort(cases[along, 1])]
-    points(axes[1], cases[along, 1], needed[along], looks[0]._replace(label=None), error=error[along], law=law[along])
-    frame(axes[1], "entries of a code $m$", "", f"$N = {config['base_positions']}$", log="xy", base=2)
+        points(axes[0], config["lengths"], record["measured"]["attention"][name], look, mfc="white")
+    frame(axes[0], "positions $N$", "sequences needed", f"$m = {own['base_code']}$", log="xy", base=2)
+    key(axes[0], {"law": "-"}, below=2)
+    along = np.flatnonzero(sizes[:, 0] == own["base_positions"])
+    along = along[np.argsort(sizes[along, 1])]
+    points(axes[1], sizes[along, 1], needed[along], looks[0]._replace(label=None), error=error[along], law=law[along])
+    frame(axes[1], "entries of a code $m$", "", f"$N = {own['base_positions']}$", log="xy", base=2)
     return figure
 
 

@@ -144,7 +144,6 @@ EXPERIMENT = Experiment(
         "many-192": DomainConfig(dims=(192,), n_items=3840, first_seed=57_100, **ENDS | {"seeds": 24}),
         "many-384": DomainConfig(dims=(384,), n_items=7680, first_seed=59_000, **ENDS | FIVE_STEPS | {"seeds": 12}),
         "many-768": DomainConfig(dims=(768,), n_items=15_360, first_seed=59_050, **ENDS | FIVE_STEPS),
-        "late-384": DomainConfig(dims=(384,), n_items=7680, first_seed=59_100, **ENDS),
         "twenty-384": DomainConfig(dims=(384,), n_items=7680, first_seed=59_200, **ENDS | {"seeds": 20}),
         "gpu": DomainConfig(dims=(128, 192, 256), n_items=16_384, looks=(1, 2, 3, 4, 5, 10, 20), first_seed=22_500),
     },

@@ -24,7 +24,7 @@ def places() -> Table:
 
 def _domain() -> Iterator[tuple[tuple, np.ndarray]]:
     """Sizes, and drawn over predicted counts, of the records of `iterates-domain`."""
-    for name in ("confirm", "many-96", "many-192", "many-384", "late-384", "many-768"):
+    for name in ("confirm", "many-96", "many-192", "many-384", "twenty-384", "many-768"):
         (record,) = read_records("iterates-domain", name)
         config = record["config"]
         drawn = np.array(record["measured"]["counts"], dtype=float).mean(-2)
