@@ -29,8 +29,8 @@ OPTIMIZERS = {
     "sgd_matrices": optimizer("sgd", "SGD, vectors by AdamW")._replace(marker="D"),
 }
 METRICS = {
-    "ood": "accuracy, uniform law (OOD)",
-    "id": "accuracy, training law (ID)",
+    "ood": "accuracy, uniform law",
+    "id": "accuracy, training law",
     "recall": "outputs recalled by $W_V$",
     "previous": "block 1: attention on the token before",
     "match": "block 2: attention on the place to copy",
