@@ -16,16 +16,17 @@ from amembook.figures.style import (
 
 
 def crowd_figure(shares: dict, steps, edges) -> Figure:
-    """Left: the share of the items of a crowded memory that Muon recalls after so many steps, by rank; right: SGD.
+    """Left: the share of a crowded memory's items that Muon recalls after so many steps, by rank; right: normalized G.
 
     shares: optimizer ↦ (steps, bins); edges: the ranks at which bins begin, and the end.
     """
     figure, axes = new_axes(2, sharey=True)
     middles = np.sqrt(np.array(edges[1:]) * np.array(edges[:-1]))
-    for axis, name in zip(axes, ("polar", "sgd"), strict=True):
+    titles = {"polar": MAPS["polar"].label, "sgd": "normalized gradient"}
+    for axis, (name, title) in zip(axes, titles.items(), strict=True):
         for (look, _), row in zip(series(steps, "{}"), shares[name], strict=True):
             axis.plot(middles, row, look.marker + "-", color=look.colour, ms=5, lw=1.2, label=look.label)
-        frame(axis, "rank of a fact", title=MAPS[name].label, log="x")
+        frame(axis, "rank of a fact", title=title, log="x")
     axes[0].set_ylabel("share recalled")
     axes[1].legend(title="steps")
     return figure
