@@ -81,6 +81,7 @@ BLOCKS = [
     ("before\n% a comment\nafter", "before\nafter"),
     ("```{raw} html\n<canvas></canvas>\n```", "*What stands here runs in [the page](URL).*"),
     ("<!-- a comment -->", ""),
+    ("(sec-p)=\nA paragraph.\n\nThe [same](sec-p).", "A paragraph.\n\nThe [same](URL#sec-p)."),
 ]
 INLINES = [
     ("{eq}`eq-a`", "[(1.1)](URL#equation-eq-a)"),
@@ -96,6 +97,7 @@ INLINES = [
     ("[see](other.md)", "[see](https://amemlib.github.io/amemlib/chapters/other.html)"),
     ("[see](other.md#eq-o)", "[see](https://amemlib.github.io/amemlib/chapters/other.html#equation-eq-o)"),
     ("[](#thm-a)", "[Theorem 1.1](URL#thm-a)"),
+    ("[there](sec-a)", "[there](URL#sec-a)"),
     ("[code](../amemlib/theory.py)", "[code](https://github.com/amemlib/amemlib/blob/main/amemlib/theory.py)"),
     ("[web](https://example.org/a)", "[web](https://example.org/a)"),
     ("{eq}`eq-o`", "[(1)](https://amemlib.github.io/amemlib/chapters/other.html#equation-eq-o)"),

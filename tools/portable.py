@@ -214,6 +214,8 @@ class Book:
                     add("equation", "", block.argument, number=numbered("equation"), anchor=anchor)
                 elif block.kind == "directive":
                     directive(block)
+                for name in {*labels} - {*targets}:
+                    add("anchor", "", name)
                 labels.clear()
 
         walk(text)
@@ -396,6 +398,8 @@ class Cell:
         if re.match(r"[a-z]+:", href):
             return f"[{words}]({href})"
         path, _, label = href.partition("#")
+        if not label and not Path(path).suffix:  # MyST: [words](label)
+            path, label = "", path
         path = normpath((Path(self.page).parent / path).as_posix()) if path else ""
         if path and not path.endswith(".md"):
             return f"[{words}]({self.book.blob(path)})"
