@@ -132,13 +132,6 @@ def test_the_staircase_holds_where_it_is_shown_and_below_it_the_sentence_does():
     assert "at *d* = 256 by 5, 4 and 2.5, until no fact" in TEXT
     assert 0.97 < stairs["muon"][0][4] / stairs["muon"][0][3] < 1 < stairs["muon"][1][4] / stairs["muon"][1][3]
     assert "At *d* = 256 its fifth step loses a little more than it adds, and SGD's sixth passes it" in TEXT
-    [small] = read_records("deflation", "confirm-alpha-1.5")
-    counts, dims = small["measured"]["counts"], small["config"]["dims"]
-    assert dims[:2] == [64, 128]
-    for muon, sgd, best in zip(counts["polar"][:2], counts["sgd_half"][:2], (2, 3), strict=True):
-        passed = [k + 1 for k in range(5) if sgd[k] > muon[k]]
-        assert int(np.argmax(muon)) + 1 == best and passed[0] == best + 2
-    assert "in smaller memories both come [sooner](chapters/deflation.md)" in TEXT
 
 
 def test_what_one_gradient_can_give_is_what_was_counted(problem):
