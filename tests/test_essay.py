@@ -88,8 +88,10 @@ def test_under_sgd_leaks_have_either_sign(problem):
     loud = np.trapezoid(positive, x) * DIM ** (0.5 / ALPHA)
     counts = DIM ** (0.5 / ALPHA), loud, signed, rest
     assert [f"{count:.0f}" for count in counts] == ["6", "9", "17", "4"]
-    steps = (r"For 256 dimensions:\n\n- \*\*6\*\* .*\n- \*\*9\*\* because leaks vary in size;"
-             r"\n- \*\*17\*\* because half of the leaks are negative.*\n- \*\*13\*\* .*echoes take four of these")  # fmt: skip
+    steps = (
+        r"For 256 dimensions:\n\n- \*\*6\*\* .*\n- \*\*9\*\* because leaks vary in size;"
+        r"\n- \*\*17\*\* because half of the leaks are negative.*\n- \*\*13\*\* .*echoes take four of these"
+    )
     assert re.search(steps, TEXT)
 
 
