@@ -376,7 +376,7 @@ def _remedy(row: _Row, at: float = 0) -> dict[str, str]:
     at: what five reach, if that is not to count.
     """
     median, jordan = row.reach / slope(row.table), named_schedule("jordan")[1][0]
-    own, instead = row.group.get("ns_coefficients") or row.table[0], ""
+    own = tuple(row.group.get("ns_coefficients") or row.table[0])
     ours = "schedule" in row.group
     steps = max(5, len(row.table)) if {*row.table} == {jordan} else 5
     at = at or median * jordan[0] ** steps
@@ -388,18 +388,19 @@ def _remedy(row: _Row, at: float = 0) -> dict[str, str]:
     else:
         steps += more
         table, name = (jordan,) * steps, f"{steps} steps instead of {len(row.table)}"
-        if tuple(own) != jordan:
+        if own != jordan:
             name = f"jordan × {steps} in place of ({', '.join(f'{x:g}' for x in own)})"
-            instead = f"ns_coefficients={jordan}, "
     fine = slope(table) > 1.01 * _FINE and row.group.get("ns_dtype") in (None, torch.bfloat16)
     if ours:
         paste = "schedule=" + (f"[{jordan}] * {steps}" if steps else f'"{name}"') + ", ns_dtype=torch.float32" * fine
     else:
-        paste = f"{instead}ns_steps={steps}"
+        paste = f"ns_coefficients={jordan}, " * (own != jordan) + f"ns_steps={steps}"
     paste = f"for g in muon.param_groups: g.update({paste})"
     if fine and not ours:
-        own_way = f'"ns_coefficients": {jordan}, "ns_steps": {steps}' if steps else f'"schedule": "{name}"'
-        paste = f'muon = am.Muon([g | {{{own_way}, "ns_dtype": torch.float32}} for g in muon.param_groups])'
+        way = f'"schedule": "{name}"'
+        if steps:
+            way = f'"ns_coefficients": {jordan}, ' * (own != jordan) + f'"ns_steps": {steps}'
+        paste = f'muon = am.Muon([g | {{{way}, "ns_dtype": torch.float32}} for g in muon.param_groups])'
     if median * slope(table) <= row.reach:
         return {"do": "nothing: no published schedule reaches farther", "costs": "–"}
     products, used = (sum(3 if c else 2 for _, _, c in of) for of in (table, row.table))
@@ -423,7 +424,7 @@ def _remarks(rows: list[_Row], of: list[_Row], content: Contents | None) -> Iter
         yield f"Step {content.step}: a reach grows, and was compared with a loss in steps {EARLY} to {LATE} alone."
     ample = [row for row in of if row.reach > _AMPLE]
     if ample:
-        yield f"{len(ample)} reach above 12: fewer products may do as well (arXiv:2606.00371), not measured here."
+        yield f"{len(ample)} reach above 12: cubic5's 10 products may do as well (arXiv:2606.00371)."
     ours = [row.one for row in rows if row.of_state]
     others = [printable(one.name) for one in ours if NOT_HIDDEN.search(one.name)]
     if others:
