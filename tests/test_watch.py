@@ -286,7 +286,7 @@ def falling(k, least=-6.0):
 
 
 def test_an_early_reach_is_no_warning_and_a_late_one_has_a_remedy():
-    for start, words in ((0, ""), (100, "w: the reach is below 1: more Newton–Schulz steps")):
+    for start, words in ((0, ""), (100, "w: the reach is below 0.9: where the middle one")):
         optimizer = am.Muon([("w", torch.nn.Parameter(noise(48, 48)))], lr=0.02)
         am.watch(optimizer, 1, lambda *_: None, start=start)
         optimizer.param_groups[0]["params"][0].grad = falling(48)

@@ -57,6 +57,10 @@ MOVING_MOMENTUM = "the scheduler moves the momentum β too: OneCycleLR wants cyc
 
 EARLY = 100
 """Before this step a reach says little: it is the earliest at which one was compared with a loss (records of knee)."""
+LATE = 400
+"""And the last. Reaches grow, so that a later one may be high where these were low."""
+LOW = 0.9
+"""Of the middle reach: below, more steps helped (chapter "If you train with Muon")."""
 LEAST_SLOPE = 100.0
 """Of a schedule that orthogonalizes at all: the least that is in use has 104, three of Jordan's steps have 41."""
 

@@ -27,7 +27,9 @@ from amemlib.training.diagnosis import (
     EARLY,
     FUSED,
     FUSED_DO,
+    LATE,
     LEAST_SLOPE,
+    LOW,
     MOVING_MOMENTUM,
     NOT_HIDDEN,
     NOT_HIDDEN_DO,
@@ -57,9 +59,11 @@ from amemlib.training.muon import EPS as _EPS
 from amemlib.training.muon import rate_scale
 from amemlib.training.unpickling import Stored
 
-_KNEE, _AMPLE = 3.0, 12.0
-_LONGEST = 8
-"""Steps that bfloat16 resolves."""
+_AIM, _AMPLE = 3.0, 12.0
+_MORE = ((LOW, 0), (0.26, 2), (0.08, 3))
+"""From which reach on how many of Jordan's steps more bring it to 3, by the chapter "If you train with Muon"."""
+_FINE = 3.4445**7
+"""A slope beyond which bfloat16 loses a tenth of a memory's items or more (same chapter, d = 256, 512, 1024)."""
 MEANING = """
 reach    slope of the schedule at 0 × median singular value ÷ ‖M‖_F;
          five steps on white noise d × d have 392 ÷ √d
@@ -70,22 +74,24 @@ rank     directions above a gap that ends at rounding; the others are dropped
 noise    median singular value over that of white noise of this shape and norm
 signal   share of ‖M‖_F² that two half batches have in common; needs --other
 stable_rank, in --json and --csv: ‖M‖_F² ÷ largest value²
-What a longer schedule can gain, from one language model of width 64 (records
-of knee; chapter "If you train with Muon"), of what orthogonalizing gains: at a
-reach of 3 nothing was seen; from 3 down to 1 nothing certain, up to a tenth
-(after 800 steps 96% kept at 1.2); down to 0.3 up to four tenths (59% at 0.32);
-below, it depends on the length of the run: 56% kept at 0.13 after 200 steps, 9%
-at 0.07 after 800. These reaches are of steps 100 and 400. What an earlier one
-is worth nobody knows: it is low at first and rises, in the book's memory from
-0.3 at step 10 to 12 at step 200. Whether a direction below the reach is worth
-lifting no spectrum says; where `signal` is small most of it is batch noise."""
-_BANDS = (
-    (0.3, "half of what orthogonalizing gains, or more in a long run"),
-    (1.0, "up to four tenths of what orthogonalizing gains"),
-    (_KNEE, "nothing certain, at most a tenth of what orthogonalizing gains"),
+What a low reach loses, from one language model of width 64 (records of knee;
+chapter "If you train with Muon"), of what orthogonalizing gains: at a reach of
+3 nothing was seen, at 0.9 an eighth, at 0.26 half, at 0.08 nine tenths. Below
+0.9 two steps more, or from 0.26 down three, bring it to 3; between 0.9 and 3
+one more helped in one of three trials. These are the medians of all matrices
+of a run, in steps 100 and 400; of one matrix nobody measured it. At equal
+slope the loss was alike in both while the reach had doubled: it is a proxy, at
+that time. Earlier it is low, in the book's memory 0.3 at step 10 and 12 at
+step 200. White noise has 392 ÷ √d, so that a threshold is partly one on d.
+Whether a direction below the reach is worth lifting no spectrum says; where
+`signal` is small most of it is batch noise."""
+_WORTH = (
+    (0.08, "nine tenths of what orthogonalizing gains, or more"),
+    (0.26, "up to nine tenths of what orthogonalizing gains"),
+    (LOW, "up to half of what orthogonalizing gains"),
 )
 _SURE = "one language model of width 64; --other says whether these directions are signal"
-_LATER = f"In step {EARLY} or later look again: reaches are low at first and rise, so that nothing is to do yet."
+_WHEN = f"Look in steps {EARLY} to {LATE}, the times at which a reach was compared with a loss"
 _ALONG = 0.5
 """A cosine between a momentum and the step of a matrix above this is no chance."""
 _OFF = "this step is not of the size that momentum and rate say"
@@ -253,20 +259,19 @@ def _verdict(rows: list[_Row], content: Contents | None, width: int, step: int |
     signals = sorted((row.one for row in rows if row.one.signal is not None), key=lambda one: one.signal)
     broken = [row for row in rows if _is_broken(row)]
     of = sorted((row for row in rows if state and row.reach is not None and row not in broken), key=lambda x: x.reach)
-    look = [row for row in of if row.reach < _KNEE]
+    look = [row for row in of if row.reach < LOW]
+    middle = of[(len(of) - 1) // 2] if of else None
     early = step is not None and step < EARLY
     name = lambda row: shortened(printable(row.one.name), width // 2)
-    weakest = f"weakest {name(of[0])}, {of[0].reach:.2g}." if of else ""
     if broken:
         text = f"BROKEN: {len(broken)} of {len(rows)} {'momenta' if state else 'matrices'}; first {name(broken[0])}."
     elif not state:
         text = f"No optimizer's state: {len(rows)} matrices. Of weights a reach means nothing."
         text += " If they are momenta or gradients, --all shows what a step makes of them."
-    elif look:
-        text = f"{len(look)} of {len(rows)} matrices reach below 3; {weakest}"
-        text = f"Early, step {step}: {text} {_LATER}" if early else f"Look: {text}"
     elif of:
-        text = f"Nothing to do with these momenta: {len(of)} reach 3 or more; {weakest}"
+        text = f"the middle reach of {len(of)} is {middle.reach:.2g}; weakest {name(of[0])}, {of[0].reach:.2g}."
+        start = f"Early, step {step}" if early else "Look" if look else "Nothing to do with these momenta"
+        text = f"{start}: {text}" + f" Nothing to do yet. {_WHEN}." * early
     elif step:
         text = f"Look: all {len(rows)} momenta are zero in step {step}: they were reset, or never filled or saved."
     else:
@@ -285,7 +290,7 @@ def _verdict(rows: list[_Row], content: Contents | None, width: int, step: int |
         texts += [f"{text}; least {printable(least.name)}, {least.signal:.2f} ({error})"]
     lines = [line for text in texts for line in _wrapped(text, width, "  ")]
     # a line sets every group: a second one would undo the first
-    low = [] if early or any(map(_is_short, broken)) else _look_findings(look, step)
+    low = [] if early or any(map(_is_short, broken)) else _look_findings(look, middle, step)
     findings = [*_broken_findings(broken), *low]
     for i, (head, members, says) in enumerate(findings, 1):
         number = lambda one, reach: one.broken.removeprefix("not finite") if one.broken else f"{reach:.2g}"
@@ -306,7 +311,7 @@ def _is_broken(row: _Row) -> bool:
 
 def _is_short(row: _Row) -> bool:
     """Whether the schedule is too short for this momentum, and for any."""
-    return not row.one.broken and row.reach is not None and row.reach < 1 and slope(row.table) < LEAST_SLOPE
+    return not row.one.broken and row.reach is not None and row.reach < LOW and slope(row.table) < LEAST_SLOPE
 
 
 def _few(names: list[str], width: int) -> str:
@@ -351,45 +356,61 @@ def _broken_findings(rows: list[_Row]) -> Iterator[tuple[str, list[_Row], dict[s
         yield f"{len(short)} are hardly orthogonalized by a schedule this short ({names})", short, says
 
 
-def _look_findings(rows: list[_Row], step: int | None) -> list[tuple[str, list[_Row], dict[str, str]]]:
+def _look_findings(rows: list[_Row], middle: _Row, step: int | None) -> list[tuple[str, list[_Row], dict[str, str]]]:
+    """The steps are the middle one's, for which they were tried: a line to paste sets them for all."""
     if not rows:
         return []
-    low = sum(row.reach < 1 for row in rows)
-    worth = next(worth for high, worth in _BANDS if rows[0].reach < high)
-    says = _remedy(rows[0]) | {"worth": f"for the weakest {worth} ({_SURE})"}
-    says |= {"when": f"before step {EARLY} not yet: reaches are low at first and rise"} if step is None else {}
-    return [(f"{len(rows)} reach below 3" + f", {low} of them below 1" * bool(low), rows, says)]
+    if middle.reach < LOW:
+        worth = next(worth for high, worth in _WORTH if middle.reach < high)
+        says = _remedy(middle) | {"worth": f"{worth} ({_SURE})"}
+    else:
+        says = {"do": "nothing to the schedule. Ask of these whether they are signal (--other) or fused (--split)"}
+        says |= {"worth": "not measured: losses were compared with the middle reach of a run, which is not low here"}
+    says |= {"when": f"{_WHEN[0].lower()}{_WHEN[1:]}"} if step is None else {}
+    return [(f"{len(rows)} reach below {LOW:g}", rows, says)]
 
 
 def _remedy(row: _Row, at: float = 0) -> dict[str, str]:
-    """Five steps at the least, one more where they reach less than 3, two more where they reach less than 1.
+    """What brings this reach to 3: of Jordan's steps five at the least and as many more as the chapter's table says.
 
-    at: what they reach, if that is not to count.
+    at: what five reach, if that is not to count.
     """
     median, jordan = row.reach / slope(row.table), named_schedule("jordan")[1][0]
-    if "schedule" in row.group:
-        # of what reaches 3 the cheapest; where nothing in eight steps does, what reaches farthest in them
-        name, products = least_schedule(median, _KNEE) or ("deepseekv4", 30)
-        name, table = named_schedule("jordan × 8" if products > 3 * _LONGEST else name)
-        steps = re.fullmatch(r"jordan × (\d+)", name)
-        paste = "schedule=" + (f"[(3.4445, -4.775, 2.0315)] * {steps[1]}" if steps else f'"{name}"')
+    own = tuple(row.group.get("ns_coefficients") or row.table[0])
+    ours = "schedule" in row.group
+    steps = max(5, len(row.table)) if {*row.table} == {jordan} else 5
+    at = at or median * jordan[0] ** steps
+    more = next((more for least, more in _MORE if at >= least), None)
+    if ours or more is None:
+        # of what reaches 3 the cheapest; where nothing does, what reaches farthest
+        name, table = named_schedule((least_schedule(median, _AIM) or ("deepseekv4", 30))[0])
+        steps = int(name.removeprefix("jordan × ")) if "×" in name else 0
     else:
-        own_row = tuple(row.group.get("ns_coefficients") or row.table[0])
-        alike, steps = own_row == jordan, max(5, len(row.table)) if {*row.table} == {jordan} else 5
-        at = at or median * jordan[0] ** steps
-        table = (jordan,) * min(steps + (at < _KNEE) + (at < 1), max(_LONGEST, steps))
-        name = f"{len(table)} steps instead of {len(row.table)}"
-        name = name if alike else f"jordan × {len(table)} in place of ({', '.join(f'{x:g}' for x in own_row)})"
-        paste = f"ns_coefficients={jordan}, " * (not alike) + f"ns_steps={len(table)}"
-    products, own = (sum(3 if c else 2 for _, _, c in of) for of in (table, row.table))
-    more = f"{products} matrix products a step instead of {own}" if products != own else "nothing"
-    if (reach := median * slope(table)) <= row.reach:
-        return {"do": "nothing in bfloat16: eight steps are used already", "costs": "–"}
-    return {
-        "do": f"{name}: a reach of {reach:.2g} for the weakest",
-        "costs": f"{more}; tune the rate again, for steps get longer",
-        "paste": f"for g in muon.param_groups: g.update({paste})",
-    }
+        steps += more
+        table, name = (jordan,) * steps, f"{steps} steps instead of {len(row.table)}"
+        if own != jordan:
+            name = f"jordan × {steps} in place of ({', '.join(f'{x:g}' for x in own)})"
+    fine = slope(table) > 1.01 * _FINE and row.group.get("ns_dtype") in (None, torch.bfloat16)
+    if ours:
+        paste = "schedule=" + (f"[{jordan}] * {steps}" if steps else f'"{name}"') + ", ns_dtype=torch.float32" * fine
+    else:
+        paste = f"ns_coefficients={jordan}, " * (own != jordan) + f"ns_steps={steps}"
+    paste = f"for g in muon.param_groups: g.update({paste})"
+    if fine and not ours:
+        way = f'"schedule": "{name}"'
+        if steps:
+            way = f'"ns_coefficients": {jordan}, ' * (own != jordan) + f'"ns_steps": {steps}'
+        paste = f'muon = am.Muon([g | {{{way}, "ns_dtype": torch.float32}} for g in muon.param_groups])'
+    if median * slope(table) <= row.reach:
+        return {"do": "nothing: no published schedule reaches farther", "costs": "–"}
+    products, used = (sum(3 if c else 2 for _, _, c in of) for of in (table, row.table))
+    costs = f"{products} matrix products a step instead of {used}" if products != used else "nothing"
+    do = f"{name}: a reach of {median * slope(table):.2g}"
+    if fine:
+        do += ", in float32. In bfloat16, torch's format, eight steps kept four fifths of a memory's facts at d = 1024"
+        do += ", and nine steps no more facts than eight"
+        costs += ", and each in float32"
+    return {"do": do, "costs": f"{costs}; tune the rate again, for steps get longer", "paste": paste}
 
 
 def _remarks(rows: list[_Row], of: list[_Row], content: Contents | None) -> Iterator[str]:
@@ -397,9 +418,13 @@ def _remarks(rows: list[_Row], of: list[_Row], content: Contents | None) -> Iter
     if 0 < len(zero) < len(rows):
         why = ", as of experts without a gradient" * any(row.of_state for row in zero)
         yield f"{len(zero)} zero{why}: {_few([printable(r.one.name) for r in zero], 80)}."
+    if of and LOW <= of[(len(of) - 1) // 2].reach < _AIM:
+        yield f"Between {LOW:g} and {_AIM:g} up to an eighth may be lost; one step more helped in one of three trials."
+    if of and content and (content.step or 0) > LATE:
+        yield f"Step {content.step}: a reach grows, and was compared with a loss in steps {EARLY} to {LATE} alone."
     ample = [row for row in of if row.reach > _AMPLE]
     if ample:
-        yield f"{len(ample)} reach above 12: fewer products may do as well (arXiv:2606.00371), not measured here."
+        yield f"{len(ample)} reach above 12: cubic5's 10 products may do as well (arXiv:2606.00371)."
     ours = [row.one for row in rows if row.of_state]
     others = [printable(one.name) for one in ours if NOT_HIDDEN.search(one.name)]
     if others:
@@ -465,7 +490,7 @@ def _plot(rows: list[_Row], path: str) -> None:
     figure, axes = pyplot.subplots(figsize=(7, 4), layout="constrained")
     for kind, points in kinds.items():
         axes.plot(*zip(*sorted(points), strict=True), "o-", ms=4, label=kind)
-    axes.axhline(_KNEE, color="grey", ls="--")
+    axes.axhline(_AIM, color="grey", ls="--")
     axes.set(xlabel="layer", ylabel="reach", yscale="log")
     axes.legend(fontsize="small", ncols=1 + len(kinds) // 12)
     figure.savefig(path, dpi=150)

@@ -21,6 +21,7 @@ from amemlib.training.diagnosis import (
     FUSED,
     FUSED_DO,
     LEAST_SLOPE,
+    LOW,
     MOMENTA,
     MOVING_MOMENTUM,
     NOT_HIDDEN,
@@ -45,8 +46,8 @@ _RESOLVED = 32 * torch.finfo(torch.float32).eps
 _MOMENTUM_NOT_FINITE = f"the momentum is not finite: {STEP_DO[STEP_NOT_FINITE]}"
 _BELOW = "‖M‖ is below ε, so that the momentum is hardly orthogonalised: do not scale gradients down, or lower eps"
 _LOW = (
-    "the reach is below 1: more Newton–Schulz steps lift the rest, each multiplies it by 3.4 "
-    "(ns_steps of torch, schedule of am.Muon); a rate far too low keeps it there, too"
+    f"the reach is below {LOW:g}: where the middle one of all matrices is, too, take more Newton–Schulz steps (of a "
+    "checkpoint the doctor says how many); a rate far too low keeps it there, too"
 )
 _SHORT = "the schedule is too short to orthogonalise: five of Jordan's steps are usual (ns_steps=5 of torch)"
 _OF_MOMENTUM = (_MOMENTUM_NOT_FINITE, _BELOW, _SHORT)
@@ -92,7 +93,7 @@ def watch(
     In words, as a warning, once a matrix and cause: a step whose flatness is below 0.3 and below a third of the lift
     that Jordan's or the group's schedule gives its momentum, or its gradient where no momentum is seen; one that is
     shorter or longer than momentum and rate say (clipped, at another rate), or lost in the rounding of the weights;
-    what is not finite or below ε; a schedule that is too short; from step 100 on, when reaches have risen, one below 1;
+    what is not finite or below ε; a schedule that is too short; from step 100 on, when it has risen, a reach below 0.9;
     a rate of 0, below or no number, at which there is neither size nor flatness; and what cannot be seen: a momentum
     under another name. Named are also embeddings and the head under Muon, and what is fused and not cut. What changes
     weights after the step, as clipping does, is not seen. Copies and pickles of an optimizer have no watch. `remove()`
@@ -321,7 +322,7 @@ def _momentum_rows(one: _Matrix, M: Tensor | None, rows: list, causes: list) -> 
                 causes.append((_BELOW, part))
             reach, lift = _reach_and_lift(X, norm / peak, table, min(1.0, norm / eps if eps else 1.0))
             # in float32 five steps of Jordan's have a reach of 0.95 or more
-            if norm >= eps and reach < 0.9 and schedule_of(one.group)[2] == "from the file":
+            if norm >= eps and reach < LOW and schedule_of(one.group)[2] == "from the file":
                 causes.append((_SHORT if slope(table) < LEAST_SLOPE else _LOW, part))
         lifts[part] = lift
         rows += [(one.number, one.name, key, part, x) for key, x in (("reach", reach), ("lift", lift)) if x is not None]

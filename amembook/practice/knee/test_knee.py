@@ -11,7 +11,8 @@ from amembook.networks import language_model
 from amembook.networks.text import documentation
 from amembook.practice import knee
 from amembook.run.records import read_records
-from amemlib.training.doctor import MEANING
+from amemlib.training.diagnosis import EARLY, LATE, LOW
+from amemlib.training.doctor import _MORE, MEANING
 
 FLAWS = [
     (("share", "jordan 64"), [-0.5 - 0.01 * k for k in range(5)], "order", "not reproduced"),
@@ -80,17 +81,17 @@ def test_longer_runs_are_predicted_by_what_the_short_ones_measured():
 
 
 def test_the_doctors_thresholds_are_those_of_the_records():
+    """What is lost at each, between the slopes that were tried, in the run that lost more."""
     text = MEANING.replace("\n", " ")
-    long, short = (record["measured"] for record in read_records("knee", "confirm"))
-    for measured, arm, sentence in (
-        (long, "jordan 16", "{:.0%} kept at {:.1f}"),
-        (long, "jordan 64", "{:.0%} at {:.2f}"),
-        (short, "jordan 64", "{:.0%} kept at {:.2f}"),
-        (long, "jordan 256", "{:.0%} at {:.2f}"),
-    ):
-        assert sentence.format(np.mean(measured["share"][arm]), measured["reach"][arm]) in text
-    for measured in (short, long):
-        kept = {x: np.mean(measured["share"].get(arm, 1.0)) for arm, x in measured["reach"].items()}
-        assert all(share > 0.98 for x, share in kept.items() if x >= 3)
-        assert all(share > 0.9 for x, share in kept.items() if 1 <= x < 3)
-        assert all(share > 0.58 for x, share in kept.items() if 0.3 <= x < 1)
+    assert "at 0.9 an eighth, at 0.26 half, at 0.08 nine tenths" in text and LOW == 0.9
+    assert [least for least, _ in _MORE] == [0.9, 0.26, 0.08]
+    lost = np.zeros(4)
+    for record in read_records("knee", "confirm"):
+        measured, arms = record["measured"], [f"jordan {c}" for c in (256, 64, 16, 4)]
+        assert record["config"]["steps"] / 2 in (EARLY, LATE)
+        reach = np.log([measured["reach"][arm] for arm in arms])
+        share = [np.mean(measured["share"][arm]) for arm in arms]
+        lost = np.maximum(lost, 1 - np.interp(np.log([3, 0.9, 0.26, 0.08]), reach, share))
+    assert all(lost < (0.02, 1 / 8, 1 / 2, 0.9)) and lost == pytest.approx((0, 1 / 8, 1 / 2, 0.9), abs=0.04)
+    for least, more in _MORE[1:]:
+        assert least * 3.4445**more > 3 > 0.9 * least * 3.4445**more
