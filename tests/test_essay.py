@@ -157,7 +157,7 @@ def test_the_batch_that_fills_a_memory_is_that_of_the_figure_too():
         counts, every = (record["measured"][field][name][at] for field in ("counts", "population"))
         assert next(size for size, count in zip(sizes, counts, strict=True) if count >= 0.9 * every) == full
     told = "SGD is full by a batch of the order of √*d*, here 32. *Full* means nine tenths of what it recalls from all"
-    assert told in TEXT and "[here](chapters/minibatches.md) at 4,096." in TEXT
+    assert told in TEXT and "with a [small constant](chapters/minibatches.md), at 4,096." in TEXT
 
 
 def test_what_it_repeats_of_a_chapter_stands_there():
